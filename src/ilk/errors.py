@@ -1,0 +1,93 @@
+"""One error family: what is wrong, where, and what to do, each with a stable code."""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from collections.abc import Sequence
+
+SHOWN_CHARACTERS = 40
+SHOWN_ROWS = 5
+
+
+def shown(text: object, limit: int = SHOWN_CHARACTERS) -> str:
+    """Text from the user's data made safe for a terminal: control and bidi characters escaped, cut at `limit`.
+
+    >>> shown("a\\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    # Categories C* are control, format (bidi marks, zero width), surrogate, private use and unassigned.
+    safe = "".join(
+        c if unicodedata.category(c)[0] != "C" else c.encode("unicode_escape").decode() for c in str(text)
+    )
+    return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+
+
+def rows_shown(rows: Sequence[int]) -> str:
+    """The first few row numbers and how many there are: `rows 3, 7, 9 (3 in all)`."""
+    first = ", ".join(str(int(r)) for r in rows[:SHOWN_ROWS])
+    more = ", …" if len(rows) > SHOWN_ROWS else ""
+    return f"rows {first}{more} ({len(rows)} in all)"
+
+
+class IlkError(Exception):
+    """A refusal: one sentence of what, where, and what to do.
+
+    `code` is stable and machine-readable; `exit_code` is what the command line returns.
+    """
+
+    exit_code = 1
+
+    def __init__(self, code: str, what: str, *, where: str = "", do: str = "") -> None:
+        self.code, self.what, self.where, self.do = code, what, where, do
+        text = what + (f" ({where})" if where else "") + "."
+        super().__init__(text + (f" {do}." if do else ""))
+
+
+class UsageError(IlkError, ValueError):
+    """An argument that cannot be meant."""
+
+    exit_code = 2
+
+
+class DataError(IlkError, ValueError):
+    """A table that cannot be clustered as it is."""
+
+    exit_code = 3
+
+
+class NoModelError(IlkError, ValueError):
+    """No model of the asked set is valid, or an asked condition failed."""
+
+    exit_code = 4
+
+
+class ResourceError(IlkError, RuntimeError):
+    """Memory, time or disk ran out."""
+
+    exit_code = 5
+
+
+class ModelFileError(IlkError, ValueError):
+    """A file that is not a model of ours, or a damaged one."""
+
+    exit_code = 6
+
+
+class EngineError(IlkError, RuntimeError):
+    """Workers were lost."""
+
+    exit_code = 7
+
+
+class IlkWarning(UserWarning):
+    """A result with a caution; `code` is stable."""
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code, self.text = code, text
+        super().__init__(text)
+
+
+def warn(code: str, text: str, *, depth: int = 3) -> None:
+    """Issue a coded warning, attributed to the caller of the function that warns."""
+    warnings.warn(IlkWarning(code, text), stacklevel=depth)

@@ -1,0 +1,89 @@
+"""Blocks of rows, the only thing numeric code sees, and the encoding that conditions their numbers.
+
+Blocks are cut by global row number, `BLOCK_ROWS` each, whatever the chunks in which the table arrived, so
+sums over blocks do not depend on threads, chunks or engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+BLOCK_ROWS = 8192
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a column's values become the numbers of a block: `numbers = (raw * power - centre) * factor`.
+
+    `power` is one power of two for all columns, so the multiplication is exact and no method changes its
+    meaning; `centre` (already multiplied by `power`) takes the offset away. `factor` is one per column when
+    the user asked for standardised columns, else None.
+    """
+
+    power: float
+    centre: Array
+    factor: Array | None = None
+
+    def apply(self, raw: Array) -> Array:
+        """Encoded copy of raw values (..., columns), in the dtype of `raw`."""
+        kind = raw.dtype.type
+        numbers = raw * kind(self.power)
+        numbers -= self.centre.astype(kind)
+        if self.factor is not None:
+            numbers *= self.factor.astype(kind)
+        return np.ascontiguousarray(numbers)
+
+    def undo(self, numbers: Array) -> Array:
+        """Back to the user's units (positions such as means; float64)."""
+        numbers = np.asarray(numbers, dtype=np.float64)
+        if self.factor is not None:
+            # A factor of zero marks a constant column, whose every value is its centre.
+            numbers = np.divide(numbers, self.factor, out=np.zeros_like(numbers), where=self.factor != 0)
+        return np.asarray((numbers + self.centre) / self.power)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A run of consecutive rows.
+
+    `raw` (rows, columns) holds the numeric cells as the user gave them, float64 or float32, any strides, NaN
+    where missing; `numbers` is its encoded form, made on demand (kernels encode on the fly instead).
+    `codes` (rows, categorical columns) holds level numbers, -1 where missing.
+    `weight` is None when every row counts one. `complete` says that no numeric cell is missing.
+    """
+
+    raw: Array
+    encoding: Encoding
+    first_row: int = 0
+    weight: Array | None = None
+    codes: Array | None = None
+    complete: bool = True
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.raw.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.raw.shape[1])
+
+    @cached_property
+    def numbers(self) -> Array:
+        return self.encoding.apply(self.raw)
+
+    @cached_property
+    def observed(self) -> Array | None:
+        """Mask of the numeric cells that are there, None when all are."""
+        return None if self.complete else ~np.isnan(self.raw)
+
+    @property
+    def weights(self) -> Array:
+        """Weight per row as an array, ones when the table has none."""
+        return np.ones(self.n_rows) if self.weight is None else self.weight
