@@ -1,0 +1,47 @@
+"""Hot loops over blocks of rows, compiled where a compiler was found, in NumPy elsewhere.
+
+`COMPILED` says which, `INSTRUCTIONS` with what: "avx512", "avx2", "plain", or "numpy". The environment
+variable ILK_KERNELS=numpy asks for NumPy, ILK_INSTRUCTIONS=avx2 (or plain) for narrower instructions than the
+processor has.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ilk.kernels import plain
+from ilk.kernels.pairs import add_pairs, round_pairs
+
+__all__ = [
+    "COMPILED",
+    "INSTRUCTIONS",
+    "add_pairs",
+    "distances",
+    "nearest",
+    "nearest_step",
+    "round_pairs",
+    "silhouette_sums",
+]
+
+COMPILED: bool = False
+INSTRUCTIONS: str = "numpy"
+nearest_step = plain.nearest_step
+nearest = plain.nearest
+distances = plain.distances
+silhouette_sums = plain.silhouette_sums
+
+if os.environ.get("ILK_KERNELS", "") != "numpy":
+    try:
+        import ilk.kernels._compiled as native
+        from ilk.kernels import compiled
+    except ImportError:
+        pass
+    else:
+        if "ILK_INSTRUCTIONS" in os.environ:
+            native.use_instructions(os.environ["ILK_INSTRUCTIONS"])
+        COMPILED = True
+        INSTRUCTIONS = native.instructions()
+        nearest_step = compiled.nearest_step
+        nearest = compiled.nearest
+        distances = compiled.distances
+        silhouette_sums = compiled.silhouette_sums

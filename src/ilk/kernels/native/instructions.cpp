@@ -1,0 +1,20 @@
+// The kernels for one instruction set. Compiled three times; ILK_INSTRUCTIONS names the set and the build
+// passes the flags that allow it.
+#include "nearest.hpp"
+#include "silhouette.hpp"
+
+#define ILK_JOIN(a, b) a##b
+#define ILK_TABLE(name) ILK_JOIN(name, _kernels)
+#define ILK_TEXT(name) #name
+#define ILK_NAME(name) ILK_TEXT(name)
+
+namespace ilk {
+
+extern const Kernels ILK_TABLE(ILK_INSTRUCTIONS) = {
+    ILK_NAME(ILK_INSTRUCTIONS),
+    {nearest_step<float>, nearest<float>, distances<float>},
+    {nearest_step<double>, nearest<double>, distances<double>},
+    silhouette_sums,
+};
+
+}  // namespace ilk

@@ -1,0 +1,66 @@
+// What the binding (module.cpp) and the kernels (instructions.cpp) share: plain data, no code.
+//
+// instructions.cpp is compiled once per instruction set. Anything inline that both sides shared could be
+// emitted with the wider instructions and then run on a processor that lacks them, so nothing here is.
+#pragma once
+
+#include <cstdint>
+
+namespace ilk {
+
+using Index = std::int64_t;
+
+// A table as the user holds it, with the encoding: number = (raw * power - centre) * factor.
+template <class Number>
+struct Table {
+    const Number* raw;
+    Index rows, columns;
+    Index row_step, column_step;  // in numbers; any sign
+    double power;                 // a power of two
+    const double* centre;
+    const double* factor;  // null when no column is scaled
+};
+
+struct Centres {
+    const double* values;  // (count, columns), row by row
+    Index count;
+};
+
+// Rows costing more than `limit` do not count; rows costing exactly `limit` count with this share.
+struct Trim {
+    double limit, share_at_limit;
+};
+
+// Where the sums of one block go; pairs are (leading, trailing) parts of a sum.
+struct StepSums {
+    double* sums;     // (centres, columns, 2)
+    double* weights;  // (centres,)
+    double* cost;     // (2,)
+};
+
+struct SortedTable {
+    const double* values;  // (rows, columns), rows of one cluster next to each other
+    const double* weight;  // (rows,), null when every row counts one
+    const Index* starts;   // (clusters + 1,)
+    Index columns, clusters;
+};
+
+template <class Number>
+struct TableKernels {
+    void (*nearest_step)(const Table<Number>&, const double* weight, Centres, Trim, StepSums);
+    void (*nearest)(const Table<Number>&, Centres, std::int32_t* labels, double* cost);
+    void (*distances)(const Table<Number>&, Centres points, double* squared);
+};
+
+struct Kernels {
+    const char* instructions;
+    TableKernels<float> float32;
+    TableKernels<double> float64;
+    void (*silhouette_sums)(const double* rows, Index n_rows, const SortedTable&, double* sums);
+};
+
+extern const Kernels plain_kernels;
+extern const Kernels avx2_kernels;
+extern const Kernels avx512_kernels;
+
+}  // namespace ilk

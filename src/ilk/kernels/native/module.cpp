@@ -1,0 +1,168 @@
+// The Python face of the kernels. Checks shapes, lets other Python threads run, calls; the arrays to fill are
+// made by compiled.py.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+
+#include "interface.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using ilk::Centres;
+using ilk::Index;
+
+template <class Number>
+using Raw = nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>;
+using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Starts = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class Number, std::size_t dimensions>
+using Filled = nb::ndarray<Number, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
+
+const ilk::Kernels* const built[] = {
+#if defined(ILK_X86)
+    &ilk::avx512_kernels,
+    &ilk::avx2_kernels,
+#endif
+    &ilk::plain_kernels,
+};
+
+bool runs_here(const ilk::Kernels& kernels) {
+#if defined(ILK_X86)
+    if (&kernels == &ilk::avx512_kernels)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
+    if (&kernels == &ilk::avx2_kernels) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    return &kernels == &ilk::plain_kernels;
+}
+
+const ilk::Kernels* widest() {
+    for (const ilk::Kernels* kernels : built)
+        if (runs_here(*kernels)) return kernels;
+    return &ilk::plain_kernels;
+}
+
+const ilk::Kernels* chosen = widest();
+
+template <class Number>
+const ilk::TableKernels<Number>& chosen_for();
+template <>
+const ilk::TableKernels<float>& chosen_for() { return chosen->float32; }
+template <>
+const ilk::TableKernels<double>& chosen_for() { return chosen->float64; }
+
+void require(bool holds, const char* message) {
+    if (!holds) throw std::invalid_argument(message);
+}
+
+Index size_of(const auto& array, std::size_t axis) { return static_cast<Index>(array.shape(axis)); }
+
+template <class Number>
+ilk::Table<Number> table_of(const Raw<Number>& raw, double power, const Vector& centre,
+                            const std::optional<Vector>& factor) {
+    const Index columns = size_of(raw, 1);
+    require(size_of(centre, 0) == columns, "centre must hold one number per column");
+    require(!factor || size_of(*factor, 0) == columns, "factor must hold one number per column");
+    return {raw.data(),    size_of(raw, 0), columns,       raw.stride(0),
+            raw.stride(1), power,           centre.data(), factor ? factor->data() : nullptr};
+}
+
+Centres centres_of(const Matrix& centres, Index columns) {
+    require(size_of(centres, 1) == columns, "centres must have the columns of the table");
+    require(centres.shape(0) > 0, "at least one centre is needed");
+    return {centres.data(), size_of(centres, 0)};
+}
+
+template <class Number>
+void nearest_step(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+                  const std::optional<Vector>& weight, const Matrix& centres, double limit, double share_at_limit,
+                  const Filled<double, 3>& sums, const Filled<double, 1>& weights, const Filled<double, 1>& cost) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const Centres all = centres_of(centres, table.columns);
+    require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
+    require(size_of(sums, 0) == all.count && size_of(sums, 1) == table.columns && sums.shape(2) == 2 &&
+                size_of(weights, 0) == all.count && cost.shape(0) == 2,
+            "the arrays for the sums have the wrong shape");
+    const double* row_weights = weight ? weight->data() : nullptr;
+    nb::gil_scoped_release released;
+    chosen_for<Number>().nearest_step(table, row_weights, all, {limit, share_at_limit},
+                                      {sums.data(), weights.data(), cost.data()});
+}
+
+template <class Number>
+void nearest(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+             const Matrix& centres, const Filled<std::int32_t, 1>& labels, const Filled<double, 1>& cost) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const Centres all = centres_of(centres, table.columns);
+    require(size_of(labels, 0) == table.rows && size_of(cost, 0) == table.rows,
+            "the arrays for labels and cost must hold one number per row");
+    nb::gil_scoped_release released;
+    chosen_for<Number>().nearest(table, all, labels.data(), cost.data());
+}
+
+template <class Number>
+void distances(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+               const Matrix& points, const Filled<double, 2>& squared) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const Centres all = centres_of(points, table.columns);
+    require(size_of(squared, 0) == all.count && size_of(squared, 1) == table.rows,
+            "the array for the distances has the wrong shape");
+    nb::gil_scoped_release released;
+    chosen_for<Number>().distances(table, all, squared.data());
+}
+
+void silhouette_sums(const Matrix& rows, const Matrix& table, const Starts& starts,
+                     const std::optional<Vector>& weight, const Filled<double, 2>& sums) {
+    const Index columns = size_of(table, 1), clusters = size_of(starts, 0) - 1;
+    require(size_of(rows, 1) == columns, "rows must have the columns of the table");
+    require(!weight || size_of(*weight, 0) == size_of(table, 0), "weight must hold one number per row of the table");
+    require(clusters >= 0 && starts(0) >= 0 && starts(static_cast<std::size_t>(clusters)) <= size_of(table, 0),
+            "starts must lie within the table");
+    require(sums.shape(0) == rows.shape(0) && size_of(sums, 1) == clusters, "the array for the sums has the wrong shape");
+    const ilk::SortedTable sorted = {table.data(), weight ? weight->data() : nullptr, starts.data(), columns, clusters};
+    nb::gil_scoped_release released;
+    chosen->silhouette_sums(rows.data(), size_of(rows, 0), sorted, sums.data());
+}
+
+template <class Number>
+void define_for(nb::module_& module) {
+    module.def("nearest_step", nearest_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
+               "weight"_a.none(), "centres"_a, "limit"_a, "share_at_limit"_a, "sums"_a.noconvert(),
+               "weights"_a.noconvert(), "cost"_a.noconvert());
+    module.def("nearest", nearest<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(), "centres"_a,
+               "labels"_a.noconvert(), "cost"_a.noconvert());
+    module.def("distances", distances<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(), "points"_a,
+               "squared"_a.noconvert());
+}
+
+}  // namespace
+
+NB_MODULE(_compiled, module) {
+    define_for<double>(module);
+    define_for<float>(module);
+    module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),
+               "sums"_a.noconvert());
+    module.def("instructions", [] { return chosen->instructions; });
+    module.def("all_instructions", [] {
+        nb::list names;
+        for (const ilk::Kernels* kernels : built)
+            if (runs_here(*kernels)) names.append(kernels->instructions);
+        return names;
+    });
+    module.def("use_instructions", [](const char* name) {
+        for (const ilk::Kernels* kernels : built)
+            if (runs_here(*kernels) && std::strcmp(kernels->instructions, name) == 0) {
+                chosen = kernels;
+                return;
+            }
+        throw std::invalid_argument("this processor or this build has no such instruction set");
+    }, "name"_a);
+}

@@ -1,0 +1,175 @@
+// Vectors of the instruction set this file is compiled for, and the one vector that is the same in all of
+// them: eight doubles. Sums that reach the user run over eight doubles in a fixed order and without fused
+// multiply-adds, so every instruction set returns the same bits.
+//
+// Only what the compilers' vector extensions lack is written with intrinsics.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "interface.hpp"
+
+#define ILK_INLINE inline __attribute__((always_inline))
+#define ILK_LAMBDA __attribute__((always_inline))
+
+namespace ilk {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64;
+constexpr int vector_registers = 32;
+#elif defined(__AVX2__)
+constexpr int vector_bytes = 32;
+constexpr int vector_registers = 16;
+#else
+constexpr int vector_bytes = 16;
+constexpr int vector_registers = 16;
+#endif
+
+template <class Number>
+struct VectorOf;
+
+template <>
+struct VectorOf<double> {
+    typedef double type __attribute__((vector_size(vector_bytes)));
+    typedef std::int64_t index __attribute__((vector_size(vector_bytes)));
+};
+
+template <>
+struct VectorOf<float> {
+    typedef float type __attribute__((vector_size(vector_bytes)));
+    typedef std::int32_t index __attribute__((vector_size(vector_bytes)));
+};
+
+template <class Number>
+using Vector = typename VectorOf<Number>::type;
+
+template <class Number>
+using IndexVector = typename VectorOf<Number>::index;
+
+template <class Number>
+constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Number));
+
+typedef double Eight __attribute__((vector_size(64)));
+typedef float EightSingles __attribute__((vector_size(32)));
+constexpr Index eight = 8;
+
+template <class V, class Number>
+ILK_INLINE V load(const Number* from) {
+    V value;
+    std::memcpy(&value, from, sizeof(V));
+    return value;
+}
+
+template <class V, class Number>
+ILK_INLINE void store(Number* to, V value) {
+    std::memcpy(to, &value, sizeof(V));
+}
+
+template <class V, class Number>
+ILK_INLINE V everywhere(Number value) {
+    return V{} + value;
+}
+
+ILK_INLINE Eight load_eight(const double* from) { return load<Eight>(from); }
+ILK_INLINE Eight load_eight(const float* from) {
+    return __builtin_convertvector(load<EightSingles>(from), Eight);
+}
+
+// a * b + c, rounded once where the processor can; used for ranking only.
+template <class V>
+ILK_INLINE V multiply_add(V a, V b, V c) {
+    return a * b + c;
+}
+#if defined(__AVX512F__)
+template <>
+ILK_INLINE Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
+    return _mm512_fmadd_pd(a, b, c);
+}
+template <>
+ILK_INLINE Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+#elif defined(__AVX2__)
+template <>
+ILK_INLINE Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
+    return _mm256_fmadd_pd(a, b, c);
+}
+template <>
+ILK_INLINE Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+#endif
+
+// The smaller and the larger; the second argument where one of them is not a number.
+template <class V>
+ILK_INLINE V smaller(V a, V b) {
+    return a < b ? a : b;
+}
+template <class V>
+ILK_INLINE V larger(V a, V b) {
+    return a > b ? a : b;
+}
+#if defined(__AVX512F__)
+template <>
+ILK_INLINE Vector<double> smaller(Vector<double> a, Vector<double> b) { return _mm512_min_pd(a, b); }
+template <>
+ILK_INLINE Vector<float> smaller(Vector<float> a, Vector<float> b) { return _mm512_min_ps(a, b); }
+template <>
+ILK_INLINE Vector<double> larger(Vector<double> a, Vector<double> b) { return _mm512_max_pd(a, b); }
+template <>
+ILK_INLINE Vector<float> larger(Vector<float> a, Vector<float> b) { return _mm512_max_ps(a, b); }
+#elif defined(__AVX2__)
+template <>
+ILK_INLINE Vector<double> smaller(Vector<double> a, Vector<double> b) { return _mm256_min_pd(a, b); }
+template <>
+ILK_INLINE Vector<float> smaller(Vector<float> a, Vector<float> b) { return _mm256_min_ps(a, b); }
+template <>
+ILK_INLINE Vector<double> larger(Vector<double> a, Vector<double> b) { return _mm256_max_pd(a, b); }
+template <>
+ILK_INLINE Vector<float> larger(Vector<float> a, Vector<float> b) { return _mm256_max_ps(a, b); }
+#endif
+
+ILK_INLINE Vector<double> square_root(Vector<double> value) {
+#if defined(__AVX512F__)
+    return _mm512_sqrt_pd(value);
+#elif defined(__AVX2__)
+    return _mm256_sqrt_pd(value);
+#else
+    for (int lane = 0; lane < lanes<double>; ++lane) value[lane] = __builtin_sqrt(value[lane]);
+    return value;
+#endif
+}
+
+constexpr Index rounded_up(Index count, Index multiple) { return (count + multiple - 1) / multiple * multiple; }
+
+// Zeroed scratch memory on a cache line; std::vector is avoided because its code would be shared between
+// instruction sets (see interface.hpp).
+template <class Number>
+class Scratch {
+public:
+    explicit Scratch(Index count)
+        : numbers_(static_cast<Number*>(std::aligned_alloc(64, bytes_for(count)))) {
+        if (numbers_ == nullptr) std::abort();
+        std::memset(numbers_, 0, bytes_for(count));
+    }
+    ~Scratch() { std::free(numbers_); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    operator Number*() { return numbers_; }
+    operator const Number*() const { return numbers_; }
+
+private:
+    static std::size_t bytes_for(Index count) {
+        return static_cast<std::size_t>(rounded_up(count * static_cast<Index>(sizeof(Number)) + 1, 64));
+    }
+    Number* numbers_;
+};
+
+}  // namespace
+}  // namespace ilk
