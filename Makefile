@@ -1,0 +1,47 @@
+# Everything a developer does, by name. `make` lists it.
+PYTHON ?= python3
+VENV ?= .venv
+RUN = $(VENV)/bin/python -m
+STAMP = $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup fix check test test-all bench demo clean
+
+help:  ## list what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/ilk/kernels/native/*)
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) pip install --quiet --upgrade pip
+	$(RUN) pip install --quiet -e '.[test,dev]'
+	touch $@
+
+setup: $(STAMP)  ## virtual environment with ilk, its tests and checks
+
+fix: setup  ## format and repair what can be repaired
+	$(RUN) ruff format src tests benchmarks
+	$(RUN) ruff check --fix src tests benchmarks
+
+check: setup  ## lint, types, who may import whom
+	$(RUN) ruff check src tests benchmarks
+	$(RUN) ruff format --check src tests benchmarks
+	$(RUN) mypy
+	$(VENV)/bin/lint-imports
+
+test: setup  ## the tests, with the compiled kernels and then with the NumPy ones
+	$(RUN) pytest -n 2 -m "not slow"
+	ILK_KERNELS=numpy $(RUN) pytest -n 2 -m "not slow"
+
+test-all: setup  ## the slow tests too
+	$(RUN) pytest -n 2
+	ILK_KERNELS=numpy $(RUN) pytest -n 2
+
+bench: setup  ## ilk and its peers on the same data, as ratios
+	$(RUN) pip install --quiet -e '.[bench]'
+	$(RUN) benchmarks
+
+demo: setup  ## the main job on a bundled table
+	$(VENV)/bin/ilk demo
+
+clean:  ## remove what was made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

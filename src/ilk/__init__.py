@@ -1,0 +1,30 @@
+"""ilk finds which rows of a table are of the same ilk, and says why."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+# Public names and where they live; loaded on first use so that `import ilk` costs little.
+_HOME = {
+    "KMeans": "ilk.estimators.kmeans",
+    "KMedians": "ilk.estimators.kmeans",
+    "TrimmedKMeans": "ilk.estimators.kmeans",
+}
+_MODULES = ("measures", "errors")
+
+__all__ = ["__version__", *_HOME, *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"ilk.{name}")
+    raise AttributeError(f"module 'ilk' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

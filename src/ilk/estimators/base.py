@@ -1,0 +1,89 @@
+"""What every estimator shares: checking what the user gave, and turning arrays into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from ilk.engines.memory import MemoryRows
+from ilk.errors import DataError, UsageError, warn
+from ilk.table.block import Array
+from ilk.table.condition import encoding_of, precision_cautions, survey
+from ilk.table.encode import check_weights
+
+
+def whole_number(name: str, value: object, *, least: int = 1) -> int:
+    """A count such as `n_clusters`: 3 and 3.0 are fine; True, "3" and 2.5 are not."""
+    number = value.item() if isinstance(value, np.generic) else value
+    is_whole = isinstance(number, (int, float)) and not isinstance(number, bool) and number == int(number)
+    if not is_whole or number < least:  # type: ignore[operator]
+        raise UsageError(f"bad-{name}", f"{name}={value!r}", do=f"Give a whole number of {least} or more")
+    return int(number)  # type: ignore[arg-type]
+
+
+def real_number(name: str, value: object, least: float, below: float) -> float:
+    """A real option in [least, below)."""
+    is_real = isinstance(value, (int, float, np.number)) and not isinstance(value, (bool, np.bool_))
+    if not is_real or not least <= value < below:  # type: ignore[operator]
+        bound = f"a number of {least:g} or more" + (f", below {below:g}" if below < np.inf else "")
+        raise UsageError(f"bad-{name}", f"{name}={value!r}", do=f"Give {bound}")
+    return float(value)  # type: ignore[arg-type]
+
+
+def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """X as a float64 or float32 array; the array itself where it is one already."""
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        accept_large_sparse=False,
+    )
+
+
+def training_rows(
+    estimator: Any, X: Any, sample_weight: Any, *, scale: str | None, threads: int | None, k: int
+) -> MemoryRows:
+    """The rows of a fit, checked and conditioned."""
+    raw = checked_array(estimator, X, reset=True)
+    weight = None if sample_weight is None else check_weights(sample_weight, len(raw))
+    n_counting = len(raw) if weight is None else int(np.count_nonzero(weight))
+    if n_counting < k:
+        raise DataError(
+            "fewer-rows-than-groups",
+            f"n_samples={n_counting} rows with weight are fewer than the {k} groups asked for",
+            do="Ask for fewer groups",
+        )
+    facts = survey(raw, weight=weight)
+    for code, text in precision_cautions(facts):
+        warn(code, text, depth=5)
+    encoding = encoding_of(raw, facts, scale=scale, weight=weight)
+    return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
+
+
+Callback = Callable[[Any], None]
+
+REASONS = {
+    "pass limit": ("not-converged", "did not settle within max_iter={max_iter} passes; raise max_iter"),
+    "interrupted": ("interrupted", "was interrupted; this is the best found so far"),
+    "time limit": ("time-limit", "ran out of time; this is the best found so far"),
+}
+
+
+def warn_of(estimator: Any, fit: Any) -> None:
+    """Say what a user should know of how the fit ended; the same facts are fields of `fit_`."""
+    name = type(estimator).__name__
+    if fit.reason in REASONS:
+        code, text = REASONS[fit.reason]
+        warn(code, f"{name} {text.format(max_iter=getattr(estimator, 'max_iter', '?'))}.", depth=4)
+    if fit.status == "fewer_distinct_rows":
+        found = len(fit.size)
+        warn(
+            "fewer-distinct-rows",
+            f"{name} found {found} distinct rows, fewer than the groups asked for; it returns {found} groups.",
+            depth=4,
+        )

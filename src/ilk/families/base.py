@@ -1,0 +1,116 @@
+"""What a component is: the protocol every family keeps, and the partial results they all return.
+
+A family owns all K components at once. It is a frozen set of options; what is fitted is in its parameters, a
+tree of arrays. The loop in `fitting` knows families only through this page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from ilk import kernels
+from ilk.kernels.sums import group_sums
+from ilk.table.block import Array, Block
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A sum carried as high + low part (twice float64), so that its rounded value does not depend on the order
+    of the terms, nor on whether a row counts twice or stands there twice."""
+
+    parts: Array  # (..., 2)
+
+    def __add__(self, other: Pair) -> Pair:
+        return Pair(kernels.add_pairs(self.parts, other.parts))
+
+    @property
+    def value(self) -> Array:
+        return kernels.round_pairs(self.parts)
+
+
+def pair_total(value: Array, weight: Array) -> Pair:
+    """Sum of weight * value over rows."""
+    everyone = np.zeros(len(value), dtype=np.int32)
+    return Pair(group_sums(value[:, None], weight[:, None], everyone, 1)[0, 0])
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Trimming: a row whose cost is above `limit` counts nothing, one at the limit counts `share` of itself."""
+
+    limit: float = inf
+    share: float = 1.0
+
+    def kept(self, cost: Array) -> Array:
+        """What part of each row counts."""
+        return np.where(cost < self.limit, 1.0, np.where(cost == self.limit, self.share, 0.0))
+
+
+KEEP_ALL = Cut()
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """What one block tells of one start: the sums for the update, and the cost under the old parameters."""
+
+    sums: Mapping[str, Any]
+    cost: Pair
+
+    def __add__(self, other: Partial) -> Partial:
+        sums = {name: value + other.sums[name] for name, value in self.sums.items()}
+        return Partial(sums, self.cost + other.cost)
+
+
+Params = TypeVar("Params")
+
+
+class Family(Protocol, Generic[Params]):
+    """Score rows under the components, gather weighted sums, update the parameters from the sums."""
+
+    name: str
+    n_phases: int  # passes that make one update: 1, but for families that need order statistics
+
+    def start(self, centres: Array) -> Params:
+        """Parameters whose components lie at `centres` (K, columns), in encoded units."""
+        ...
+
+    def step(self, params: Params, block: Block, cut: Cut) -> Partial:
+        """Score, assign and gather in one go."""
+        ...
+
+    def assign(self, params: Params, block: Block) -> tuple[Array, Array]:
+        """Label (int32) and cost of each row; ties go to the lowest label."""
+        ...
+
+    def cost(self, params: Params, block: Block) -> Array:
+        """Cost of each row under each component (rows, K)."""
+        ...
+
+    def update(self, params: Params, sums: Mapping[str, Any]) -> Params:
+        """New parameters from the sums over all rows, or the next phase on the way to them."""
+        ...
+
+    def centres(self, params: Params) -> Array:
+        """Where the components lie (K, columns), in encoded units."""
+        ...
+
+    def vacant(self, params: Params) -> Array:
+        """Numbers of the components that had no row in the last pass."""
+        ...
+
+    def move(self, params: Params, which: Array, centres: Array) -> Params:
+        """The components `which` put at `centres`."""
+        ...
+
+    def select(self, params: Params, which: Array | Sequence[int]) -> Params:
+        """Only the components `which`, in that order."""
+        ...
+
+    def same(self, one: Params, other: Params) -> bool:
+        """Whether two parameter sets place every component alike, bit for bit."""
+        ...

@@ -1,0 +1,173 @@
+"""Components that are points: K-means (squared distance, means) and K-medians (absolute distance, medians).
+
+Missing cells: the distance is taken over the observed columns and scaled by n_columns / observed, and each
+observed cell enters its mean with that same factor, so the cost never rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk import kernels
+from ilk.families.base import Cut, Pair, Partial, pair_total
+from ilk.kernels.sums import group_sums
+from ilk.table.block import Array, Block
+from ilk.table.order import N_DIGITS, Search
+
+
+@dataclass(frozen=True)
+class Centroids:
+    """Parameters: where each component lies, and the weight of the rows it had in the last pass."""
+
+    centre: Array
+    weight: Array
+    search: Search | None = None  # K-medians: the medians' digits found so far
+
+
+class _Centroid:
+    """What both families share."""
+
+    def start(self, centres: Array) -> Centroids:
+        centres = np.array(centres, dtype=np.float64, order="C")
+        return Centroids(centres, np.ones(len(centres)))
+
+    def centres(self, params: Centroids) -> Array:
+        return params.centre
+
+    def vacant(self, params: Centroids) -> Array:
+        return np.flatnonzero(params.weight == 0)
+
+    def move(self, params: Centroids, which: Array, centres: Array) -> Centroids:
+        centre, weight = params.centre.copy(), params.weight.copy()
+        # A missing cell of the row that a component moves to leaves that coordinate where it was.
+        centre[which] = np.where(np.isnan(centres), centre[which], centres)
+        weight[which] = 1.0
+        return Centroids(centre, weight)
+
+    def select(self, params: Centroids, which: Array | Sequence[int]) -> Centroids:
+        return Centroids(params.centre[which], params.weight[which])
+
+    def same(self, one: Centroids, other: Centroids) -> bool:
+        return np.array_equal(one.centre, other.centre)
+
+
+@dataclass(frozen=True)
+class Means(_Centroid):
+    """K-means: cost = sum over columns of (x - centre)^2; the update is the weighted mean."""
+
+    name: str = "means"
+    n_phases: int = 1
+
+    def cost(self, params: Centroids, block: Block) -> Array:
+        if block.complete:
+            return kernels.distances(*_coded(block), params.centre).T
+        return partial_costs(block, params.centre, np.square)
+
+    def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
+        if block.complete:
+            return kernels.nearest(*_coded(block), params.centre)
+        return _cheapest(self.cost(params, block))
+
+    def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+        if not block.complete:
+            return self._step_with_missing(params, block, cut)
+        sums, weight, cost = kernels.nearest_step(
+            *_coded(block), block.weight, params.centre, cut.limit, cut.share
+        )
+        return Partial({"total": Pair(sums), "weight": weight}, Pair(cost))
+
+    def _step_with_missing(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+        label, cost = self.assign(params, block)
+        weight = block.weights * cut.kept(cost)
+        n_components = len(params.centre)
+        observed = ~np.isnan(block.numbers)
+        factor = weight * _scale_up(observed)
+        cell_weight = np.where(observed, factor[:, None], 0.0)
+        values = np.where(observed, block.numbers, 0.0)
+        sums = {
+            "total": Pair(group_sums(values, cell_weight, label, n_components)),
+            "cell_weight": Pair(group_sums(observed.astype(float), cell_weight, label, n_components)),
+            "weight": np.bincount(label, weights=weight, minlength=n_components),
+        }
+        return Partial(sums, pair_total(cost, weight))
+
+    def update(self, params: Centroids, sums: Mapping[str, Any]) -> Centroids:
+        total, weight = sums["total"].value, sums["weight"]
+        by_cell = sums["cell_weight"].value if "cell_weight" in sums else weight[:, None]
+        centre = np.divide(total, by_cell, out=params.centre.copy(), where=by_cell > 0)
+        return Centroids(centre, weight)
+
+
+@dataclass(frozen=True)
+class Medians(_Centroid):
+    """K-medians: cost = sum over columns of |x - centre|; the update is the lower weighted median per column.
+
+    Medians are no sums, so one update takes eight passes with the assignment held, each of which counts, per
+    component and column, the next digit of the median (`table.order`).
+    """
+
+    name: str = "medians"
+    n_phases: int = N_DIGITS
+
+    def cost(self, params: Centroids, block: Block) -> Array:
+        return partial_costs(block, params.centre, np.abs)
+
+    def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
+        return _cheapest(self.cost(params, block))
+
+    def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+        label, cost = self.assign(params, block)
+        weight = block.weights * cut.kept(cost)
+        n_components, n_columns = params.centre.shape
+        group = (label[:, None] * n_columns + np.arange(n_columns)).ravel()
+        cell_weight = np.repeat(weight, n_columns)
+        search = params.search or Search.begin(0.5, (n_components, n_columns))
+        sums = {
+            "counts": search.count(block.numbers.ravel(), group, cell_weight),
+            "weight": np.bincount(label, weights=weight, minlength=n_components),
+        }
+        return Partial(sums, pair_total(cost, weight))
+
+    def update(self, params: Centroids, sums: Mapping[str, Any]) -> Centroids:
+        search = params.search or Search.begin(0.5, params.centre.shape)
+        search = search.narrow(sums["counts"])
+        if not search.done:
+            return replace(params, search=search)
+        median = search.value
+        centre = np.where(np.isnan(median), params.centre, median)
+        return Centroids(centre, sums["weight"])
+
+
+def _coded(block: Block) -> tuple[Array, float, Array, Array | None]:
+    """A block as kernels take it: raw cells and the encoding to apply on the fly."""
+    return block.raw, block.encoding.power, block.encoding.centre, block.encoding.factor
+
+
+def _scale_up(observed: Array) -> Array:
+    """n_columns / observed per row; 0 for a row with no cell at all, which then counts nowhere."""
+    count = observed.sum(axis=1)
+    return np.divide(observed.shape[1], count, out=np.zeros(len(count)), where=count > 0)
+
+
+def partial_costs(block: Block, centre: Array, size: Any) -> Array:
+    """Cost (rows, K) by differences over the observed cells, scaled up to all columns."""
+    numbers = block.numbers.astype(np.float64, copy=False)
+    costs = np.empty((len(numbers), len(centre)))
+    if block.complete:
+        for k, point in enumerate(centre):
+            costs[:, k] = size(numbers - point).sum(axis=1)
+        return costs
+    scale_up = _scale_up(~np.isnan(numbers))
+    for k, point in enumerate(centre):
+        costs[:, k] = np.nansum(size(numbers - point), axis=1) * scale_up
+    return costs
+
+
+def _cheapest(costs: Array) -> tuple[Array, Array]:
+    label = np.argmin(costs, axis=1)
+    return label.astype(np.int32), np.take_along_axis(costs, label[:, None], axis=1)[:, 0]
+

@@ -1,0 +1,126 @@
+"""A finished fit: the best of the starts, its labels in canonical order, and how each start ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.families.base import KEEP_ALL, Cut, Family, Pair, pair_total
+from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
+from ilk.fitting.trim import find_cuts
+from ilk.table.block import Array, Block
+
+
+@dataclass(frozen=True)
+class StartRecord:
+    """How one start ended."""
+
+    cost: float
+    n_passes: int
+    reason: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Plain data, savable and printable. Components are in canonical order: larger first, ties by first row."""
+
+    params: Any
+    labels: Array
+    cost: float
+    size: Array  # weight of the rows of each component
+    n_rows: int
+    n_passes: int
+    reason: str
+    status: str
+    trace: tuple[Record, ...]
+    starts: tuple[StartRecord, ...]
+    cut: Cut = KEEP_ALL
+    row_cost: Array | None = None
+
+    @property
+    def converged(self) -> bool:
+        return self.reason in CONVERGED
+
+
+def fit(
+    rows: Rows,
+    family: Family[Any],
+    starts: Sequence[Any],
+    *,
+    trim: float = 0.0,
+    stop: Stop | None = None,
+    callback: Callable[[Event], None] | None = None,
+) -> Fit:
+    """Run all starts, keep the one of least cost (the first among equals) and label the rows by it."""
+    runs = run_starts(rows, family, starts, trim=trim, stop=stop, callback=callback)
+    best = min(runs, key=lambda run: run.cost)
+    return finish(rows, family, best, runs, trim=trim)
+
+
+def finish(rows: Rows, family: Family[Any], best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> Fit:
+    """One last pass under the best parameters: labels, cost, canonical order."""
+    cut = find_cuts(rows, family, [best.params], 1.0 - trim)[0] if trim else KEEP_ALL
+    n_components = len(family.centres(best.params))
+    labels, row_cost = np.empty(rows.n_rows, np.int32), np.empty(rows.n_rows if trim else 0)
+    size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
+    cost = Pair(np.zeros(2))
+    for part in rows.scan(_visit_labels, _LabelState(family, best.params, cut)):
+        here = slice(part.first, part.first + len(part.label))
+        labels[here] = part.label
+        if trim:
+            row_cost[here] = part.row_cost
+        size += part.size
+        first_row = np.minimum(first_row, part.first_row)
+        cost = cost + part.cost
+    order = np.lexsort((first_row, -size))
+    rank = np.empty(n_components, dtype=np.int32)
+    rank[order] = np.arange(n_components, dtype=np.int32)
+    return Fit(
+        params=family.select(best.params, order),
+        labels=np.take(rank, labels, out=labels, mode="clip"),
+        cost=float(cost.value),
+        size=size[order],
+        n_rows=rows.n_rows,
+        n_passes=len(best.trace),
+        reason=best.reason,
+        status=best.status,
+        trace=tuple(best.trace),
+        starts=tuple(StartRecord(run.cost, len(run.trace), run.reason, run.status) for run in runs),
+        cut=cut,
+        row_cost=row_cost if trim else None,
+    )
+
+
+@dataclass(frozen=True)
+class _LabelState:
+    family: Family[Any]
+    params: Any
+    cut: Cut
+
+
+@dataclass(frozen=True)
+class _Labelled:
+    """What the last pass tells of one block."""
+
+    first: int
+    label: Array
+    row_cost: Array
+    size: Array
+    first_row: Array
+    cost: Pair
+
+
+def _visit_labels(state: _LabelState, block: Block) -> _Labelled:
+    label, row_cost = state.family.assign(state.params, block)
+    n_components = len(state.family.centres(state.params))
+    weight = block.weights
+    first_row = np.full(n_components, np.iinfo(np.int64).max)
+    first_row[label[::-1]] = np.arange(block.n_rows)[::-1] + block.first_row
+    size = np.bincount(label, weights=weight, minlength=n_components)
+    counted = weight * state.cut.kept(row_cost)
+    return _Labelled(block.first_row, label, row_cost, size, first_row, pair_total(row_cost, counted))

@@ -1,0 +1,205 @@
+"""The law: look at each block of rows, gather weighted sums, add them, update the parameters, repeat.
+
+All starts advance together: one pass over the rows serves every start that has not ended.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.families.base import KEEP_ALL, Cut, Family, Partial
+from ilk.fitting.trim import find_cuts
+from ilk.table.block import Array, Block
+
+# Reasons for the end of a run; `CONVERGED` names those that are an answer.
+NOTHING_CHANGED = "nothing changed"
+TOLERANCE = "tolerance"
+NO_LOWER_COST = "no lower cost"
+PASS_LIMIT = "pass limit"
+TIME_LIMIT = "time limit"
+INTERRUPTED = "interrupted"
+PROVEN = "proven optimum"
+CONVERGED = frozenset({NOTHING_CHANGED, TOLERANCE, NO_LOWER_COST, PROVEN})
+
+# Status of a run, machine-readable.
+OK = "ok"
+FEWER_DISTINCT_ROWS = "fewer_distinct_rows"
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a run ends, besides when nothing changes: relative fall of the cost, passes, seconds."""
+
+    tolerance: float = 0.0
+    max_passes: int = 300
+    seconds: float = inf
+
+
+@dataclass(frozen=True)
+class Record:
+    """One pass of one run: the cost under the parameters it began with."""
+
+    number: int
+    cost: float
+    n_components: int
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a callback is told after each pass."""
+
+    pass_number: int
+    n_running: int
+    n_starts: int
+    best_cost: float
+    seconds: float
+
+
+@dataclass
+class Run:
+    """One start on its way. Plain data once it has ended."""
+
+    params: Any
+    measured: Any = None  # the last parameters whose cost is known, and that cost
+    cost: float = inf
+    reason: str = ""
+    status: str = OK
+    trace: list[Record] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """All that a visit needs to know."""
+
+    family: Family[Any]
+    params: Sequence[Any]
+    cuts: Sequence[Cut]
+
+
+class _Partials(list[Partial]):
+    """Partials of all running starts; adding is start by start."""
+
+    def __add__(self, other: list[Partial]) -> _Partials:  # type: ignore[override]
+        return _Partials(mine + theirs for mine, theirs in zip(self, other, strict=True))
+
+
+def _visit(state: _Pass, block: Block) -> _Partials:
+    steps = zip(state.params, state.cuts, strict=True)
+    return _Partials(state.family.step(params, block, cut) for params, cut in steps)
+
+
+def run_starts(
+    rows: Rows,
+    family: Family[Any],
+    starts: Sequence[Any],
+    *,
+    trim: float = 0.0,
+    stop: Stop | None = None,
+    callback: Callable[[Event], None] | None = None,
+) -> list[Run]:
+    """Advance every start until it ends; an interrupt ends them all with what they have reached."""
+    stop = stop or Stop()
+    runs = [Run(params) for params in starts]
+    began = time.monotonic()
+    number = 0
+    try:
+        while running := [run for run in runs if not run.reason]:
+            if number == stop.max_passes:
+                _end(running, PASS_LIMIT)
+            elif time.monotonic() - began >= stop.seconds:
+                _end(running, TIME_LIMIT)
+            else:
+                number += 1
+                _advance(rows, family, running, number, trim, stop)
+                if callback is not None:
+                    best = min(run.cost for run in runs)
+                    n_running = sum(not run.reason for run in runs)
+                    callback(Event(number, n_running, len(runs), best, time.monotonic() - began))
+    except KeyboardInterrupt:
+        if not any(run.trace for run in runs):
+            raise
+        _end([run for run in runs if not run.reason], INTERRUPTED)
+    return runs
+
+
+def _end(runs: Sequence[Run], reason: str) -> None:
+    for run in runs:
+        run.reason = reason
+
+
+def _advance(
+    rows: Rows, family: Family[Any], runs: Sequence[Run], number: int, trim: float, stop: Stop
+) -> None:
+    """One update of every running start; parameters change only once the whole update is known."""
+    after = [run.params for run in runs]
+    cuts = find_cuts(rows, family, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
+    for _ in range(family.n_phases):
+        partials = rows.reduce(_visit, _Pass(family, after, cuts))
+        after = [family.update(old, part.sums) for old, part in zip(after, partials, strict=True)]
+    for run, cut, new, partial in zip(runs, cuts, after, partials, strict=True):
+        cost = float(partial.cost.value)
+        run.trace.append(Record(number, cost, len(family.centres(run.params))))
+        if cost >= run.cost:  # the update gained nothing but rounding: what stood before it stands
+            run.params, run.reason = run.measured, NO_LOWER_COST
+            continue
+        fall, run.cost, run.measured = run.cost - cost, cost, run.params
+        run.params = fill_vacant(rows, family, run, new, cut)
+        if family.same(run.measured, run.params):
+            run.reason = NOTHING_CHANGED
+        elif fall <= stop.tolerance * abs(cost):
+            run.reason = TOLERANCE
+
+
+def fill_vacant(rows: Rows, family: Family[Any], run: Run, params: Any, cut: Cut) -> Any:
+    """Components without rows move to the dearest rows; where no row has a cost, they are dropped."""
+    vacant = family.vacant(params)
+    if not len(vacant):
+        return params
+    far = rows.reduce(_visit_far, _FarSearch(family, params, cut, 4 * len(vacant)))
+    if not len(far.row):
+        run.status = FEWER_DISTINCT_ROWS
+        occupied = np.setdiff1d(np.arange(len(family.centres(params))), vacant)
+        return family.select(params, occupied)
+    points = rows.take(far.row).numbers
+    _, first = np.unique(points, axis=0, return_index=True)
+    points = points[np.sort(first)][: len(vacant)]
+    return family.move(params, vacant[: len(points)], points)
+
+
+@dataclass(frozen=True)
+class _FarSearch:
+    family: Family[Any]
+    params: Any
+    cut: Cut
+    n_wanted: int
+
+
+@dataclass(frozen=True)
+class Far:
+    """The dearest rows, dearest first, ties by row number."""
+
+    cost: Array
+    row: Array
+    n_wanted: int
+
+    def __add__(self, other: Far) -> Far:
+        return Far.of(np.append(self.cost, other.cost), np.append(self.row, other.row), self.n_wanted)
+
+    @classmethod
+    def of(cls, cost: Array, row: Array, n_wanted: int) -> Far:
+        order = np.lexsort((row, -cost))[:n_wanted]
+        return cls(cost[order], row[order], n_wanted)
+
+
+def _visit_far(state: _FarSearch, block: Block) -> Far:
+    _, cost = state.family.assign(state.params, block)
+    counts = (cost > 0) & (block.weights > 0) & (state.cut.kept(cost) > 0)
+    row = np.flatnonzero(counts)
+    return Far.of(cost[row], row + block.first_row, state.n_wanted)

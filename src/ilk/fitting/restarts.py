@@ -1,0 +1,118 @@
+"""From a recipe to a fit: make the starts, run them together, keep the best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.errors import UsageError
+from ilk.families.base import Family, Pair
+from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
+from ilk.fitting.fit import Fit, finish, fit
+from ilk.fitting.loop import OK, PROVEN, Event, Run, Stop
+from ilk.fitting.start import SAMPLE_ROWS, STARTS, start_centres
+from ilk.kernels.sums import group_sums
+from ilk.table.block import Array, Block
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method: what a component is, how rows are assigned, where it begins and when it ends."""
+
+    name: str
+    family: Family[Any]
+    init: str = "k-means++"
+    n_starts: int = 10
+    trim: float = 0.0
+    stop: Stop = Stop()
+
+
+def fit_recipe(
+    rows: Rows,
+    recipe: Recipe,
+    k: int,
+    seed: int,
+    *,
+    init: Array | None = None,
+    callback: Callable[[Event], None] | None = None,
+) -> Fit:
+    """Fit `recipe` with K components; `init` gives centres (K, columns) or a label per row instead of a named start."""
+    family = recipe.family
+    if init is None:
+        centres = named_starts(rows, recipe, k, seed)
+    elif init.ndim == 2:
+        centres = [rows.encoding.apply(np.asarray(init, dtype=np.float64))]
+    else:
+        centres = [label_means(rows, init, k)]
+    starts = [family.start(points) for points in centres]
+    return fit(rows, family, starts, trim=recipe.trim, stop=recipe.stop, callback=callback)
+
+
+def named_starts(rows: Rows, recipe: Recipe, k: int, seed: int) -> list[Array]:
+    """Centres of every start of the recipe; each start draws from its own stream."""
+    if recipe.init not in STARTS:
+        raise UsageError(
+            "bad-start", f"init={recipe.init!r} is not a start", do=f"Choose one of {', '.join(STARTS)}"
+        )
+    sample = rows.sample(SAMPLE_ROWS, seed)
+    return [start_centres(recipe.init, sample, k, seed, number) for number in range(recipe.n_starts)]
+
+
+@dataclass(frozen=True)
+class _Labels:
+    label: Array
+    n_groups: int
+
+
+@dataclass(frozen=True)
+class _Moments:
+    total: Pair
+    weight: Pair
+
+    def __add__(self, other: _Moments) -> _Moments:
+        return _Moments(self.total + other.total, self.weight + other.weight)
+
+
+def _visit_labels(state: _Labels, block: Block) -> _Moments:
+    label = state.label[block.first_row : block.first_row + block.n_rows]
+    numbers = block.numbers.astype(np.float64, copy=False)
+    observed = ~np.isnan(numbers)
+    weight = np.where(observed, block.weights[:, None], 0.0)
+    values = np.where(observed, numbers, 0.0)
+    ones = np.ones_like(values)
+    return _Moments(
+        Pair(group_sums(values, weight, label, state.n_groups)),
+        Pair(group_sums(ones, weight, label, state.n_groups)),
+    )
+
+
+def label_means(rows: Rows, label: Array, k: int) -> Array:
+    """Means of the groups that `label` (0 .. k-1) makes; a group or column without cells lies at the centre."""
+    moments = rows.reduce(_visit_labels, _Labels(label, k))
+    total, weight = moments.total.value, moments.weight.value
+    return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+
+
+def solves_line(rows: Rows, recipe: Recipe) -> bool:
+    """Whether the optimum of this table is found at once: one complete column of not too many values."""
+    return rows.n_columns == 1 and rows.complete and not recipe.trim and rows.n_rows <= LINE_ROWS
+
+
+def fit_exact(rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
+    """The proven optimum of K-means: dynamic programming for one column, branch and bound for a tiny table."""
+    everything = rows.take(np.arange(rows.n_rows))
+    points, weight = everything.numbers.astype(np.float64), everything.weights
+    points, weight = points[weight > 0], weight[weight > 0]
+    if rows.n_columns == 1:
+        centres = solve_line(points[:, 0], weight, k)[:, None]
+    else:
+        known = fit_recipe(rows, recipe, k, seed)
+        label, _ = solve_tiny(points, weight, k, known.cost)
+        n_groups = int(label.max()) + 1
+        centres = np.array([np.average(points[label == g], axis=0, weights=weight[label == g]) for g in range(n_groups)])
+    run = Run(recipe.family.start(centres), cost=0.0, reason=PROVEN, status=OK)
+    return finish(rows, recipe.family, run, [run])

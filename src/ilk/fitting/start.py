@@ -1,0 +1,171 @@
+"""Where a fit begins: every start of the sources, each a function from a sample of rows to centres.
+
+Draws go by cumulative weight, so a row of weight 2 is drawn as if it stood there twice, and a row of weight
+0 never is. All starts work in encoded units on a sample that is the whole table unless that is very large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, e, log, log2
+
+import numpy as np
+
+from ilk import kernels
+from ilk.families.centroid import partial_costs
+from ilk.random import stream
+from ilk.table.block import Array, Block, Encoding
+
+# Above this many rows a start looks at a sample.
+SAMPLE_ROWS = 65536
+WARD_ROWS = 2000
+
+Generator = np.random.Generator
+Start = Callable[[Block, int, Generator], Array]
+
+
+def random_rows(sample: Block, k: int, draws: Generator) -> Array:
+    """K distinct data rows (distinct in value where the table has that many)."""
+    chosen = _draw_distinct(sample, k, draws)
+    return _filled(sample, chosen)
+
+
+def random_hull(sample: Block, k: int, draws: Generator) -> Array:
+    """Random convex combinations of data rows, `n_columns + 1` rows each (seed 004: inside the convex hull)."""
+    n_corners = sample.n_columns + 1
+    corners = _draw(sample.weights, (k, n_corners), draws)
+    share = draws.dirichlet(np.ones(n_corners), size=k)
+    return np.einsum("kc,kcd->kd", share, _filled(sample, corners.ravel()).reshape(k, n_corners, -1))
+
+
+def farthest_first(sample: Block, k: int, draws: Generator) -> Array:
+    """First a random row, then always the row farthest from those chosen; ties to the first row."""
+    chosen = [int(_draw(sample.weights, 1, draws)[0])]
+    closest = _distances(sample, _filled(sample, chosen))[0]
+    for _ in range(1, k):
+        chosen.append(int(np.argmax(np.where(sample.weights > 0, closest, -1.0))))
+        closest = np.minimum(closest, _distances(sample, _filled(sample, chosen[-1:]))[0])
+    return _filled(sample, chosen)
+
+
+def k_means_plus_plus(sample: Block, k: int, draws: Generator) -> Array:
+    """First a random row, then rows drawn by squared distance to the nearest chosen one; of 2 + log K draws
+    the one that lowers the cost most is taken (Arthur and Vassilvitskii 2007, greedy variant)."""
+    weight = sample.weights
+    n_trials = 2 + int(log(k))
+    chosen = [int(_draw(weight, 1, draws)[0])]
+    closest = _distances(sample, _filled(sample, chosen))[0]
+    for _ in range(1, k):
+        trials = _draw(weight * closest, n_trials, draws)
+        distance = np.minimum(_distances(sample, _filled(sample, trials)), closest)
+        best = int(np.argmin(distance @ weight))
+        chosen.append(int(trials[best]))
+        closest = distance[best]
+    return _filled(sample, chosen)
+
+
+def n_log_n(k: int) -> int:
+    """How many centres K-log-K draws first: ceil(K log2 K), at least K.
+
+    >>> [n_log_n(k) for k in (1, 2, 3, 7)]
+    [1, 2, 5, 20]
+    """
+    return max(k, ceil(k * log2(k)))
+
+
+def k_log_k(sample: Block, k: int, draws: Generator) -> Array:
+    """K log K random rows, one K-means step, small centres dropped, farthest-first among the rest (seed 002)."""
+    n_centres = n_log_n(k)
+    centres = random_rows(sample, n_centres, draws)
+    label = np.argmin(_distances(sample, centres), axis=0)
+    size = np.bincount(label, weights=sample.weights, minlength=n_centres)
+    centres = _group_means(sample, label, centres)
+    # A centre that holds fewer than this many rows is likely an outlier; when too few are left, the largest stay.
+    threshold = size.sum() / (e * n_centres)
+    large = np.flatnonzero(size >= threshold)
+    if len(large) < k:
+        large = np.sort(np.argsort(-size, kind="stable")[:k])
+    pool = Block(centres[large], _identity(sample.n_columns))
+    return farthest_first(pool, k, draws)
+
+
+def ward(sample: Block, k: int, draws: Generator) -> Array:
+    """Ward linkage on at most 2,000 rows, cut at K: group means (mclust's way)."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    if sample.n_rows > WARD_ROWS:
+        rows = np.sort(draws.choice(sample.n_rows, WARD_ROWS, replace=False))
+        weight = None if sample.weight is None else sample.weight[rows]
+        sample = Block(sample.raw[rows], sample.encoding, 0, weight, complete=sample.complete)
+    everything = _filled(sample, np.arange(sample.n_rows))
+    if sample.n_rows == 1:
+        return everything
+    label = fcluster(linkage(everything, "ward"), k, criterion="maxclust") - 1
+    return _group_means(sample, label, np.zeros((int(label.max()) + 1, sample.n_columns)))
+
+
+STARTS: dict[str, Start] = {
+    "random": random_rows,
+    "random-hull": random_hull,
+    "farthest-first": farthest_first,
+    "k-means++": k_means_plus_plus,
+    "k-log-k": k_log_k,
+    "ward": ward,
+}
+
+
+def start_centres(name: str, sample: Block, k: int, seed: int, number: int) -> Array:
+    """Centres of start `number`; the same whatever other starts there are."""
+    return STARTS[name](sample, k, stream(seed, f"start {name}", number))
+
+
+def _identity(n_columns: int) -> Encoding:
+    return Encoding(1.0, np.zeros(n_columns))
+
+
+def _draw(weight: Array, size: int | tuple[int, ...], draws: Generator) -> Array:
+    """Row numbers drawn with probability proportional to weight, by inverse cumulative weight."""
+    cumulative = np.cumsum(weight)
+    if not cumulative[-1] > 0:  # every row lies on a chosen centre: any row is as good
+        return draws.integers(0, len(weight), size)
+    position = np.searchsorted(cumulative, draws.random(size) * cumulative[-1], side="right")
+    # Rounding can point past the last row that counts.
+    return np.minimum(position, np.flatnonzero(weight > 0)[-1])
+
+
+def _draw_distinct(sample: Block, k: int, draws: Generator) -> Array:
+    """K row numbers, different in value as long as the table has different rows left."""
+    weight = sample.weights.astype(np.float64, copy=True)
+    chosen: list[int] = []
+    while len(chosen) < k:
+        row = int(_draw(weight, 1, draws)[0])
+        chosen.append(row)
+        weight[_distances(sample, _filled(sample, [row]))[0] == 0.0] = 0.0
+        if not weight.any():
+            weight = sample.weights.astype(np.float64, copy=True)
+    return np.array(chosen)
+
+
+def _filled(sample: Block, rows: Array | list[int]) -> Array:
+    """Encoded rows as centres, in float64; a missing cell becomes 0, the table's own centre."""
+    points = sample.encoding.apply(sample.raw[rows]).astype(np.float64)
+    return points if sample.complete else np.nan_to_num(points, nan=0.0)
+
+
+def _distances(sample: Block, points: Array) -> Array:
+    """Squared distances (points, rows); with missing cells over the observed ones, scaled up."""
+    if sample.complete:
+        encoding = sample.encoding
+        return kernels.distances(sample.raw, encoding.power, encoding.centre, encoding.factor, points)
+    return partial_costs(sample, points, np.square).T
+
+
+def _group_means(sample: Block, label: Array, otherwise: Array) -> Array:
+    """Weighted mean per group and column over the observed cells; `otherwise` where there is none."""
+    numbers = sample.numbers.astype(np.float64, copy=False)
+    observed = ~np.isnan(numbers)
+    belongs = np.zeros((len(otherwise), sample.n_rows))
+    belongs[label, np.arange(sample.n_rows)] = sample.weights
+    weight = belongs @ observed
+    total = belongs @ np.where(observed, numbers, 0.0)
+    return np.divide(total, weight, out=otherwise.copy(), where=weight > 0)
