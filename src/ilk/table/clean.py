@@ -1,0 +1,142 @@
+"""Text files made plain before they are cut: unpacked, UTF-8, one kind of line end, no NUL bytes."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+import re
+import zlib
+from dataclasses import dataclass
+
+from ilk.errors import DataError, ResourceError, UsageError, shown
+from ilk.table.files import copy_capped
+
+MAX_LINE_BYTES = 8 * 2**20
+_CHUNK = 4 * 2**20
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(frozen=True)
+class TextFacts:
+    """What a pass over the clean bytes tells: lines, and how many of them are blank."""
+
+    lines: int
+    blank: int
+
+
+def unpack(path: str, folder: str, name: str) -> str:
+    target = os.path.join(folder, "unpacked")
+    try:
+        with gzip.open(path, "rb") as stream:
+            copy_capped(stream.read, target, name, os.path.getsize(path))
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(
+            "file-damaged",
+            f"{name} is not a readable gzip file: {shown(str(error), 120)}",
+            do="Fetch it again",
+        ) from None
+    return target
+
+
+def clean(path: str, folder: str, name: str, encoding: str | None) -> str:
+    """The path of a UTF-8 file with plain line ends: the file itself where it is one, else a copy."""
+    with open(path, "rb") as stream:
+        head = stream.read(4)
+    found = next((codec for bom, codec in _BOMS if head.startswith(bom)), None)
+    try:
+        codec = codecs.lookup(encoding).name if encoding else "utf-8"
+    except LookupError:
+        raise UsageError("bad-encoding", f"encoding {shown(encoding)!r} is not known") from None
+    if found is not None and (encoding is None or codec.startswith("utf")):
+        codec = found
+    if codec == "utf-8" and not _has_returns(path):
+        link = os.path.join(folder, "table.csv")  # DuckDB would take [ ] * ? in a name for a pattern
+        os.symlink(os.path.abspath(path), link)
+        return link
+    target = os.path.join(folder, "clean.csv")
+    _transcode(path, target, codec, name)
+    return target
+
+
+def _has_returns(path: str) -> bool:
+    with open(path, "rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            if b"\r" in chunk:
+                return True
+    return False
+
+
+def _transcode(path: str, target: str, codec: str, name: str) -> None:
+    decoder = codecs.getincrementaldecoder(codec)()
+    offset, held = 0, ""
+    with open(path, "rb") as stream, open(target, "w", encoding="utf-8", newline="") as out:
+        while chunk := stream.read(_CHUNK):
+            pending = len(decoder.getstate()[0])
+            try:
+                text = held + decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                raise _bad_bytes(name, codec, offset - pending + error.start) from None
+            held = "\r" if text.endswith("\r") else ""
+            out.write(text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n"))
+            offset += len(chunk)
+        if decoder.getstate()[0]:
+            raise _bad_bytes(name, codec, offset - len(decoder.getstate()[0]))
+        out.write("\n" if held else "")
+
+
+def _bad_bytes(name: str, codec: str, offset: int) -> DataError:
+    return DataError(
+        "bad-encoding",
+        f"{name} is not {codec.removesuffix('-sig')} text",
+        where=f"first bad byte at offset {offset}",
+        do='Name its encoding, often encoding="cp1252" or "latin-1" (--encoding)',
+    )
+
+
+def scan(path: str, name: str) -> TextFacts:
+    """One pass over the bytes: refuse NUL, broken UTF-8 and endless lines; count the lines."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    offset = lines = blank = since = 0
+    last = b"\n"
+    with open(path, "rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            if (at := chunk.find(b"\0")) >= 0:
+                raise DataError(
+                    "nul-byte",
+                    f"{name} holds a NUL byte",
+                    where=f"offset {offset + at}",
+                    do='Not a text file, or UTF-16 without its mark: then give encoding="utf-16-le"',
+                )
+            pending = len(decoder.getstate()[0])
+            try:
+                decoder.decode(chunk)
+            except UnicodeDecodeError as error:
+                raise _bad_bytes(name, "utf-8", offset - pending + error.start) from None
+            since = _longest(chunk, since, name, lines)
+            lines += chunk.count(b"\n")
+            joined = last + chunk
+            blank += len(re.findall(rb"\n(?=\n)", joined))
+            offset, last = offset + len(chunk), joined[-1:]
+    if decoder.getstate()[0]:
+        raise _bad_bytes(name, "utf-8", offset - len(decoder.getstate()[0]))
+    return TextFacts(lines + (last != b"\n"), blank)
+
+
+def _longest(chunk: bytes, since: int, name: str, lines: int) -> int:
+    """Bytes since the last line end, after this chunk; a line above the cap is refused."""
+    parts = chunk.split(b"\n")
+    longest = max(since + len(parts[0]), max((len(p) for p in parts[1:]), default=0))
+    if longest > MAX_LINE_BYTES:
+        raise ResourceError(
+            "field-too-long",
+            f"{name} has a line of more than {MAX_LINE_BYTES:,} bytes",
+            where=f"after line {lines}",
+            do="Check for an unclosed quote or a wrong line end",
+        )
+    return since + len(parts[0]) if len(parts) == 1 else len(parts[-1])

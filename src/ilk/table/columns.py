@@ -1,0 +1,188 @@
+"""Columns as they come: names made usable, cells of any Python kind turned into Arrow."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ilk.errors import SHOWN_ROWS, DataError, rows_shown, shown
+from ilk.table.ledger import Caution
+
+Column = Any
+"""A pyarrow Array or ChunkedArray."""
+
+
+def usable_names(names: Iterable[object], *, text: bool = False) -> tuple[tuple[str, ...], list[Caution]]:
+    """Text names for columns; empty ones are generated, repeated ones refused (in a text file made unique).
+
+    >>> usable_names(["a", "", None])[0]
+    ('a', 'column_2', 'column_3')
+    """
+    given = list(names)
+    cautions: list[Caution] = []
+    plain = [_plain_name(name) for name in given]
+    blank = [i for i, name in enumerate(plain) if not name.strip()]
+    taken = {name for name in plain if name.strip()}
+    for i in blank:
+        plain[i] = _free(f"column_{i + 1}", taken)
+        taken.add(plain[i])
+    if blank:
+        made = ", ".join(plain[i] for i in blank[:SHOWN_ROWS])
+        cautions.append(("column-names", f"{len(blank)} columns have no name and are called {made}"))
+    numbers = [n for n in given if not isinstance(n, (str, tuple)) and n is not None]
+    if numbers:
+        cautions.append(
+            ("column-names", f"{len(numbers)} column names are not text and are written as {plain[0]!r} …")
+        )
+    return _unique(plain, cautions, text=text), cautions
+
+
+def _plain_name(name: object) -> str:
+    if isinstance(name, tuple):  # pandas MultiIndex columns
+        return "_".join(str(part) for part in name if str(part))
+    if name is None or (isinstance(name, float) and math.isnan(name)):
+        return ""
+    return str(name)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free
+
+
+def _unique(names: list[str], cautions: list[Caution], *, text: bool) -> tuple[str, ...]:
+    seen: set[str] = set()
+    repeated = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    if not repeated:
+        return tuple(names)
+    listed = ", ".join(repr(shown(name)) for name in list(dict.fromkeys(repeated))[:SHOWN_ROWS])
+    if not text:
+        raise DataError(
+            "duplicate-columns",
+            f"{len(repeated)} column names occur more than once: {listed}",
+            do="Give every column a name of its own",
+        )
+    taken, unique, done = set(names), [], set()
+    for name in names:
+        free = _free(name, taken) if name in done else name
+        done.add(name)
+        taken.add(free)
+        unique.append(free)
+    cautions.append(("duplicate-columns", f"column names repeated in the file were numbered: {listed}"))
+    return tuple(unique)
+
+
+def from_objects(values: Sequence[Any], name: str) -> tuple[Column, DataError | None]:
+    """An Arrow column from Python cells; with it the reason why it cannot be used, if any.
+
+    >>> from_objects([1, "a"], "mixed")[1].code
+    'data-mixed'
+    """
+    kinds = _kinds(values)
+    if len(kinds) > 1:
+        return _as_text(values), _mixed(values, kinds, name)
+    kind = next(iter(kinds), "missing")
+    if kind in ("complex number", "nested", "bytes", "object"):
+        return pa.nulls(len(values)), unsupported(name, f"cells of kind {kind}")
+    if kind == "Decimal":
+        return pa.nulls(len(values)), DataError(
+            "unsupported-type",
+            f"column {shown(name)!r} holds Decimal objects",
+            do="Convert it to float first; that says where its exactness ends",
+        )
+    if kind == "number":
+        return _numbers(values), None
+    return pa.array([None if _missing(v) else v for v in values]), None
+
+
+def unsupported(name: str, what: str) -> DataError:
+    """The refusal of a column whose type no model can use."""
+    return DataError(
+        "unsupported-type",
+        f"column {shown(name)!r} holds {what}, which cannot be clustered",
+        do="Take the parts you need into columns of their own, or leave the column out (ignore)",
+    )
+
+
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    ((bool, np.bool_), "bool"),
+    (Decimal, "Decimal"),
+    ((Real, np.number), "number"),
+    (str, "text"),
+    ((date, datetime, np.datetime64), "date"),
+    ((time, timedelta, np.timedelta64), "time"),
+    ((bytes, bytearray, memoryview), "bytes"),
+    ((list, tuple, dict, set, np.ndarray), "nested"),
+)
+
+
+def _kind(of: type) -> str:
+    if issubclass(of, (complex, np.complexfloating)):
+        return "complex number"
+    return next((word for kinds, word in _KINDS if issubclass(of, kinds)), "object")
+
+
+def _missing(value: Any) -> bool:
+    """None, a float NaN, and the not-a-value marks of frame libraries (NaT, NA: not equal to themselves)."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def _kinds(values: Sequence[Any]) -> dict[str, type]:
+    present = {type(v) for v in values if not _missing(v)}
+    return {_kind(of): of for of in sorted(present, key=lambda of: of.__name__)}
+
+
+def _numbers(values: Sequence[Any]) -> Column:
+    """Whole numbers as int64 where they fit, everything else as float64; a missing cell is null."""
+    cells = [None if _missing(v) else v for v in values]
+    if all(v is None or isinstance(v, Integral) for v in cells):
+        try:
+            return pa.array([None if v is None else int(v) for v in cells], type=pa.int64())
+        except (OverflowError, pa.ArrowInvalid):
+            pass
+    return pa.array([None if v is None else float(v) for v in cells], type=pa.float64())
+
+
+def _as_text(values: Sequence[Any]) -> Column:
+    return pa.array([None if _missing(v) else str(v) for v in values], type=pa.large_string())
+
+
+def _mixed(values: Sequence[Any], kinds: dict[str, type], name: str) -> DataError:
+    rows: dict[str, list[int]] = {kind: [] for kind in kinds}
+    for i, value in enumerate(values):
+        if not _missing(value):
+            rows[_kind(type(value))].append(i)
+    parts = "; ".join(f"{kind}: {rows_shown(where)}" for kind, where in rows.items())
+    return DataError(
+        "data-mixed",
+        f"column {shown(name)!r} mixes {' and '.join(rows)}",
+        where=parts,
+        do='Clean the column, or name its kind: types={"' + shown(name) + '": "categorical"} or "ignore"',
+    )
+
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def number_text(value: float) -> str:
+    """The one spelling of a number that serves as a level: whole numbers without a point.
+
+    >>> number_text(1.0), number_text(-0.0), number_text(0.25)
+    ('1', '0', '0.25')
+    """
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    number = float(value)
+    return str(int(number)) if number.is_integer() else repr(number)

@@ -1,0 +1,278 @@
+"""Conditioning: one exact power of two and one short offset per column, found in one pass over blocks.
+
+The range of a column (largest less smallest value) does not depend on the order of the rows, on chunks or on
+weights, and is multiplied exactly by a power of two; so do the power and the rounding step made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ilk.errors import SHOWN_ROWS, DataError, UsageError, shown, warn
+from ilk.table.block import BLOCK_ROWS, Array, Encoding
+from ilk.table.ledger import Caution
+
+SAMPLE_ROWS = 10_000
+"""Rows looked at for the median of columns with far outliers."""
+HEAVY_RANGE = 1e5
+"""A range of so many robust spreads marks a column whose mean is no good centre: five of sixteen digits."""
+STEPS_IN_RANGE = 64
+"""The centre is a multiple of about range/64, near an eighth of a standard deviation."""
+FEW_STEPS = 64
+"""Fewer representable steps than this between smallest and largest value: precision is exhausted."""
+LARGEST_POWER = {np.dtype(np.float64): 1022, np.dtype(np.float32): 126}
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over the raw numbers tells: per column the range, the mean and the missing cells."""
+
+    low: Array
+    high: Array
+    mean: Array
+    missing: Array
+    total_weight: Array
+    dtype: np.dtype[np.floating]
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing.any()
+
+    @property
+    def width(self) -> Array:
+        """Half the range of each column (the range itself may overflow); 0 when all is missing."""
+        half = self.high.astype(np.float64) / 2 - self.low.astype(np.float64) / 2
+        return np.where(self.high >= self.low, half, 0.0)
+
+
+def condition(
+    raw: Array,
+    *,
+    scale: str | None = None,
+    weight: Array | None = None,
+    names: Sequence[str] | None = None,
+) -> Encoding:
+    """The encoding that brings the widest column near a range of one and every column near zero.
+
+    >>> encoding = condition(np.array([[1e200], [3e200]]))
+    >>> encoding.undo(encoding.apply(np.array([[3e200]]))).item() == 3e200
+    True
+    """
+    facts = survey(raw, weight=weight, names=names)
+    for code, text in precision_cautions(facts, names):
+        warn(code, text)
+    return encoding_of(raw, facts, scale=scale, weight=weight)
+
+
+def survey(raw: Array, *, weight: Array | None = None, names: Sequence[str] | None = None) -> Survey:
+    """Range, mean and missing cells per column, block by block; infinite cells are refused."""
+    facts = _pass(raw, weight, shrink=1.0)
+    if np.isinf(facts.low).any() or np.isinf(facts.high).any():
+        present = facts.high >= facts.low
+        if (np.isinf(facts.low) | np.isinf(facts.high))[present].any():
+            raise _infinite(raw, names)
+    if not np.isfinite(facts.mean).all():
+        # The sum ran over: once more with numbers small enough for any count of rows.
+        facts = _pass(raw, weight, shrink=2.0**-100)
+    return facts
+
+
+def _pass(raw: Array, weight: Array | None, shrink: float) -> Survey:
+    n_columns = raw.shape[1]
+    low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
+    total, heft = np.zeros(n_columns), np.zeros(n_columns)
+    missing = np.zeros(n_columns, dtype=np.int64)
+    pivot = _first_values(raw) * shrink
+    for start in range(0, raw.shape[0], BLOCK_ROWS):
+        block = raw[start : start + BLOCK_ROWS]
+        part = None if weight is None else weight[start : start + BLOCK_ROWS]
+        bottom, top = block.min(axis=0), block.max(axis=0)
+        gaps = np.isnan(bottom).any()
+        if gaps:
+            missing += np.isnan(block).sum(axis=0)
+        if part is not None and (part == 0).any():
+            if np.isinf(block).any():
+                high[:] = np.inf  # refused below, though the row counts for nothing
+            block, part = block[part > 0], part[part > 0]
+            gaps = True
+        if block.shape[0] == 0:
+            continue
+        if gaps:
+            bottom = np.fmin.reduce(block, axis=0, initial=np.inf)
+            top = np.fmax.reduce(block, axis=0, initial=-np.inf)
+        low, high = np.fmin(low, bottom), np.fmax(high, top)
+        with np.errstate(all="ignore"):  # an infinite cell or an overflow is seen by the caller in the mean
+            shrunk = block if shrink == 1.0 else np.multiply(block, shrink, dtype=np.float64)
+            offset = np.subtract(shrunk, pivot, dtype=np.float64)
+        present = ~np.isnan(offset) if gaps else None
+        if present is not None:
+            offset[~present] = 0.0
+        if part is not None:
+            offset *= part[:, None]
+        with np.errstate(all="ignore"):
+            total += offset.sum(axis=0)
+        heft += _heft(present, part, block.shape[0])
+    with np.errstate(all="ignore"):
+        mean = np.where(heft > 0, pivot + total / np.where(heft > 0, heft, 1.0), 0.0) / shrink
+    return Survey(low, high, mean, missing, heft, _float_type(raw))
+
+
+def _heft(present: Array | None, part: Array | None, n_rows: int) -> Array | float:
+    """Weight of the observed cells of a block, per column or the same for all."""
+    if present is None:
+        return float(n_rows) if part is None else float(part.sum())
+    if part is None:
+        return np.asarray(present.sum(axis=0), dtype=np.float64)
+    return np.asarray(np.where(present, part[:, None], 0.0).sum(axis=0))
+
+
+def _float_type(raw: Array) -> np.dtype[np.floating]:
+    return np.dtype(np.float32) if raw.dtype == np.float32 else np.dtype(np.float64)
+
+
+def _first_values(raw: Array) -> Array:
+    """The first finite value of each column, 0 where there is none (or none in the first rows)."""
+    head = raw[:BLOCK_ROWS].astype(np.float64)
+    finite = np.isfinite(head)
+    rows = finite.argmax(axis=0) if len(head) else np.zeros(raw.shape[1], dtype=np.intp)
+    columns = np.arange(raw.shape[1])
+    return np.where(finite[rows, columns], head[rows, columns], 0.0) if len(head) else np.zeros(raw.shape[1])
+
+
+def encoding_of(
+    raw: Array, facts: Survey, *, scale: str | None = None, weight: Array | None = None
+) -> Encoding:
+    """The encoding for surveyed numbers; `scale="standard"` adds one factor per column."""
+    if scale not in (None, "standard"):
+        raise UsageError("bad-scale", f"scale={scale!r} is not known", do='Use None or "standard"')
+    power = _power(facts)
+    centre = _centre(raw, facts, power, weight)
+    encoding = Encoding(power, centre)
+    if scale is None:
+        return encoding
+    return Encoding(power, centre, _factor(raw, facts, encoding, weight))
+
+
+def _power(facts: Survey) -> float:
+    """Power of two that brings the widest range into [1/2, 1), kept where it and its inverse are finite."""
+    widest = float(facts.width.max(initial=0.0))
+    limit = LARGEST_POWER[facts.dtype]
+    if widest == 0.0:
+        return 1.0
+    exponent = -(int(np.frexp(widest)[1]) + 1)
+    present = facts.high >= facts.low
+    farthest = float(np.maximum(np.abs(facts.low), np.abs(facts.high))[present].max())
+    # A constant column may lie so far out that the power of the others would make it overflow.
+    room = limit - int(np.frexp(farthest)[1])
+    return float(np.ldexp(1.0, max(-limit, min(exponent, limit, room))))
+
+
+def _centre(raw: Array, facts: Survey, power: float, weight: Array | None) -> Array:
+    """A location per column in encoded units, rounded to a short dyadic number."""
+    location, width = facts.mean * power, facts.width * (2 * power)
+    present = facts.high >= facts.low
+    location[~present] = 0.0
+    location = np.clip(
+        location, np.where(present, facts.low * power, 0), np.where(present, facts.high * power, 0)
+    )
+    if (width > 0).any():
+        middle, spread = _middle(raw, power, weight)
+        heavy = (spread > 0) & (width > HEAVY_RANGE * spread)
+        location, width = np.where(heavy, middle, location), np.where(heavy, 8 * spread, width)
+    step = np.ldexp(1.0, np.frexp(np.where(width > 0, width, 1.0))[1] - 1) / STEPS_IN_RANGE
+    # Below the resolution of the numbers themselves a shorter step has no meaning.
+    step = np.maximum(step, np.spacing(np.abs(location).astype(facts.dtype)).astype(np.float64))
+    # floor(x + 1/2), not round-half-even: shifting the data by a step must shift the centre by that step.
+    rounded = np.floor(location / step + 0.5) * step
+    return np.asarray(np.where(width > 0, rounded, location))
+
+
+def _middle(raw: Array, power: float, weight: Array | None) -> tuple[Array, Array]:
+    """Weighted median and robust spread (median to the 16 and 84 % points, the larger) of a fixed sample."""
+    n_rows = raw.shape[0]
+    rows = np.arange(min(n_rows, SAMPLE_ROWS)) * n_rows // min(n_rows, SAMPLE_ROWS)
+    sample = raw[rows].astype(np.float64) * power
+    heft = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
+    middle, spread = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])
+    for j in range(raw.shape[1]):
+        keep = ~np.isnan(sample[:, j]) & (heft > 0)
+        if keep.any():
+            low, middle[j], high = _quantiles(sample[keep, j], heft[keep], (0.16, 0.5, 0.84))
+            spread[j] = max(middle[j] - low, high - middle[j])
+    return middle, spread
+
+
+def _quantiles(values: Array, heft: Array, shares: tuple[float, ...]) -> Array:
+    """Lower weighted quantiles: always values of the data, so equal for repeated and for weighted rows."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(heft[order])
+    places = np.searchsorted(reached, np.asarray(shares) * reached[-1])
+    return np.asarray(values[order[np.minimum(places, len(values) - 1)]])
+
+
+def _factor(raw: Array, facts: Survey, encoding: Encoding, weight: Array | None) -> Array:
+    """One over the population standard deviation of each encoded column; 0 marks a constant column."""
+    width = facts.width * (2 * encoding.power)
+    varies = width > 0
+    # Each column in units of its own range, so that squares of small columns do not vanish.
+    unit = np.ldexp(1.0, -np.frexp(np.where(varies, width, 1.0))[1])
+    mean = facts.mean * encoding.power - encoding.centre
+    first, second = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])
+    for start in range(0, raw.shape[0], BLOCK_ROWS):
+        block = raw[start : start + BLOCK_ROWS].astype(np.float64)
+        block = ((block * encoding.power - encoding.centre) - mean) * unit
+        gaps = np.isnan(block)
+        block[gaps] = 0.0
+        heft = 1.0 if weight is None else weight[start : start + BLOCK_ROWS, None]
+        first += (block * heft).sum(axis=0)
+        second += (block * block * heft).sum(axis=0)
+    total = np.where(facts.total_weight > 0, facts.total_weight, 1.0)
+    deviation = np.sqrt(np.maximum(second / total - (first / total) ** 2, 0.0))
+    varies &= deviation > 0
+    factor = np.divide(unit, deviation, out=np.zeros_like(unit), where=varies)
+    return np.asarray(np.minimum(factor, np.finfo(facts.dtype).max))
+
+
+def precision_cautions(facts: Survey, names: Sequence[str] | None = None) -> list[Caution]:
+    """Warnings for columns whose offset leaves too few representable values between smallest and largest."""
+    found: list[Caution] = []
+    for j in map(int, np.flatnonzero(facts.width > 0)):
+        far = max(abs(float(facts.low[j])), abs(float(facts.high[j])))
+        spacing = float(np.spacing(np.asarray(far, dtype=facts.dtype)))
+        steps = 2 * float(facts.width[j]) / spacing if spacing > 0 else np.inf
+        if steps < FEW_STEPS and far > np.finfo(facts.dtype).tiny * FEW_STEPS:
+            found.append(
+                (
+                    "precision-exhausted",
+                    f"column {_name(names, j)} lies so far from zero that {facts.dtype} leaves at most "
+                    f"{int(steps) + 1} distinct values in its range; subtract an offset before storing it",
+                )
+            )
+    return found
+
+
+def _name(names: Sequence[str] | None, j: int) -> str:
+    return repr(shown(names[j])) if names is not None else str(j)
+
+
+def _infinite(raw: Array, names: Sequence[str] | None) -> DataError:
+    """The refusal of infinite cells: columns, count and first rows, counted block by block."""
+    columns: dict[int, int] = {}
+    first: list[int] = []
+    for start in range(0, raw.shape[0], BLOCK_ROWS):
+        infinite = np.isinf(raw[start : start + BLOCK_ROWS])
+        for j in np.flatnonzero(infinite.any(axis=0)):
+            columns[int(j)] = columns.get(int(j), 0) + int(infinite[:, j].sum())
+        rows = np.flatnonzero(infinite.any(axis=1))[: SHOWN_ROWS - len(first)]
+        first.extend(int(r) + start for r in rows)
+    parts = ", ".join(f"{_name(names, j)} {count}" for j, count in sorted(columns.items())[:SHOWN_ROWS])
+    more = f" and {len(columns) - SHOWN_ROWS} more columns" if len(columns) > SHOWN_ROWS else ""
+    return DataError(
+        "data-infinite",
+        f"{sum(columns.values())} cells are infinite",
+        where=f"infinity in column {parts}{more}; first rows {', '.join(map(str, first))}",
+        do="Replace infinity by a number, or by an empty cell (NaN) if the value is not known",
+    )

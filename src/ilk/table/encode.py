@@ -1,0 +1,346 @@
+"""Encoding: a table and its schema become arrays of numbers and level codes, and levels values again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ilk.errors import SHOWN_ROWS, DataError, UsageError, rows_shown, shown
+from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
+from ilk.table.columns import Column
+from ilk.table.condition import Survey, condition, encoding_of, precision_cautions, survey
+from ilk.table.kinds import EXACT_WHOLE, as_numbers, is_number, level_codes, type_name
+from ilk.table.ledger import Caution, Ledger
+from ilk.table.read import Table
+from ilk.table.schema import ColumnInfo, Schema
+
+__all__ = ["Encoded", "condition", "decode", "encode", "encode_array", "encode_new"]
+
+LARGEST_WEIGHT_RATIO = 2.0**53
+"""Beyond this ratio the smallest weights cannot change a sum with the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """The rows as numeric code sees them.
+
+    `numbers` (rows, numeric columns) are the user's values, NaN where missing; `encoding` conditions them.
+    `codes` (rows, coded columns) hold level numbers, -1 where missing, None without such columns.
+    `kept` holds the global numbers of the rows used, None when all are.
+    """
+
+    numbers: Array
+    codes: Array | None
+    weight: Array | None
+    complete: bool
+    encoding: Encoding
+    schema: Schema
+    ledger: Ledger
+    kept: Array | None = None
+    warnings: tuple[Caution, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.numbers.shape[0])
+
+    @property
+    def row_numbers(self) -> Array:
+        """Global numbers of the rows used, in order."""
+        return np.arange(self.n_rows) if self.kept is None else self.kept
+
+    def block(self, first_row: int = 0, n_rows: int | None = None) -> Block:
+        """A run of rows as a block (views, nothing copied); all rows by default."""
+        rows = slice(first_row, None if n_rows is None else first_row + n_rows)
+        return Block(
+            self.numbers[rows],
+            self.encoding,
+            first_row,
+            None if self.weight is None else self.weight[rows],
+            None if self.codes is None else self.codes[rows],
+            self.complete,
+        )
+
+
+def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | None = None) -> Encoded:
+    """The rows of a table for fitting: rows without any value are set aside, and the ledger says so.
+
+    >>> from ilk.table.read import read
+    >>> from ilk.table.schema import infer
+    >>> table = read({"size": [1.5, None, 3.5], "kind": ["a", "b", None]})
+    >>> encode(table, infer(table)).codes.tolist()
+    [[0], [1], [-1]]
+    """
+    if table.n_rows == 0:
+        raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
+    names = [c.name for c in schema.numeric]
+    numbers = _numbers(table, schema.numeric)
+    codes, _ = _codes(table, schema.coded)
+    heft = _weight_of(table, schema, weight)
+    facts = survey(numbers, weight=heft, names=names)
+    ledger, kept = table.ledger, None
+    empty = _empty_rows(numbers, codes, facts)
+    warnings = precision_cautions(facts, names)
+    if table.array is not None:
+        warnings += whole_number_cautions(table.array)
+    if len(empty):
+        kept = np.setdiff1d(np.arange(table.n_rows), empty, assume_unique=True)
+        if len(kept) == 0:
+            raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
+        numbers, codes = numbers[kept], None if codes is None else codes[kept]
+        heft = None if heft is None else check_weight(heft[kept], len(kept))
+        facts = survey(numbers, weight=heft, names=names)
+        ledger = ledger.without("entirely missing", empty)
+        warnings.append(
+            (
+                "empty-rows",
+                f"{rows_shown(empty.tolist())} have no value in the columns used and were set aside",
+            )
+        )
+    encoding = encoding_of(numbers, facts, scale=scale, weight=heft)
+    return Encoded(numbers, codes, heft, facts.complete, encoding, schema, ledger, kept, tuple(warnings))
+
+
+def encode_array(
+    array: Array, *, weight: Any = None, scale: str | None = None, names: Sequence[str] | None = None
+) -> Encoded:
+    """A plain 2-D number array, every column numeric and none left out; floats are not copied.
+
+    >>> x = np.arange(6.0).reshape(3, 2)
+    >>> encode_array(x).numbers is x
+    True
+    """
+    from ilk.table.read import from_array
+
+    table = from_array(array)
+    schema = Schema.numbers(table.names if names is None else names)
+    if names is not None:
+        if len(names) != table.n_columns:
+            raise UsageError("bad-names", f"{len(names)} names for {table.n_columns} columns")
+        table = Table(table.source, tuple(names), table.ledger, table.columns, table.array, table.warnings)
+    return encode(table, schema, weight=weight, scale=scale)
+
+
+def encode_new(
+    table: Table,
+    schema: Schema,
+    encoding: Encoding,
+    *,
+    weight: Any = None,
+    absent: str = "error",
+) -> Encoded:
+    """Rows of a new table by the schema and the conditioning of the old: columns by name, levels by value.
+
+    No row is set aside. A level not seen before is code -1 and counted in a warning; a column not seen before
+    is ignored; a column that is missing is refused, or with `absent="missing"` a column of missing cells.
+
+    >>> from ilk.table.read import read
+    >>> from ilk.table.schema import infer
+    >>> old = read({"kind": ["a", "b", "a"], "size": [1.5, 2.5, 4.0]})
+    >>> schema = infer(old)
+    >>> new = read({"size": [2.0], "kind": ["c"]})
+    >>> encode_new(new, schema, encode(old, schema).encoding).codes.tolist()
+    [[-1]]
+    """
+    lacking = [c.name for c in schema.used if c.name not in table.names]
+    if lacking and absent != "missing":
+        raise DataError(
+            "absent-column",
+            f"{table.source} lacks {len(lacking)} columns of the model: "
+            + ", ".join(repr(shown(n)) for n in lacking[:SHOWN_ROWS]),
+            do='Add them, or take every cell as missing: absent="missing"',
+        )
+    warnings: list[Caution] = []
+    if lacking:
+        warnings.append(("absent-column", f"{len(lacking)} columns are absent and taken as missing"))
+    known = {c.name for c in schema.columns}
+    extra = [name for name in table.names if name not in known]
+    if extra:
+        listed = ", ".join(repr(shown(n)) for n in extra[:SHOWN_ROWS])
+        warnings.append(
+            ("extra-column", f"{len(extra)} columns are not part of the model and ignored: {listed}")
+        )
+    for info in schema.used:
+        if info.name not in lacking:
+            _check_type(table, info)
+    numbers = _numbers(table, schema.numeric)
+    codes, unseen = _codes(table, schema.coded)
+    warnings += unseen
+    names = [c.name for c in schema.numeric]
+    facts = survey(numbers, names=names)
+    heft = None if weight is None else check_weight(weight, table.n_rows)
+    return Encoded(
+        numbers, codes, heft, facts.complete, encoding, schema, table.ledger, None, tuple(warnings)
+    )
+
+
+def decode(codes: Any, column: ColumnInfo) -> list[Any]:
+    """The user's values for level numbers, in the type they came in; None for -1.
+
+    >>> decode([1, -1], ColumnInfo("seen", "binary", "", type="bool", levels=("false", "true")))
+    [True, None]
+    """
+    levels = [level_value(level, column.type) for level in column.levels or ()]
+    return [levels[int(code)] if code >= 0 else None for code in codes]
+
+
+def level_value(level: str, kind: str) -> Any:
+    """One level in the type its column had: whole number, number, truth value or text."""
+    if kind == "bool":
+        return level == "true"
+    if kind.startswith(("int", "uint")):
+        return int(level)
+    if kind.startswith(("float", "double", "halffloat", "decimal")):
+        return float(level)
+    return level
+
+
+def _numbers(table: Table, columns: Sequence[ColumnInfo]) -> Array:
+    """The numeric cells, (rows, columns); the user's own float array wherever it can serve."""
+    if table.array is not None and all(c.name in table.names for c in columns):
+        places = [table.names.index(c.name) for c in columns]
+        array = (
+            table.array if table.array.dtype in (np.float32, np.float64) else table.array.astype(np.float64)
+        )
+        if places == list(range(table.n_columns)):
+            return array
+        run = slice(places[0], places[0] + len(places)) if places else slice(0, 0)
+        return array[:, run] if places == list(range(table.n_columns))[run] else array[:, places]
+    present = [table.column(c.name) for c in columns if c.name in table.names]
+    single = bool(present) and len(present) == len(columns) and all(c.type == pa.float32() for c in present)
+    numbers = np.empty((table.n_rows, len(columns)), dtype=np.float32 if single else np.float64)
+    for j, info in enumerate(columns):
+        known = info.name in table.names
+        numbers[:, j] = as_numbers(table.column(info.name), info.name) if known else np.nan
+    return numbers
+
+
+def _codes(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None, list[Caution]]:
+    """Level numbers by value, with a count of the cells whose level the schema does not know."""
+    if not columns:
+        return None, []
+    codes = np.full((table.n_rows, len(columns)), -1, dtype=np.int32)
+    unseen: list[str] = []
+    for j, info in enumerate(columns):
+        if info.name not in table.names:
+            continue
+        place = {level: code for code, level in enumerate(info.levels or ())}
+        texts, places = level_codes(table.column(info.name))
+        lookup = np.array([-1 if t is None else place.get(t, -1) for t in texts] + [-1], dtype=np.int32)
+        codes[:, j] = lookup[places]
+        strange = {i for i, t in enumerate(texts) if t is not None and t not in place}
+        count = int(np.isin(places, list(strange)).sum()) if strange else 0
+        if count:
+            seen = sorted({str(texts[i]) for i in np.unique(places) if i in strange})
+            listed = ", ".join(repr(shown(t)) for t in seen[:SHOWN_ROWS])
+            unseen.append(f"{count} cells of {shown(info.name)!r} ({listed})")
+    if not unseen:
+        return codes, []
+    return codes, [
+        ("unseen-level", "levels that the model has not seen are taken as missing: " + "; ".join(unseen))
+    ]
+
+
+def _check_type(table: Table, info: ColumnInfo) -> None:
+    """Refuse a column whose cells cannot be what they were when the model was made."""
+    problem = table.problems.get(info.name)
+    if problem is not None:
+        raise problem
+    column = table.column(info.name)
+    if column.null_count == len(column) or info.reason.startswith("as asked"):
+        return
+    if info.kind == "numeric" and not is_number(column.type):
+        raise _other_type(info, "numbers", type_name(column.type), column)
+    if info.kind != "numeric" and pa.types.is_temporal(column.type):
+        raise _other_type(info, "levels", type_name(column.type), column)
+
+
+def _other_type(info: ColumnInfo, wanted: str, given: str, column: Column) -> DataError:
+    return DataError(
+        "type-changed",
+        f"column {shown(info.name)!r} held {wanted} ({info.type}) in the model and now holds {given}",
+        where=f"{len(column) - column.null_count} cells",
+        do="Convert the column to the type it had",
+    )
+
+
+def _empty_rows(numbers: Array, codes: Array | None, facts: Survey) -> Array:
+    """Numbers of the rows in which no used cell has a value, looked for only where that is possible."""
+    n_rows = numbers.shape[0]
+    if numbers.shape[1] and not (facts.missing > 0).all():
+        return np.empty(0, dtype=np.int64)
+    found: list[Array] = []
+    for start in range(0, n_rows, BLOCK_ROWS):
+        empty = np.isnan(numbers[start : start + BLOCK_ROWS]).all(axis=1)
+        if codes is not None:
+            empty &= (codes[start : start + BLOCK_ROWS] < 0).all(axis=1)
+        found.append(np.flatnonzero(empty) + start)
+    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+def _weight_of(table: Table, schema: Schema, weight: Any) -> Array | None:
+    if weight is None and schema.weight is None:
+        return None
+    if weight is not None:
+        return check_weight(weight, table.n_rows)
+    assert schema.weight is not None
+    column = table.column(schema.weight)
+    if not is_number(column.type):
+        raise DataError(
+            "bad-weight",
+            f"weight column {shown(schema.weight)!r} holds {type_name(column.type)}, not numbers",
+        )
+    return check_weight(as_numbers(column, schema.weight), table.n_rows)
+
+
+def check_weight(weight: Any, n_rows: int) -> Array:
+    """Row weights as float64, refused when they cannot be weights; each fault has its own text.
+
+    >>> check_weight([1, 2], 2).tolist()
+    [1.0, 2.0]
+    """
+    try:
+        heft = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("bad-weight", "the weights are not numbers") from None
+    if heft.ndim != 1 or heft.shape[0] != n_rows:
+        shape = "x".join(map(str, heft.shape)) or "one number"
+        raise DataError("bad-weight", f"the weights have shape {shape} and the table has {n_rows} rows")
+    for fault, rows in (
+        ("missing", np.isnan(heft)),
+        ("infinite", np.isinf(heft)),
+        ("negative", heft < 0),
+    ):
+        if rows.any():
+            where = rows_shown(np.flatnonzero(rows).tolist())
+            raise DataError(
+                "bad-weight", f"weights are {fault}", where=where, do="Give a number of 0 or more per row"
+            )
+    positive = heft[heft > 0]
+    if n_rows and not len(positive):
+        raise DataError("bad-weight", "all weights are zero", do="At least one row must count")
+    if len(positive) and positive.max() / positive.min() > LARGEST_WEIGHT_RATIO:
+        raise DataError(
+            "bad-weight",
+            f"weights range from {positive.min():.3g} to {positive.max():.3g}; "
+            "the smallest would be lost in rounding",
+            do="Give the smallest ones weight 0, or bring the weights closer together",
+        )
+    with np.errstate(over="ignore"):
+        if not np.isfinite(positive.sum()):
+            raise DataError(
+                "bad-weight", "the sum of the weights is infinite", do="Divide all weights by one number"
+            )
+    return heft
+
+
+def whole_number_cautions(array: Array) -> list[Caution]:
+    """A warning when an array of whole numbers has some that float64 rounds."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8 or array.size == 0:
+        return []
+    if max(abs(int(array.min())), abs(int(array.max()))) <= EXACT_WHOLE:
+        return []
+    return [("precision-lost", "whole numbers above 2^53 are rounded by float64")]

@@ -1,0 +1,332 @@
+"""Files: the format, told by the first bytes, and the readers of Parquet, Arrow and JSON lines."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from ilk.errors import DataError, ResourceError, UsageError, shown
+from ilk.table.columns import from_objects, usable_names
+from ilk.table.ledger import Ledger
+from ilk.table.read import Table, display_name, from_arrow
+
+MAX_STREAM_BYTES = 16 * 2**30
+"""Most bytes taken from a pipe or out of a compressed file."""
+MAX_UNPACK_RATIO, RATIO_FROM_BYTES = 300, 256 * 2**20
+"""A file that grows more than 300 times, past the first 256 MiB, is not a table but a bomb."""
+MAX_PARQUET_BYTES = 4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5
+"""Most bytes a Parquet file may declare: four fifths of the memory of this machine."""
+MAX_JSON_DEPTH = 64
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}|(?:https?|s3|gs|file|ftp|data|az|hf):")
+_FOREIGN: tuple[tuple[bytes, str, str], ...] = (
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "Save the sheet as CSV"),
+    (b"SQLite format 3\0", "an SQLite database", "Export the table as CSV or Parquet"),
+    (b"%PDF", "a PDF document", "Give the table itself"),
+    (b"\x93NUMPY", "a NumPy file", "Load it with numpy.load and give the array"),
+    (b"\x89HDF", "an HDF5 file", "Load it first and give the frame"),
+    (b"\x80\x04\x95", "a Python pickle", "Load it yourself if you trust it, and give the frame"),
+    (b"\x80\x05\x95", "a Python pickle", "Load it yourself if you trust it, and give the frame"),
+    (b"BZh", "a bzip2 archive", "Unpack it first"),
+    (b"\xfd7zXZ", "an xz archive", "Unpack it first"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive", "Unpack it first"),
+    (b"7z\xbc\xaf", "a 7-zip archive", "Unpack it first"),
+    (b"PARE", "an encrypted Parquet file", "Decrypt it first"),
+    (b"ORC", "an ORC file", "Convert it to Parquet"),
+)
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How a text file is to be read; None means that it is found out."""
+
+    sep: str | None = None
+    header: bool | None = None
+    encoding: str | None = None
+    decimal: str = "."
+    missing: tuple[str, ...] | None = None
+    max_rejects: int = 0
+
+
+def read_path(path: str, options: TextOptions) -> Table:
+    """A table from a file, a folder of Parquet files, or "-"; names are taken literally."""
+    if path == "-":
+        return _read_stream(sys.stdin.buffer, "stdin", options)
+    if _URL.match(path):
+        raise UsageError(
+            "remote-path",
+            f"{shown(path)!r} is an address, not a file",
+            do="Download the file and give its path",
+        )
+    if "\0" in path:
+        raise UsageError("no-file", f"{shown(path)!r} is not a file name")
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if stat.S_ISDIR(found.st_mode):
+        return _read_folder(path)
+    if stat.S_ISFIFO(found.st_mode) or os.path.realpath(path).startswith("/proc/"):
+        with _opened(path) as stream:
+            return _read_stream(stream, display_name(path), options)
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError("not-a-file", f"{display_name(path)} is a device or a socket, not a file")
+    table = _read_file(path, display_name(path), options)
+    after = os.stat(path)
+    if (after.st_size, after.st_mtime_ns, after.st_ino) != (found.st_size, found.st_mtime_ns, found.st_ino):
+        raise DataError(
+            "file-changed",
+            f"{display_name(path)} changed while it was read",
+            do="Run again when it is at rest",
+        )
+    return table
+
+
+def _unreadable(path: str, error: OSError) -> UsageError | DataError:
+    name = display_name(path)
+    if not isinstance(error, FileNotFoundError):
+        return DataError("file-unreadable", f"{name} cannot be read: {error.strerror or error}")
+    try:
+        near = difflib.get_close_matches(Path(path).name, os.listdir(Path(path).parent), n=3)
+    except OSError:
+        near = []
+    hint = f"Did you mean {', '.join(shown(n) for n in near)}" if near else "Check the path"
+    return UsageError("no-file", f"there is no file {shown(path, 120)}", do=hint)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    try:
+        with open(path, "rb") as stream:
+            yield stream
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _read_stream(stream: BinaryIO, name: str, options: TextOptions) -> Table:
+    """A pipe is spooled to a file (once, and no more than a cap) and read from there."""
+    with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
+        path = os.path.join(folder, "stream")
+        copy_capped(stream.read, path, name)
+        return _read_file(path, name, options)
+
+
+def copy_capped(
+    take: Callable[[int], bytes], target: str, name: str, packed_bytes: int | None = None
+) -> None:
+    """Copy a stream to a file; stop at the cap on bytes, and at the cap on growth when it was compressed."""
+    size = 0
+    with open(target, "wb") as out:
+        while chunk := take(1 << 20):
+            size += len(chunk)
+            bomb = packed_bytes is not None and size > max(RATIO_FROM_BYTES, MAX_UNPACK_RATIO * packed_bytes)
+            if size > MAX_STREAM_BYTES or bomb:
+                raise ResourceError(
+                    "too-large",
+                    f"{name} gives more than {size:,} bytes"
+                    + (f" out of {packed_bytes:,} packed ones" if packed_bytes is not None else ""),
+                    do="Unpack it to a file and give that, if it is really meant",
+                )
+            out.write(chunk)
+
+
+def _read_file(path: str, name: str, options: TextOptions) -> Table:
+    with _opened(path) as stream:
+        head = stream.read(4096)
+        stream.seek(0, os.SEEK_END)
+        size = stream.tell()
+        stream.seek(max(0, size - 8))
+        tail = stream.read(8)
+    ending = "".join(Path(name).suffixes[-1:]).lower()
+    if size == 0:
+        raise DataError("no-rows", f"{name} is empty", do="Give a file with a header line and rows")
+    if head[:4] == b"PAR1" or ending in (".parquet", ".pq"):
+        return _read_parquet(path, name, damaged=head[:4] != b"PAR1" or tail[-4:] != b"PAR1")
+    if head[:6] == b"ARROW1" or ending in (".feather", ".arrow", ".ipc") or head[:4] == b"\xff\xff\xff\xff":
+        return _read_arrow(path, name, streamed=head[:4] == b"\xff\xff\xff\xff")
+    _refuse_foreign(head, name)
+    if ending in (".jsonl", ".ndjson", ".json") or _is_json_lines(head):
+        return _read_json_lines(path, name, options)
+    from ilk.table.text import read_text
+
+    return read_text(path, name, options, packed=head[:2] == b"\x1f\x8b")
+
+
+def _refuse_foreign(head: bytes, name: str) -> None:
+    """Refuse what is no table of text, and say what it looks like."""
+    for magic, what, do in _FOREIGN:
+        if head.startswith(magic):
+            raise DataError("wrong-format", f"{name} looks like {what}", do=do)
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()
+    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        excel = b"xl/" in head or b"[content_types]" in head.lower()
+        what = "an Excel workbook" if excel else "a zip archive"
+        do = "Save the sheet as CSV" if excel else "Unpack it first and give the file in it"
+        raise DataError("wrong-format", f"{name} looks like {what}", do=do)
+    if start.startswith((b"<!doctype html", b"<html", b"<?xml")):
+        raise DataError(
+            "wrong-format", f"{name} looks like a web page or XML", do="Give the table itself as CSV"
+        )
+    if re.match(rb'\[\s*[\[{\d"]', start) or (start.startswith(b"{") and not _is_json_lines(head)):
+        raise DataError(
+            "wrong-format",
+            f"{name} looks like one JSON document",
+            do="Write JSON lines: one object per line, no brackets around them",
+        )
+
+
+def _is_json_lines(head: bytes) -> bool:
+    line = head.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)
+    try:
+        return isinstance(json.loads(line[0]), dict)
+    except (ValueError, RecursionError):
+        return line[0].startswith(b'{"') and len(line) == 1 and len(head) >= 4096
+
+
+def _read_parquet(path: str, name: str, *, damaged: bool) -> Table:
+    import pyarrow.parquet as pq
+
+    if damaged:
+        raise _damaged(name, "Parquet", "its first or last four bytes are not PAR1; it may be cut short")
+    try:
+        with pa.OSFile(path) as handle, pq.ParquetFile(handle, arrow_extensions_enabled=False) as file:
+            _check_declared(file.metadata, name)
+            return from_arrow(file.read(), name)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _damaged(name, "Parquet", str(error)) from None
+
+
+def _check_declared(facts: Any, name: str) -> None:
+    """Refuse before anything is allocated what would not fit into memory."""
+    groups = range(facts.num_row_groups)
+    declared = sum(max(facts.row_group(i).total_byte_size, 0) for i in groups)
+    rows = sum(facts.row_group(i).num_rows for i in groups)
+    if rows != facts.num_rows or facts.num_rows < 0:
+        raise _damaged(name, "Parquet", f"its footer counts {facts.num_rows} rows, its parts {rows}")
+    declared = max(declared, facts.num_rows * max(facts.num_columns, 1))
+    if declared > MAX_PARQUET_BYTES:
+        raise ResourceError(
+            "too-large",
+            f"{name} declares {facts.num_rows:,} rows and {declared / 1e9:,.0f} GB, above the memory",
+            do="Read fewer columns or rows (sql), or use a machine with more memory",
+        )
+
+
+def _read_arrow(path: str, name: str, *, streamed: bool) -> Table:
+    try:
+        with pa.OSFile(path) as handle:
+            arrow = (pa.ipc.open_stream if streamed else pa.ipc.open_file)(handle).read_all()
+        arrow.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _damaged(name, "Arrow", str(error)) from None
+    return from_arrow(arrow, name)
+
+
+def _damaged(name: str, kind: str, why: str) -> DataError:
+    reason = shown(why.splitlines()[0] if why else "no reason given", 160)
+    return DataError(
+        "file-damaged", f"{name} is not a readable {kind} file: {reason}", do="Write or fetch it again"
+    )
+
+
+def _read_folder(path: str) -> Table:
+    """All Parquet files of a folder, in the order of their names, but those that begin with . or _."""
+    name = display_name(path.rstrip("/"))
+    files = sorted(
+        p
+        for p in Path(path).rglob("*.parquet")
+        if not any(part.startswith(("_", ".")) for part in p.relative_to(path).parts)
+    )
+    if not files:
+        raise UsageError(
+            "no-file",
+            f"{name} is a folder without Parquet files",
+            do="Give one file, or a folder of Parquet files",
+        )
+    if any("=" in p.parent.name for p in files):
+        raise UsageError(
+            "no-file",
+            f"{name} keeps columns in its folder names",
+            do="Write it as one folder of plain Parquet files",
+        )
+    tables = [_read_parquet(str(p), f"{name}/{shown(p.name)}", damaged=_cut_short(p)).arrow for p in files]
+    try:
+        return from_arrow(pa.concat_tables(tables, promote_options="default"), name)
+    except pa.ArrowException as error:
+        raise DataError(
+            "schemas-differ", f"the files of {name} have different columns: {shown(str(error), 120)}"
+        ) from None
+
+
+def _cut_short(path: Path) -> bool:
+    with _opened(str(path)) as stream:
+        first = stream.read(4)
+        stream.seek(max(-4, -path.stat().st_size), os.SEEK_END)
+        return (first, stream.read(4)) != (b"PAR1", b"PAR1")
+
+
+def _read_json_lines(path: str, name: str, options: TextOptions) -> Table:
+    """One object per line; a key that a line lacks is a missing cell."""
+    cells: dict[str, list[Any]] = {}
+    count = 0
+    with _opened(path) as stream:
+        for line_number, line in enumerate(stream, start=1):
+            text = line.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else line
+            if not text.strip():
+                continue
+            for key, value in _json_object(text, name, line_number).items():
+                if key not in cells:
+                    cells[key] = [None] * count
+                cells[key].append(value)
+            count += 1
+            for values in cells.values():
+                if len(values) < count:
+                    values.append(None)
+    if options.sep or options.encoding or options.header is not None:
+        raise UsageError("bad-option", "sep, header and encoding do not apply to JSON lines")
+    names, cautions = usable_names(cells, text=True)
+    made = [from_objects(values, key) for key, values in zip(names, cells.values(), strict=True)]
+    problems = {key: problem for key, (_, problem) in zip(names, made, strict=True) if problem}
+    table = Table(name, names, Ledger(count, count), tuple(column for column, _ in made), problems=problems)
+    return replace(table, warnings=tuple(cautions))
+
+
+def _json_object(text: bytes, name: str, line_number: int) -> dict[str, Any]:
+    def refused(why: str) -> DataError:
+        return DataError(
+            "bad-line",
+            f"{name} line {line_number}: {why}",
+            do="Write one JSON object of plain values per line",
+        )
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            raise refused("a key occurs twice")
+        return made
+
+    try:
+        value = json.loads(text, object_pairs_hook=unique)
+    except UnicodeDecodeError:
+        raise refused("bytes that are not UTF-8") from None
+    except RecursionError:
+        raise refused("nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise refused(f"not JSON ({error.msg} at character {error.pos + 1})") from None
+    except ValueError:
+        raise refused("a number with too many digits") from None
+    if not isinstance(value, dict):
+        raise refused("not an object")
+    return value

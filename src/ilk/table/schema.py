@@ -1,0 +1,301 @@
+"""The schema: what each column is taken for, why, and how the user changes it."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, get_args
+
+from ilk.errors import DataError, ModelFileError, UsageError, shown
+from ilk.table.ledger import Caution
+from ilk.table.read import Table
+
+Kind = Literal["numeric", "binary", "categorical", "ordinal", "left out"]
+KINDS: tuple[str, ...] = get_args(Kind)
+ASKED = ("numeric", "binary", "categorical", "ordinal", "ignore")
+"""Kinds a user may ask for; "ignore" leaves the column out."""
+Types = Mapping[str, str | Sequence[str]]
+MAX_TYPES_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """One column: its kind, the user's levels as text (None for numbers), their type, and the reason."""
+
+    name: str
+    kind: str
+    reason: str
+    type: str = ""
+    levels: tuple[str, ...] | None = None
+    missing: int = 0
+    distinct: int = 0
+    note: str = ""
+
+    @property
+    def used(self) -> bool:
+        return self.kind != "left out"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """All columns of a table, in the order of the table, with the special ones named."""
+
+    columns: tuple[ColumnInfo, ...]
+    weight: str | None = None
+    truth: str | None = None
+    id: str | None = None
+    warnings: tuple[Caution, ...] = field(default=(), compare=False)
+
+    @property
+    def numeric(self) -> tuple[ColumnInfo, ...]:
+        """Columns that become numbers of a block."""
+        return tuple(c for c in self.columns if c.kind == "numeric")
+
+    @property
+    def coded(self) -> tuple[ColumnInfo, ...]:
+        """Columns that become level numbers of a block: binary, categorical and ordinal."""
+        return tuple(c for c in self.columns if c.kind in ("binary", "categorical", "ordinal"))
+
+    @property
+    def used(self) -> tuple[ColumnInfo, ...]:
+        return tuple(c for c in self.columns if c.used)
+
+    @property
+    def left_out(self) -> tuple[ColumnInfo, ...]:
+        return tuple(c for c in self.columns if not c.used)
+
+    def __getitem__(self, name: str) -> ColumnInfo:
+        return next(c for c in self.columns if c.name == name)
+
+    @classmethod
+    def numbers(cls, names: Sequence[str]) -> Schema:
+        """Every column numeric, nothing looked at: the schema of a plain number array.
+
+        >>> len(Schema.numbers(["x0", "x1"]).numeric)
+        2
+        """
+        return cls(tuple(ColumnInfo(name, "numeric", "number", "float64") for name in names))
+
+    @classmethod
+    def infer(cls, table: Table, **asked: Any) -> Schema:
+        """The schema of a table; see `infer`."""
+        return infer(table, **asked)
+
+    def print_lines(self) -> list[dict[str, str]]:
+        """One row of plain text per column, for a terminal: name, kind, levels, missing, reason."""
+        return [
+            {
+                "column": shown(c.name),
+                "kind": c.kind,
+                "levels": _listed(c.levels) if c.levels is not None else "",
+                "missing": str(c.missing),
+                "reason": c.reason + (f"; {c.note}" if c.note else ""),
+            }
+            for c in self.columns
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for the model file.
+
+        >>> schema = Schema.numbers(["a"])
+        >>> Schema.from_dict(schema.to_dict()) == schema
+        True
+        """
+        columns = [
+            {**asdict(c), "levels": None if c.levels is None else list(c.levels)} for c in self.columns
+        ]
+        return {"columns": columns, "weight": self.weight, "truth": self.truth, "id": self.id}
+
+    @classmethod
+    def from_dict(cls, plain: Any) -> Schema:
+        """A schema from plain data that may come from anywhere: every field is checked."""
+        if not isinstance(plain, dict) or not isinstance(plain.get("columns"), list):
+            raise _bad_schema("it has no list of columns")
+        columns = tuple(_column_from(entry) for entry in plain["columns"])
+        if len({c.name for c in columns}) < len(columns):
+            raise _bad_schema("a column name occurs twice")
+        roles = [plain.get(role) for role in ("weight", "truth", "id")]
+        if any(not (v is None or isinstance(v, str)) for v in roles):
+            raise _bad_schema("weight, truth and id must be names")
+        weight, truth, id = roles
+        return cls(columns, weight, truth, id)
+
+
+def _listed(levels: Sequence[str], limit: int = 5) -> str:
+    first = ", ".join(shown(level, 20) for level in levels[:limit])
+    return first + (f", … ({len(levels)})" if len(levels) > limit else "")
+
+
+def _bad_schema(why: str) -> ModelFileError:
+    return ModelFileError(
+        "model-schema", f"the schema in the file is not valid: {why}", do="Save the model again"
+    )
+
+
+def _column_from(entry: Any) -> ColumnInfo:
+    if not isinstance(entry, dict):
+        raise _bad_schema("a column is not an object")
+    texts = {key: entry.get(key, "") for key in ("name", "kind", "reason", "type", "note")}
+    counts = {key: entry.get(key, 0) for key in ("missing", "distinct")}
+    levels = entry.get("levels")
+    if not all(isinstance(v, str) for v in texts.values()) or texts["kind"] not in KINDS:
+        raise _bad_schema("a column needs a name and a known kind")
+    if not all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in counts.values()):
+        raise _bad_schema(f"counts of column {shown(texts['name'])!r}")
+    coded = texts["kind"] in ("binary", "categorical", "ordinal")
+    good = (
+        isinstance(levels, list)
+        and all(isinstance(v, str) for v in levels)
+        and len(set(levels)) == len(levels)
+    )
+    if (coded and not good) or (texts["kind"] == "numeric" and levels is not None):
+        raise _bad_schema(f"levels of column {shown(texts['name'])!r}")
+    return ColumnInfo(**texts, **counts, levels=tuple(levels) if isinstance(levels, list) else None)
+
+
+def infer(
+    table: Table,
+    types: Types | str | os.PathLike[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    id: str | None = None,
+    weight: str | None = None,
+    truth: str | None = None,
+) -> Schema:
+    """What every column is taken for; `types` (a mapping or a types file) and `ignore` overrule the rules.
+
+    >>> from ilk.table.read import read
+    >>> schema = infer(read({"size": [1.5, 2.0, 3.5], "kind": ["a", "b", "a"]}))
+    >>> [c.kind for c in schema.columns]
+    ['numeric', 'binary']
+    """
+    from ilk.table.kinds import Judge
+
+    asked: dict[str, str | Sequence[str]] = {}
+    if types is not None:
+        asked.update(types if isinstance(types, Mapping) else read_types(types))
+    asked.update(dict.fromkeys([ignore] if isinstance(ignore, str) else ignore, "ignore"))
+    for name, kind in asked.items():
+        _check_name(table, name, "types")
+        _check_kind(name, kind)
+    roles = {"id": id, "weight": weight, "truth": truth}
+    for role, column in roles.items():
+        if column is not None:
+            _check_name(table, column, role)
+    judge = Judge(table)
+    columns = tuple(
+        judge.special(name, next(role for role, column in roles.items() if column == name))
+        if name in roles.values()
+        else judge.column(name, asked.get(name))
+        for name in table.names
+    )
+    schema = Schema(columns, weight=weight, truth=truth, id=id, warnings=tuple(judge.warnings()))
+    if not schema.used:
+        raise _nothing_left(schema, table.source)
+    return schema
+
+
+def _check_name(table: Table, name: str, role: str) -> None:
+    if name not in table.names:
+        near = difflib.get_close_matches(str(name), table.names, n=3)
+        hint = (
+            f"Did you mean {', '.join(repr(shown(n)) for n in near)}"
+            if near
+            else "Columns: " + _listed(table.names)
+        )
+        raise UsageError(
+            "unknown-column", f"{role} names a column {shown(name)!r} that {table.source} lacks", do=hint
+        )
+
+
+def _check_kind(name: str, kind: str | Sequence[str]) -> None:
+    if isinstance(kind, str):
+        if kind not in ASKED:
+            near = difflib.get_close_matches(kind, ASKED, n=1)
+            raise UsageError(
+                "unknown-kind",
+                f"{shown(kind)!r} is not a kind of column (column {shown(name)!r})",
+                do=(f"Did you mean {near[0]!r}; known are " if near else "Use ") + ", ".join(ASKED),
+            )
+    elif not kind or not all(isinstance(v, str) for v in kind) or len(set(kind)) < len(kind):
+        raise UsageError(
+            "unknown-kind",
+            f"the levels given for column {shown(name)!r} are not a list of different texts",
+            do='List them in order: ["low", "middle", "high"]',
+        )
+
+
+def _nothing_left(schema: Schema, source: str) -> DataError:
+    if not schema.columns:
+        return DataError("no-columns", f"{source} has no columns")
+    parts = "; ".join(f"{shown(c.name)!r}: {c.reason}" for c in schema.columns[:10])
+    more = f"; and {len(schema.columns) - 10} more" if len(schema.columns) > 10 else ""
+    return DataError(
+        "no-columns",
+        f"no column of {source} can be used",
+        where=parts + more,
+        do='Name a kind for a column that should count, as in types={"column": "categorical"}',
+    )
+
+
+def write_types(schema: Schema, path: str | os.PathLike[str]) -> None:
+    """Write an editable types file: one line per column with the reason beside it."""
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(types_text(schema))
+
+
+def types_text(schema: Schema) -> str:
+    """The text of a types file (TOML).
+
+    >>> print(types_text(Schema.numbers(["age"])).splitlines()[-1])
+    "age" = "numeric"  # number
+    """
+    lines = [
+        "# What ilk takes the columns for. Change a kind and give this file back: --types FILE, types=FILE.",
+        f"# Kinds: {', '.join(ASKED)}; a list of levels in order makes an ordinal column.",
+        "",
+        "[types]",
+    ]
+    for c in schema.columns:
+        if c.name in (schema.weight, schema.truth, schema.id):
+            continue
+        value = (
+            "[" + ", ".join(map(_quoted, c.levels or ())) + "]" if c.kind == "ordinal" else _quoted(_asked(c))
+        )
+        lines.append(f"{_quoted(c.name)} = {value}  # {shown(c.reason, 120)}")
+    return "\n".join(lines) + "\n"
+
+
+def _asked(column: ColumnInfo) -> str:
+    return column.kind if column.used else "ignore"
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
+
+
+def read_types(path: str | os.PathLike[str]) -> dict[str, str | Sequence[str]]:
+    """The kinds asked for in a types file."""
+    import tomllib
+
+    name = shown(os.path.basename(os.fspath(path)), 80)
+    try:
+        if os.path.getsize(path) > MAX_TYPES_BYTES:
+            raise UsageError("types-file", f"{name} is larger than {MAX_TYPES_BYTES:,} bytes")
+        with open(path, "rb") as stream:
+            plain = tomllib.load(stream)
+    except OSError as error:
+        raise UsageError("types-file", f"{name} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError("types-file", f"{name} is not TOML: {shown(str(error), 120)}") from None
+    types = plain.get("types")
+    if not isinstance(types, dict) or not all(isinstance(v, (str, list)) for v in types.values()):
+        raise UsageError(
+            "types-file",
+            f"{name} needs a [types] section of names and kinds",
+            do="ilk columns DATA writes one",
+        )
+    return types

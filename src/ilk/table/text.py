@@ -1,0 +1,350 @@
+"""Delimited text: DuckDB cuts the lines and keeps the rejects, and every column is typed over all rows."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ilk.errors import SHOWN_ROWS, DataError, UsageError, shown
+from ilk.table.clean import MAX_LINE_BYTES, TextFacts, clean, scan, unpack
+from ilk.table.columns import NUMBER, Column, usable_names
+from ilk.table.files import TextOptions
+from ilk.table.ledger import Caution, Ledger, SetAside
+from ilk.table.read import Table
+
+MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "<NA>", "?")
+"""Cells of a text file that mean "not known"; each but the empty one is reported when it is taken."""
+SEPARATORS = (",", ";", "\t", "|")
+SAMPLE_BYTES = 256 * 1024
+MAX_REJECTS_KEPT = 10_000
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the file is cut: separator, escape of a quote, lines above and with the header, fields per row."""
+
+    sep: str
+    escape: str
+    above: int
+    skip: int
+    n_fields: int
+    names: tuple[str, ...] | None
+
+
+def read_text(path: str, name: str, options: TextOptions, *, packed: bool = False) -> Table:
+    """A table from a delimited text file; every line ends in a row or in the ledger."""
+    with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
+        if packed:
+            path = unpack(path, folder, name)
+        plain = clean(path, folder, name, options.encoding)
+        facts = scan(plain, name)
+        dialect, cautions = _dialect(plain, name, options)
+        columns, rejects = _cut(plain, dialect)
+    ledger = _account(columns, rejects, dialect, facts, name, options)
+    names, found = usable_names(dialect.names or [f"x{j}" for j in range(dialect.n_fields)], text=True)
+    cautions += found
+    columns, ledger = _without_headers(columns, dialect, ledger, cautions)
+    if ledger.used == 0:
+        raise DataError("no-rows", f"{name} has a header and no rows", do="Give at least one row")
+    marks = MISSING_MARKS if options.missing is None else ("", *options.missing)
+    typed = [_typed(column, marks, options.decimal) for column in columns]
+    table = Table(name, names, ledger, tuple(typed))
+    cautions += _mark_cautions(names, columns, typed)
+    if dialect.n_fields > 1 and ledger.used > 1:
+        cautions += _total_row(columns)
+    return replace(table, warnings=tuple(cautions))
+
+
+def _dialect(path: str, name: str, options: TextOptions) -> tuple[Dialect, list[Caution]]:
+    """Separator, escape, header and lines above it, from the first records of the file."""
+    with open(path, "rb") as stream:
+        raw = stream.read(SAMPLE_BYTES)
+        more = bool(stream.read(1))
+    text = raw.decode("utf-8", errors="ignore")
+    escape = "\\" if '\\"' in text and '""' not in text.replace('\\"', "") else '"'
+    sep = options.sep or _separator(text, escape, more, name)
+    if not 1 <= len(sep.encode()) <= 4 or sep in ('"', "\n", "\r"):
+        raise UsageError(
+            "bad-separator", f"sep={shown(sep)!r} cannot separate fields", do='Use "," or ";" or "\\t"'
+        )
+    records = _records(text, sep, escape, more)
+    if not any(fields != [""] for _, fields in records):
+        raise DataError("no-rows", f"{name} holds blank lines only")
+    width = _usual_width(records)
+    above, records, cautions = _above_header(records, width, name)
+    names, width = _header(records, width, options.header, name, cautions)
+    skip = above if names is None else records[0][0]
+    if escape == "\\":
+        cautions.append(("dialect", "quotes inside fields are escaped by a backslash"))
+    if sep != ",":
+        cautions.append(("dialect", f"fields are separated by {_escaped(sep)!r}"))
+    return Dialect(sep, escape, above, skip, width, names), cautions
+
+
+def _records(text: str, sep: str, escape: str, more: bool) -> list[tuple[int, list[str]]]:
+    """First records with the number of their last line; an incomplete last one is left out."""
+    lines = text.splitlines(keepends=True) if "\n" not in text else text.split("\n")
+    if len(sep) > 1:
+        return [(i, line.split(sep)) for i, line in enumerate(lines, start=1) if line]
+    lines = [line + "\n" for line in lines]
+    quoting: dict[str, Any] = (
+        {"doublequote": True} if escape == '"' else {"doublequote": False, "escapechar": "\\"}
+    )
+    reader = csv.reader(lines, delimiter=sep, quotechar='"', **quoting)
+    records: list[tuple[int, list[str]]] = []
+    try:
+        for fields in reader:
+            if fields:
+                records.append((reader.line_num, fields))
+    except csv.Error:  # a field beyond the limit of the csv module: the lines as they are will do
+        plain = csv.reader(lines, delimiter=sep, quoting=csv.QUOTE_NONE)
+        records = [(plain.line_num, fields) for fields in plain if fields]
+    return records[:-1] if more and len(records) > 1 else records
+
+
+def _usual_width(records: list[tuple[int, list[str]]]) -> int:
+    counts = Counter(len(fields) for _, fields in records)
+    return max(counts, key=lambda width: (counts[width], width))
+
+
+def _separator(text: str, escape: str, more: bool, name: str) -> str:
+    """The separator that gives most records the same number (above one) of fields."""
+    found: list[tuple[float, str]] = []
+    for sep in SEPARATORS:
+        records = _records(text, sep, escape, more)
+        width = _usual_width(records) if records else 1
+        if width > 1:
+            found.append((sum(len(fields) == width for _, fields in records) / len(records), sep))
+    if not found:
+        return _spaces(_records(text, " ", escape, more))
+    share = max(s for s, _ in found)
+    best = [sep for s, sep in found if s == share]
+    if len(best) > 1:
+        raise DataError(
+            "ambiguous-separator",
+            f"{name} can be cut at {' or at '.join(map(_escaped, best))}",
+            do="Say which: sep (--sep)",
+        )
+    return best[0]
+
+
+def _spaces(records: list[tuple[int, list[str]]]) -> str:
+    """Blanks separate fields only where all records have as many and all but the first are numbers."""
+    widths = {len(fields) for _, fields in records}
+    cells = [cell for _, fields in records[1:] for cell in fields]
+    return " " if len(widths) == 1 and widths != {1} and cells and all(map(_is_number, cells)) else ","
+
+
+def _escaped(sep: str) -> str:
+    return sep.encode("unicode_escape").decode()
+
+
+def _is_number(cell: str) -> bool:
+    return NUMBER.fullmatch(cell.strip()) is not None
+
+
+def _above_header(
+    records: list[tuple[int, list[str]]], width: int, name: str
+) -> tuple[int, list[tuple[int, list[str]]], list[Caution]]:
+    """Set apart the lines above the header: comments, and lines with at most half of the usual fields."""
+    first = 0
+    while first < len(records) - 1:
+        fields = records[first][1]
+        if not (fields[0].lstrip().startswith("#") or (width > 1 and len(fields) <= width / 2)):
+            break
+        if len(fields) == width and not fields[0].lstrip().startswith("#"):
+            break
+        first += 1
+    if first == 0:
+        return 0, records, []
+    skip = records[first - 1][0]
+    text = f"{skip} lines above the header of {name} were skipped (lines 1 to {skip})"
+    return skip, records[first:], [("lines-skipped", text)]
+
+
+def _header(
+    records: list[tuple[int, list[str]]], width: int, header: bool | None, name: str, cautions: list[Caution]
+) -> tuple[tuple[str, ...] | None, int]:
+    """Column names, None where the first line is data already."""
+    line, fields = records[0]
+    if header is None:
+        header = any(cell.strip() for cell in fields) and not any(_is_number(cell) for cell in fields)
+        if not header:
+            cautions.append(("no-header", f"{name} has no header line: its first line holds numbers"))
+    if not header:
+        return None, width
+    if len(fields) == width - 1 and len(records) > 1:
+        cautions.append(
+            ("column-names", "the header names one column less than the rows have; the first is row_names")
+        )
+        return ("row_names", *(cell.strip() for cell in fields)), width
+    if len(fields) != width and len(records) > 1:
+        raise DataError(
+            "header-mismatch",
+            f"the header has {len(fields)} names and most rows have {width} fields",
+            where=f"{name} line {line}",
+            do="Mend the header, or give the separator (sep)",
+        )
+    return tuple(cell.strip() for cell in fields), len(fields)
+
+
+def _cut(path: str, dialect: Dialect) -> tuple[list[Column], list[tuple[int, str, int]]]:
+    """All fields as text, by DuckDB, and its rejects: line, reason, lines taken."""
+    import duckdb
+
+    columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(dialect.n_fields))
+    question = (
+        "select * from read_csv(?, auto_detect=false, delim=?, quote='\"', escape=?, header=false, "  # noqa: S608
+        f"columns={{{columns}}}, skip={dialect.skip}, new_line='\\n', nullstr='', "
+        f"store_rejects=true, rejects_limit=0, "
+        f"max_line_size={MAX_LINE_BYTES + 2}, strict_mode=true, null_padding=false)"
+    )
+    con = duckdb.connect(
+        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    )
+    try:
+        cells = con.sql(question, params=[path, dialect.sep, dialect.escape]).to_arrow_table()
+        rejects = con.sql(
+            "select line, any_value(error_type), any_value(csv_line) from reject_errors "
+            "group by line order by line"
+        ).fetchall()
+    finally:
+        con.close()
+    return list(cells.columns), [
+        (int(line), str(kind).lower(), str(text or "").rstrip("\n").count("\n") + 1)
+        for line, kind, text in rejects
+    ]
+
+
+def _account(
+    columns: list[Column],
+    rejects: list[tuple[int, str, int]],
+    dialect: Dialect,
+    facts: TextFacts,
+    name: str,
+    options: TextOptions,
+) -> Ledger:
+    """The ledger, balanced against the lines of the file: nothing may vanish."""
+    rows = len(columns[0])
+    if len(rejects) > options.max_rejects:
+        raise _rejected(rejects, name, dialect.n_fields)
+    inside = sum(pc.sum(pc.count_substring(column, "\n")).as_py() or 0 for column in columns)
+    lost = facts.lines - (dialect.skip + rows + inside + sum(count for _, _, count in rejects))
+    if not -len(rejects) <= lost <= facts.blank:
+        raise DataError(
+            "rows-lost",
+            f"{lost} lines of {name} are in no row",
+            where=f"first suspect line {rejects[0][0]}" if rejects else f"{facts.lines} lines, {rows} rows",
+            do="Look for an unclosed quote there",
+        )
+    by_reason: dict[str, list[int]] = {}
+    for line, kind, _ in rejects[:MAX_REJECTS_KEPT]:
+        by_reason.setdefault(kind, []).append(line)
+    aside = tuple(SetAside(k, len(v), tuple(v), "line") for k, v in by_reason.items())
+    skipped: tuple[SetAside, ...] = (
+        (SetAside("above the header", dialect.above, (1,), "line"),) if dialect.above else ()
+    )
+    if lost > 0:
+        skipped += (SetAside("blank lines", lost, (), "line"),)
+    return Ledger(rows + len(rejects), rows, aside, skipped)
+
+
+def _rejected(rejects: list[tuple[int, str, int]], name: str, width: int) -> DataError:
+    parts = ", ".join(f"line {line}: {kind}" for line, kind, _ in rejects[:SHOWN_ROWS])
+    quote = "unquoted" in rejects[0][1]
+    return DataError(
+        "unclosed-quote" if quote else "rows-rejected",
+        f"{len(rejects)} lines of {name} cannot be cut into {width} fields",
+        where=parts + (", …" if len(rejects) > SHOWN_ROWS else ""),
+        do=(
+            "Close the quote in that line"
+            if quote
+            else f"Mend the lines, give the separator (sep), or allow them: max_rejects={len(rejects)}"
+        ),
+    )
+
+
+def _without_headers(
+    columns: list[Column], dialect: Dialect, ledger: Ledger, cautions: list[Caution]
+) -> tuple[list[Column], Ledger]:
+    """Rows that repeat the header (files glued together) are set aside, and said."""
+    if dialect.names is None or ledger.used == 0 or any(_is_number(cell) for cell in dialect.names):
+        return columns, ledger
+    same = pc.equal(pc.utf8_trim_whitespace(columns[0]), dialect.names[0])
+    if not pc.any(same).as_py():
+        return columns, ledger
+    for column, cell in zip(columns[1:], dialect.names[1:], strict=True):
+        same = pc.and_(same, pc.equal(pc.fill_null(pc.utf8_trim_whitespace(column), ""), cell))
+    repeats = pc.fill_null(same, False)
+    rows = pc.indices_nonzero(repeats).to_pylist()
+    if not rows or len(columns) == 1:
+        return columns, ledger
+    cautions.append(
+        ("repeated-header", f"{len(rows)} rows repeat the header and were set aside (row {rows[0]} first)")
+    )
+    keep = pc.invert(repeats)
+    return [column.filter(keep) for column in columns], ledger.without("repeated header", rows)
+
+
+_NUMBER_CELL = "^" + NUMBER.pattern.replace(r"\d", "[0-9]") + "$"
+_INFINITY_CELL = r"^[+-]?(?i:inf|infinity)$"
+
+
+def _typed(column: Column, marks: tuple[str, ...], decimal: str) -> Column:
+    """A text column as int64, float64 or bool where every cell is one, else as text; marks become null."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    known = pc.if_else(
+        pc.is_in(trimmed, pa.array(marks, type=trimmed.type)), pa.scalar(None, column.type), column
+    )
+    if known.null_count == len(known):
+        return pa.nulls(len(known))
+    cells = pc.utf8_trim_whitespace(known)
+    if decimal != ".":
+        cells = pc.replace_substring(cells, decimal, ".")
+
+    def every(pattern: str) -> bool:
+        return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
+
+    if every(f"{_NUMBER_CELL}|{_INFINITY_CELL}"):
+        if pc.any(pc.match_substring_regex(cells, "^[+-]?0[0-9]")).as_py():
+            return known.cast(pa.large_string())  # 007 is a code, not a number
+        bare = pc.replace_substring_regex(cells, r"^\+", "")
+        if every("^[+-]?[0-9]{1,18}$"):
+            return bare.cast(pa.int64())
+        return bare.cast(pa.float64())
+    if every("^(?i:true|false)$"):
+        return pc.equal(pc.utf8_lower(cells), "true")
+    return known.cast(pa.large_string())
+
+
+def _mark_cautions(names: tuple[str, ...], columns: list[Column], typed: list[Column]) -> list[Caution]:
+    """Which words were taken for missing cells."""
+    taken: Counter[tuple[str, str]] = Counter()
+    for name, column, result in zip(names, columns, typed, strict=True):
+        if result.null_count > column.null_count:
+            lost = pc.utf8_trim_whitespace(column).filter(pc.and_(pc.is_null(result), pc.is_valid(column)))
+            for entry in pc.value_counts(lost).to_pylist():
+                if entry["values"]:
+                    taken[entry["values"], name] += entry["counts"]
+    found: list[Caution] = []
+    if taken:
+        parts = ", ".join(
+            f"{mark!r} {n} times in {shown(name)!r}" for (mark, name), n in taken.most_common(SHOWN_ROWS)
+        )
+        found.append(("missing-marks", f"taken as missing: {parts}; to change this give missing=[…]"))
+    return found
+
+
+def _total_row(columns: list[Column]) -> list[Caution]:
+    last = str(columns[0][-1].as_py() or "").strip().lower().rstrip(":")
+    if last in ("total", "totals", "sum", "grand total", "gesamt", "summe"):
+        return [
+            ("total-row", f"the last row starts with {last!r} and may be a total, not a row; it was kept")
+        ]
+    return []
