@@ -12,7 +12,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, precision_cautions, survey
-from ilk.table.encode import check_weights
+from ilk.table.encode import check_weight
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
@@ -50,7 +50,7 @@ def training_rows(
 ) -> MemoryRows:
     """The rows of a fit, checked and conditioned."""
     raw = checked_array(estimator, X, reset=True)
-    weight = None if sample_weight is None else check_weights(sample_weight, len(raw))
+    weight = None if sample_weight is None else check_weight(sample_weight, len(raw))
     n_counting = len(raw) if weight is None else int(np.count_nonzero(weight))
     if n_counting < k:
         raise DataError(

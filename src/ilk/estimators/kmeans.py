@@ -27,7 +27,7 @@ from ilk.random import seed_of
 from ilk.recipes import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
 from ilk.table.block import Array, Block
 from ilk.table.condition import survey
-from ilk.table.encode import check_weights
+from ilk.table.encode import check_weight
 
 
 class _CentroidEstimator(  # type: ignore[misc]
@@ -102,7 +102,7 @@ class _CentroidEstimator(  # type: ignore[misc]
         """Minus the cost of X: the reconstruction error of the code book `cluster_centers_`."""
         rows = self._new_rows(X)
         cost = np.concatenate([*rows.scan(_visit_least_cost, (self._family, self._params))])
-        weight = np.ones(len(cost)) if sample_weight is None else check_weights(sample_weight, len(cost))
+        weight = np.ones(len(cost)) if sample_weight is None else check_weight(sample_weight, len(cost))
         return -float(self._in_user_units(weight @ cost))
 
     def __sklearn_tags__(self) -> Tags:
@@ -171,7 +171,7 @@ class KMeans(_CentroidEstimator):
     scale : None or "standard"
         "standard" divides every column by its standard deviation first; constant columns then count nothing.
     exact : bool
-        Prove the optimum: any table of one column, or at most 24 rows. Refused above that.
+        Prove the optimum: any table of one column, or at most 16 rows. Refused above that.
     random_state : None, int, Generator, RandomState or SeedSequence
     threads : None or int
         None for all cores. The result does not depend on it.

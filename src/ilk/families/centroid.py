@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import lcm
 from typing import Any
 
 import numpy as np
@@ -85,12 +86,13 @@ class Means(_Centroid):
         weight = block.weights * cut.kept(cost)
         n_components = len(params.centre)
         observed = ~np.isnan(block.numbers)
-        factor = weight * _scale_up(observed)
-        cell_weight = np.where(observed, factor[:, None], 0.0)
-        values = np.where(observed, block.numbers, 0.0)
+        # The factor goes with the value and not with the weight, whose products are exact.
+        factor = np.where(observed, _scale_up(observed)[:, None], 0.0)
+        values = np.where(observed, block.numbers, 0.0) * factor
+        by_cell = np.broadcast_to(weight[:, None], values.shape)
         sums = {
-            "total": Pair(group_sums(values, cell_weight, label, n_components)),
-            "cell_weight": Pair(group_sums(observed.astype(float), cell_weight, label, n_components)),
+            "total": Pair(group_sums(values, by_cell, label, n_components)),
+            "cell_weight": Pair(group_sums(factor, by_cell, label, n_components)),
             "weight": np.bincount(label, weights=weight, minlength=n_components),
         }
         return Partial(sums, pair_total(cost, weight))
@@ -124,7 +126,7 @@ class Medians(_Centroid):
         weight = block.weights * cut.kept(cost)
         n_components, n_columns = params.centre.shape
         group = (label[:, None] * n_columns + np.arange(n_columns)).ravel()
-        cell_weight = np.repeat(weight, n_columns)
+        cell_weight = (weight * _median_share(block)).repeat(n_columns)
         search = params.search or Search.begin(0.5, (n_components, n_columns))
         sums = {
             "counts": search.count(block.numbers.ravel(), group, cell_weight),
@@ -142,6 +144,32 @@ class Medians(_Centroid):
         return Centroids(centre, sums["weight"])
 
 
+@dataclass(frozen=True)
+class Moments:
+    """Weight and weighted total of the observed cells of each group."""
+
+    total: Pair
+    weight: Pair
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.total + other.total, self.weight + other.weight)
+
+    @classmethod
+    def of(cls, block: Block, label: Array, n_groups: int) -> Moments:
+        observed = ~np.isnan(block.numbers)
+        values = np.where(observed, block.numbers, 0.0)
+        weight = np.broadcast_to(block.weights[:, None], values.shape)
+        return cls(
+            Pair(group_sums(values, weight, label, n_groups)),
+            Pair(group_sums(observed.astype(np.float64), weight, label, n_groups)),
+        )
+
+    def means(self, otherwise: Array) -> Array:
+        """Mean of each group and column, `otherwise` where no cell was observed."""
+        weight = self.weight.value
+        return np.divide(self.total.value, weight, out=otherwise.copy(), where=weight > 0)
+
+
 def _coded(block: Block) -> tuple[Array, float, Array, Array | None]:
     """A block as kernels take it: raw cells and the encoding to apply on the fly."""
     return block.raw, block.encoding.power, block.encoding.centre, block.encoding.factor
@@ -151,6 +179,16 @@ def _scale_up(observed: Array) -> Array:
     """n_columns / observed per row; 0 for a row with no cell at all, which then counts nowhere."""
     count = observed.sum(axis=1)
     return np.divide(observed.shape[1], count, out=np.zeros(len(count)), where=count > 0)
+
+
+def _median_share(block: Block) -> Array | float:
+    """n_columns / observed per row up to one common factor that makes it a whole number, so that weights add
+    exactly (up to 40 columns; the least common multiple of more does not fit 53 bits)."""
+    if block.complete:
+        return 1.0
+    share = _scale_up(~np.isnan(block.raw))
+    n_columns = block.n_columns
+    return np.rint(share * (lcm(*range(1, n_columns + 1)) // n_columns)) if n_columns <= 40 else share
 
 
 def partial_costs(block: Block, centre: Array, size: Any) -> Array:

@@ -13,7 +13,7 @@ from ilk.errors import UsageError
 from ilk.table.block import Array
 
 LINE_ROWS = 100_000  # distinct values up to which one column is solved exactly without being asked
-TINY_ROWS = 24  # rows up to which branch and bound answers in seconds, whatever K
+TINY_ROWS = 16  # rows up to which branch and bound answers in seconds, whatever K
 
 
 def solve_line(values: Array, weight: Array, k: int) -> Array:

@@ -151,7 +151,7 @@ def _advance(
             continue
         fall, run.cost, run.measured = run.cost - cost, cost, run.params
         run.params = fill_vacant(rows, family, run, new, cut)
-        if family.same(run.measured, run.params):
+        if run.status == FEWER_DISTINCT_ROWS or family.same(run.measured, run.params):
             run.reason = NOTHING_CHANGED
         elif fall <= stop.tolerance * abs(cost):
             run.reason = TOLERANCE

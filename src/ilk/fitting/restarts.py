@@ -10,12 +10,12 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
-from ilk.families.base import Family, Pair
+from ilk.families.base import Family
+from ilk.families.centroid import Moments
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, finish, fit
 from ilk.fitting.loop import OK, PROVEN, Event, Run, Stop
-from ilk.fitting.start import SAMPLE_ROWS, STARTS, start_centres
-from ilk.kernels.sums import group_sums
+from ilk.fitting.start import STARTS, in_content_order, sample_rows, start_centres
 from ilk.table.block import Array, Block
 
 
@@ -58,7 +58,7 @@ def named_starts(rows: Rows, recipe: Recipe, k: int, seed: int) -> list[Array]:
         raise UsageError(
             "bad-start", f"init={recipe.init!r} is not a start", do=f"Choose one of {', '.join(STARTS)}"
         )
-    sample = rows.sample(SAMPLE_ROWS, seed)
+    sample = in_content_order(rows.sample(sample_rows(rows.n_columns, k), seed))
     return [start_centres(recipe.init, sample, k, seed, number) for number in range(recipe.n_starts)]
 
 
@@ -68,33 +68,14 @@ class _Labels:
     n_groups: int
 
 
-@dataclass(frozen=True)
-class _Moments:
-    total: Pair
-    weight: Pair
-
-    def __add__(self, other: _Moments) -> _Moments:
-        return _Moments(self.total + other.total, self.weight + other.weight)
-
-
-def _visit_labels(state: _Labels, block: Block) -> _Moments:
+def _visit_labels(state: _Labels, block: Block) -> Moments:
     label = state.label[block.first_row : block.first_row + block.n_rows]
-    numbers = block.numbers.astype(np.float64, copy=False)
-    observed = ~np.isnan(numbers)
-    weight = np.where(observed, block.weights[:, None], 0.0)
-    values = np.where(observed, numbers, 0.0)
-    ones = np.ones_like(values)
-    return _Moments(
-        Pair(group_sums(values, weight, label, state.n_groups)),
-        Pair(group_sums(ones, weight, label, state.n_groups)),
-    )
+    return Moments.of(block, label, state.n_groups)
 
 
 def label_means(rows: Rows, label: Array, k: int) -> Array:
     """Means of the groups that `label` (0 .. k-1) makes; a group or column without cells lies at the centre."""
-    moments = rows.reduce(_visit_labels, _Labels(label, k))
-    total, weight = moments.total.value, moments.weight.value
-    return np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+    return rows.reduce(_visit_labels, _Labels(label, k)).means(np.zeros((k, rows.n_columns)))
 
 
 def solves_line(rows: Rows, recipe: Recipe) -> bool:

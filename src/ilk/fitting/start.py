@@ -12,12 +12,14 @@ from math import ceil, e, log, log2
 import numpy as np
 
 from ilk import kernels
-from ilk.families.centroid import partial_costs
+from ilk.families.centroid import Moments, partial_costs
 from ilk.random import stream
 from ilk.table.block import Array, Block, Encoding
 
-# Above this many rows a start looks at a sample.
+# A start looks at a sample of at most so many rows and about so many cells.
 SAMPLE_ROWS = 65536
+SAMPLE_CELLS = 1 << 21
+ROWS_PER_CENTRE = 50
 WARD_ROWS = 2000
 
 Generator = np.random.Generator
@@ -79,7 +81,7 @@ def k_log_k(sample: Block, k: int, draws: Generator) -> Array:
     centres = random_rows(sample, n_centres, draws)
     label = np.argmin(_distances(sample, centres), axis=0)
     size = np.bincount(label, weights=sample.weights, minlength=n_centres)
-    centres = _group_means(sample, label, centres)
+    centres = Moments.of(sample, label, n_centres).means(centres)
     # A centre that holds fewer than this many rows is likely an outlier; when too few are left, the largest stay.
     threshold = size.sum() / (e * n_centres)
     large = np.flatnonzero(size >= threshold)
@@ -93,15 +95,16 @@ def ward(sample: Block, k: int, draws: Generator) -> Array:
     """Ward linkage on at most 2,000 rows, cut at K: group means (mclust's way)."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
-    if sample.n_rows > WARD_ROWS:
-        rows = np.sort(draws.choice(sample.n_rows, WARD_ROWS, replace=False))
-        weight = None if sample.weight is None else sample.weight[rows]
-        sample = Block(sample.raw[rows], sample.encoding, 0, weight, complete=sample.complete)
+    counting = np.flatnonzero(sample.weights > 0)
+    if len(counting) > WARD_ROWS:
+        counting = np.sort(draws.choice(counting, WARD_ROWS, replace=False))
+    sample = _rows_of(sample, counting)
     everything = _filled(sample, np.arange(sample.n_rows))
     if sample.n_rows == 1:
         return everything
     label = fcluster(linkage(everything, "ward"), k, criterion="maxclust") - 1
-    return _group_means(sample, label, np.zeros((int(label.max()) + 1, sample.n_columns)))
+    n_groups = int(label.max()) + 1
+    return Moments.of(sample, label, n_groups).means(np.zeros((n_groups, sample.n_columns)))
 
 
 STARTS: dict[str, Start] = {
@@ -114,9 +117,31 @@ STARTS: dict[str, Start] = {
 }
 
 
+def sample_rows(n_columns: int, k: int) -> int:
+    """How many rows a start looks at: the whole table up to 65,536 rows of 32 columns."""
+    wanted = max(SAMPLE_CELLS // n_columns, ROWS_PER_CENTRE * k, WARD_ROWS)
+    return min(wanted, SAMPLE_ROWS)
+
+
 def start_centres(name: str, sample: Block, k: int, seed: int, number: int) -> Array:
     """Centres of start `number`; the same whatever other starts there are."""
     return STARTS[name](sample, k, stream(seed, f"start {name}", number))
+
+
+def in_content_order(sample: Block) -> Block:
+    """The same rows in an order that depends on their cells alone, so that a start does not depend on how the
+    rows of the table were ordered, nor on whether one counts twice or stands there twice."""
+    bits = (sample.raw + 0.0).astype(np.float64).view(np.uint64)
+    bits = np.where(np.isnan(sample.raw), np.uint64(1), bits)
+    mix = stream(0, "content order").integers(1, 2**63, size=sample.n_columns, dtype=np.uint64) | np.uint64(1)
+    bits ^= bits >> np.uint64(32)  # the low bits of short numbers are all zero
+    key = (bits * mix).sum(axis=1, dtype=np.uint64)
+    return _rows_of(sample, np.argsort(key, kind="stable"))
+
+
+def _rows_of(sample: Block, rows: Array) -> Block:
+    weight = None if sample.weight is None else sample.weight[rows]
+    return Block(sample.raw[rows], sample.encoding, 0, weight, None, sample.complete)
 
 
 def _identity(n_columns: int) -> Encoding:
@@ -158,14 +183,3 @@ def _distances(sample: Block, points: Array) -> Array:
         encoding = sample.encoding
         return kernels.distances(sample.raw, encoding.power, encoding.centre, encoding.factor, points)
     return partial_costs(sample, points, np.square).T
-
-
-def _group_means(sample: Block, label: Array, otherwise: Array) -> Array:
-    """Weighted mean per group and column over the observed cells; `otherwise` where there is none."""
-    numbers = sample.numbers.astype(np.float64, copy=False)
-    observed = ~np.isnan(numbers)
-    belongs = np.zeros((len(otherwise), sample.n_rows))
-    belongs[label, np.arange(sample.n_rows)] = sample.weights
-    weight = belongs @ observed
-    total = belongs @ np.where(observed, numbers, 0.0)
-    return np.divide(total, weight, out=otherwise.copy(), where=weight > 0)
