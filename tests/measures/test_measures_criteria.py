@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from figures import golden
+from measure_figures import golden
 from scipy import stats
 
 import ilk.measures.criteria as criteria_module

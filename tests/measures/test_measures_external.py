@@ -9,9 +9,10 @@ import math
 import numpy as np
 import pytest
 import sklearn.metrics as theirs
-from figures import golden
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as nps
+from measure_figures import golden
 
 import ilk.measures.external as external_module
 import ilk.measures.labels as labels_module
@@ -178,6 +179,21 @@ def test_labels_of_every_kind(labels, truth):
         return
     assert measures.ari(labels, truth) == 1.0
     assert measures.contingency(labels, truth).table.tolist() in ([[2, 0], [0, 2]], [[0, 2], [2, 0]])
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(["int8", "uint8", "int64", "uint64", "bool", "float64"]).flatmap(
+        lambda dtype: nps.arrays(
+            dtype, st.integers(1, 30), elements={"allow_nan": False} if dtype[0] == "f" else None
+        )
+    )
+)
+def test_codes_are_the_places_of_the_sorted_levels(values):
+    codes, levels = labels_module.codes_of(values)
+    expected, inverse = np.unique(values, return_inverse=True)
+    assert levels == expected.tolist()
+    assert codes.tolist() == inverse.tolist()
 
 
 @pytest.mark.badinput("B22")

@@ -9,10 +9,10 @@ import tracemalloc
 import numpy as np
 import pytest
 import sklearn.metrics as theirs
-from figures import golden, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
+from measure_figures import golden, table
 
 import ilk.measures.internal as internal_module
 import ilk.measures.silhouettes as silhouettes_module
@@ -212,8 +212,8 @@ def test_an_offset_does_not_matter():
 
 
 def test_threads_and_layout_give_the_same_bits():
-    rows = GENERATOR.normal(size=(3000, 5))
-    labels = GENERATOR.integers(0, 7, 3000)
+    rows = GENERATOR.normal(size=(7000, 3))
+    labels = GENERATOR.integers(0, 7, 7000)
     one = measures.silhouette(rows, labels)
     for threads in (2, 5):
         assert measures.silhouette(rows, labels, threads=threads).tobytes() == one.tobytes()

@@ -248,6 +248,18 @@ def test_a_hard_link_keeps_the_other_name(tmp_path):
     assert (tmp_path / "b").read_bytes() == NEW
 
 
+@pytest.mark.badinput("E7")
+def test_a_planted_temporary_link_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic.secrets, "token_hex", lambda n: "guessed")
+    (tmp_path / "victim").write_bytes(OLD)
+    (tmp_path / ".ilk-guessed.tmp").symlink_to(tmp_path / "victim")
+    with pytest.raises(ResourceError, match="temporary file is taken"):
+        write_atomically(tmp_path / "model.ilk", NEW)
+    assert (tmp_path / "victim").read_bytes() == OLD
+    assert (tmp_path / ".ilk-guessed.tmp").is_symlink()
+    assert not (tmp_path / "model.ilk").exists()
+
+
 @pytest.mark.badinput("E3")
 @pytest.mark.parametrize(
     ("path", "text"),

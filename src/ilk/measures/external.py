@@ -90,11 +90,20 @@ def contingency(labels: Labels | Contingency, truth: Labels | None = None) -> Co
     if not known.any():
         raise DataError("truth-missing", "No row has a true class", do="Give at least one row its class")
     key = clusters[known] * len(class_names) + classes[known]
-    cells, counts = np.unique(key, return_counts=True)
+    cells, counts = _cells_and_counts(key, len(cluster_names) * len(class_names))
     cluster, klass = np.divmod(cells, len(class_names))
     kept, cluster = np.unique(cluster, return_inverse=True)
     names = [cluster_names[code] for code in kept]
     return Contingency(cluster, klass, counts.astype(np.int64), names, class_names, int((~known).sum()))
+
+
+def _cells_and_counts(key: Array, n_cells: int) -> tuple[Array, Array]:
+    """Which cells are filled and by how many rows; counted in a full table where that is the smaller one."""
+    if n_cells > key.size + 1000:
+        return np.unique(key, return_counts=True)
+    counts = np.bincount(key)
+    cells = np.flatnonzero(counts)
+    return cells, counts[cells]
 
 
 def _from_table(table: Any) -> Contingency:

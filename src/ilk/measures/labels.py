@@ -31,7 +31,7 @@ def codes_of(labels: Labels, name: str = "labels") -> tuple[Array, list[Any]]:
     gone = np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=np.bool_)
     if values.dtype.kind in "mM":
         gone = np.isnat(values)
-    levels, inverse = np.unique(values[~gone], return_inverse=True)
+    levels, inverse = _levels_and_codes(values[~gone])
     codes = np.full(values.shape, MISSING, dtype=np.int64)
     codes[~gone] = inverse
     return codes, list(levels.tolist())
@@ -61,6 +61,18 @@ def same_length(n_rows: int, n_other: int, name: str, other: str) -> None:
         )
     if n_rows == 0:
         raise DataError("no-rows", f"{name} has no rows", do="Give at least one row")
+
+
+def _levels_and_codes(values: Array) -> tuple[Array, Array]:
+    """Sorted levels and the code of each value; counted, not sorted, where whole numbers lie close."""
+    if values.dtype.kind in "biu" and values.size:
+        low, high = int(values.min()), int(values.max())
+        if high < 2**62 and high - low < 2 * values.size + 1000:
+            shifted = values.astype(np.int64) - low
+            present = np.bincount(shifted) > 0
+            levels = np.flatnonzero(present) + low
+            return levels.astype(values.dtype), (np.cumsum(present) - 1)[shifted]
+    return np.unique(values, return_inverse=True)
 
 
 def _values(labels: Labels, name: str) -> Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,15 +106,14 @@ def in_order(function: Callable[[slice], Array], spans: list[slice], threads: in
     if threads == 1 or len(spans) < 2:
         yield from map(function, spans)
         return
+    waiting: deque[Future[Array]] = deque()
     with ThreadPoolExecutor(threads) as pool:
-        ahead = 2 * threads
-        waiting = [pool.submit(function, span) for span in spans[:ahead]]
-        for span in [*spans[ahead:], *([None] * ahead)]:
-            if not waiting:
-                return
-            yield waiting.pop(0).result()
-            if span is not None:
-                waiting.append(pool.submit(function, span))
+        for span in spans:
+            waiting.append(pool.submit(function, span))
+            if len(waiting) == 2 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 def points_of(X: Any, labels: Labels, weight: Any = None) -> Points:
@@ -173,8 +173,6 @@ def _checked(X: Any) -> Array:
 
 
 def _conditioned(rows: Array) -> tuple[Array, int]:
-    if rows.size == 0:
-        return rows, 0
     numbers, first = _to_unit(rows)
     numbers -= numbers.mean(axis=0)
     numbers, second = _to_unit(numbers)

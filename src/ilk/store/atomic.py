@@ -114,17 +114,30 @@ class _Save:
             if os.name == "posix":
                 # Opened first: a lack of handles must show before anything is changed.
                 self.folder_handle = calls.open_folder(self.folder)
-            self.handle = calls.create(self.temporary)
-            self.temporary_made = True
+            self.handle = handle = self._create()
             if self.mode is not None:
                 calls.chmod(self.temporary, self.mode)
-            _write_all(content, self.handle, calls)
-            calls.fsync(self.handle)
+            _write_all(content, handle, calls)
+            calls.fsync(handle)
             self._close_file()
             self._move()
             self._sync_folder()
         finally:
             self._give_back()
+
+    def _create(self) -> int:
+        try:
+            handle = self.calls.create(self.temporary)
+        except FileExistsError:
+            # The name is random: somebody planted a file or a link there.
+            raise ResourceError(
+                "temporary-taken",
+                "The name for the temporary file is taken",
+                where=_where(self.temporary),
+                do="See who else writes to this folder, and try again",
+            ) from None
+        self.temporary_made = True
+        return handle
 
     def _move(self) -> None:
         if self.overwrite:
