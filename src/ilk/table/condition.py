@@ -160,11 +160,11 @@ def _power(facts: Survey) -> float:
     """Power of two that brings the widest range into [1/2, 1), kept where it and its inverse are finite."""
     widest = float(facts.width.max(initial=0.0))
     limit = LARGEST_POWER[facts.dtype]
-    if widest == 0.0:
-        return 1.0
-    exponent = -(int(np.frexp(widest)[1]) + 1)
     present = facts.high >= facts.low
-    farthest = float(np.maximum(np.abs(facts.low), np.abs(facts.high))[present].max())
+    farthest = float(np.maximum(np.abs(facts.low), np.abs(facts.high))[present].max(initial=0.0))
+    if widest == 0.0:
+        return float(np.ldexp(1.0, max(-limit, min(-int(np.frexp(farthest)[1]), limit))))
+    exponent = -(int(np.frexp(widest)[1]) + 1)
     # A constant column may lie so far out that the power of the others would make it overflow.
     room = limit - int(np.frexp(farthest)[1])
     return float(np.ldexp(1.0, max(-limit, min(exponent, limit, room))))
@@ -241,7 +241,8 @@ def precision_cautions(facts: Survey, names: Sequence[str] | None = None) -> lis
     found: list[Caution] = []
     for j in map(int, np.flatnonzero(facts.width > 0)):
         far = max(abs(float(facts.low[j])), abs(float(facts.high[j])))
-        spacing = float(np.spacing(np.asarray(far, dtype=facts.dtype)))
+        # Half of it, because the spacing of the largest number overflows.
+        spacing = 2 * float(np.spacing(np.asarray(far / 2, dtype=facts.dtype)))
         steps = 2 * float(facts.width[j]) / spacing if spacing > 0 else np.inf
         if steps < FEW_STEPS and far > np.finfo(facts.dtype).tiny * FEW_STEPS:
             found.append(

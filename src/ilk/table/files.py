@@ -319,6 +319,8 @@ def _json_object(text: bytes, name: str, line_number: int) -> dict[str, Any]:
 
     try:
         value = json.loads(text, object_pairs_hook=unique)
+    except DataError:
+        raise
     except UnicodeDecodeError:
         raise refused("bytes that are not UTF-8") from None
     except RecursionError:

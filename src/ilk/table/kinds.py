@@ -217,6 +217,9 @@ class Judge:
 
     def _as_asked(self, name: str, column: Column, asked: str | Sequence[str]) -> ColumnInfo:
         facts: dict[str, Any] = {"type": type_name(column.type), "missing": int(column.null_count)}
+        if column.null_count == len(column):
+            self._warn("all-missing", name)
+            return ColumnInfo(name, "left out", "all missing", **facts)
         if asked == "numeric":
             numbers, reason = as_numbers(column, name), "as asked"
             if pa.types.is_temporal(column.type):
@@ -235,6 +238,8 @@ class Judge:
                 f"column {shown(name)!r} is text and its levels have no order of their own",
                 do=f'List them in order: types={{"{shown(name)}": ["low", "middle", "high"]}}',
             )
+        if len(levels) == 1:
+            return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
         if asked == "binary" and len(levels) != 2:
             raise DataError(
                 "not-binary",
@@ -329,6 +334,8 @@ def level_texts(values: Column) -> list[str | None]:
 
 def _dictionary(column: Column) -> tuple[Column, Column]:
     """(values, indices) of a column; chunks with dictionaries of their own are brought together."""
+    if pa.types.is_null(column.type) or len(column) == 0:
+        return pa.array([], pa.string()), pa.nulls(len(column), pa.int32())
     if isinstance(column, pa.ChunkedArray):
         encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
         column = encoded.unify_dictionaries().combine_chunks()

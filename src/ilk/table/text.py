@@ -27,12 +27,16 @@ MAX_REJECTS_KEPT = 10_000
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the file is cut: separator, escape of a quote, lines above and with the header, fields per row."""
+    """How the file is cut: separator, escape of a quote, lines above and with the header, fields per row.
+
+    `breaks` counts the line ends inside quoted cells of the lines skipped: DuckDB skips records, not lines.
+    """
 
     sep: str
     escape: str
     above: int
     skip: int
+    breaks: int
     n_fields: int
     names: tuple[str, ...] | None
 
@@ -67,8 +71,10 @@ def _dialect(path: str, name: str, options: TextOptions) -> tuple[Dialect, list[
         raw = stream.read(SAMPLE_BYTES)
         more = bool(stream.read(1))
     text = raw.decode("utf-8", errors="ignore")
-    escape = "\\" if '\\"' in text and '""' not in text.replace('\\"', "") else '"'
+    escape = '"'
     sep = options.sep or _separator(text, escape, more, name)
+    if '\\"' in text and not _fits(text, sep, escape, more) and _fits(text, sep, "\\", more):
+        escape = "\\"
     if not 1 <= len(sep.encode()) <= 4 or sep in ('"', "\n", "\r"):
         raise UsageError(
             "bad-separator", f"sep={shown(sep)!r} cannot separate fields", do='Use "," or ";" or "\\t"'
@@ -77,17 +83,20 @@ def _dialect(path: str, name: str, options: TextOptions) -> tuple[Dialect, list[
     if not any(fields != [""] for _, fields in records):
         raise DataError("no-rows", f"{name} holds blank lines only")
     width = _usual_width(records)
-    above, records, cautions = _above_header(records, width, name)
-    names, width = _header(records, width, options.header, name, cautions)
-    skip = above if names is None else records[0][0]
+    above, body, cautions = _above_header(records, width, name)
+    names, width = _header(body, width, options, name, cautions)
+    skip = above if names is None else body[0][0]
+    breaks = sum(cell.count("\n") for line, fields in records if line <= skip for cell in fields)
     if escape == "\\":
         cautions.append(("dialect", "quotes inside fields are escaped by a backslash"))
     if sep != ",":
         cautions.append(("dialect", f"fields are separated by {_escaped(sep)!r}"))
-    return Dialect(sep, escape, above, skip, width, names), cautions
+    return Dialect(sep, escape, above, skip, breaks, width, names), cautions
 
 
-def _records(text: str, sep: str, escape: str, more: bool) -> list[tuple[int, list[str]]]:
+def _records(
+    text: str, sep: str, escape: str, more: bool, strict: bool = False
+) -> list[tuple[int, list[str]]]:
     """First records with the number of their last line; an incomplete last one is left out."""
     lines = text.splitlines(keepends=True) if "\n" not in text else text.split("\n")
     if len(sep) > 1:
@@ -96,16 +105,30 @@ def _records(text: str, sep: str, escape: str, more: bool) -> list[tuple[int, li
     quoting: dict[str, Any] = (
         {"doublequote": True} if escape == '"' else {"doublequote": False, "escapechar": "\\"}
     )
-    reader = csv.reader(lines, delimiter=sep, quotechar='"', **quoting)
+    reader = csv.reader(lines, delimiter=sep, quotechar='"', strict=strict, **quoting)
     records: list[tuple[int, list[str]]] = []
     try:
         for fields in reader:
             if fields:
                 records.append((reader.line_num, fields))
-    except csv.Error:  # a field beyond the limit of the csv module: the lines as they are will do
+    except csv.Error:
+        if strict:
+            raise
+        # A field beyond the limit of the csv module: the lines as they are will do.
         plain = csv.reader(lines, delimiter=sep, quoting=csv.QUOTE_NONE)
         records = [(plain.line_num, fields) for fields in plain if fields]
     return records[:-1] if more and len(records) > 1 else records
+
+
+def _fits(text: str, sep: str, escape: str, more: bool) -> bool:
+    """Whether the first records can be cut without a fault into equally many fields."""
+    if len(sep) > 1:
+        return True
+    try:
+        records = _records(text, sep, escape, more, strict=True)
+    except csv.Error:
+        return False
+    return len({len(fields) for _, fields in records}) == 1
 
 
 def _usual_width(records: list[tuple[int, list[str]]]) -> int:
@@ -169,12 +192,14 @@ def _above_header(
 
 
 def _header(
-    records: list[tuple[int, list[str]]], width: int, header: bool | None, name: str, cautions: list[Caution]
+    records: list[tuple[int, list[str]]], width: int, options: TextOptions, name: str, cautions: list[Caution]
 ) -> tuple[tuple[str, ...] | None, int]:
     """Column names, None where the first line is data already."""
     line, fields = records[0]
+    header = options.header
     if header is None:
-        header = any(cell.strip() for cell in fields) and not any(_is_number(cell) for cell in fields)
+        numbers = any(_is_number(cell.replace(options.decimal, ".")) for cell in fields)
+        header = any(cell.strip() for cell in fields) and not numbers
         if not header:
             cautions.append(("no-header", f"{name} has no header line: its first line holds numbers"))
     if not header:
@@ -201,7 +226,7 @@ def _cut(path: str, dialect: Dialect) -> tuple[list[Column], list[tuple[int, str
     columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(dialect.n_fields))
     question = (
         "select * from read_csv(?, auto_detect=false, delim=?, quote='\"', escape=?, header=false, "  # noqa: S608
-        f"columns={{{columns}}}, skip={dialect.skip}, new_line='\\n', nullstr='', "
+        f"columns={{{columns}}}, skip={dialect.skip - dialect.breaks}, new_line='\\n', nullstr='', "
         f"store_rejects=true, rejects_limit=0, "
         f"max_line_size={MAX_LINE_BYTES + 2}, strict_mode=true, null_padding=false)"
     )
@@ -232,7 +257,8 @@ def _account(
 ) -> Ledger:
     """The ledger, balanced against the lines of the file: nothing may vanish."""
     rows = len(columns[0])
-    if len(rejects) > options.max_rejects:
+    swallowed = any("unquoted" in kind and count > 1 for _, kind, count in rejects)
+    if len(rejects) > options.max_rejects or swallowed:
         raise _rejected(rejects, name, dialect.n_fields)
     inside = sum(pc.sum(pc.count_substring(column, "\n")).as_py() or 0 for column in columns)
     lost = facts.lines - (dialect.skip + rows + inside + sum(count for _, _, count in rejects))
@@ -257,7 +283,7 @@ def _account(
 
 def _rejected(rejects: list[tuple[int, str, int]], name: str, width: int) -> DataError:
     parts = ", ".join(f"line {line}: {kind}" for line, kind, _ in rejects[:SHOWN_ROWS])
-    quote = "unquoted" in rejects[0][1]
+    quote = any("unquoted" in kind for _, kind, _ in rejects)
     return DataError(
         "unclosed-quote" if quote else "rows-rejected",
         f"{len(rejects)} lines of {name} cannot be cut into {width} fields",
