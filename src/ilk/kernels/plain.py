@@ -1,8 +1,8 @@
 """The kernels in NumPy: what the compiled ones mean, and what runs where there was no compiler.
 
 Each takes `raw` (rows, columns), float32 or float64 with any strides, and the encoding `power`, `centre`,
-`factor`: the numbers are `(raw * power - centre) * factor` in the dtype of `raw`. Work goes by strips of rows,
-so nothing as large as the table is made.
+`factor`: the numbers are `(raw * power - centre) * factor` in the dtype of `raw`. Work goes by strips of
+rows, so nothing as large as the table is made.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def nearest_step(
     """Give each row to its nearest centre and gather what the next centres are made of.
 
     Returns the sums of `weight * row` per centre (centres, columns, 2) as pairs, the weights per centre
-    (centres,), and the sum of `weight * cost` (2,) as a pair. Cost is the squared distance; a row that costs more
-    than `limit` does not count, one that costs exactly `limit` counts with `share_at_limit` of its weight.
+    (centres,), and the sum of `weight * cost` (2,) as a pair. Cost is the squared distance; a row that costs
+    more than `limit` does not count, one that costs just `limit` counts with `share_at_limit` of its weight.
     """
     sums = np.zeros((*centres.shape, 2))
     weights = np.zeros((len(centres), 1, 2))
@@ -131,7 +131,7 @@ def _squared_distances(numbers: Array, points: Array) -> Array:
 
 
 def _cost(numbers: Array, centres: Array, labels: Array) -> Array:
-    """Squared distance of each row to its centre; eight partial sums, as native/nearest.hpp, so bits agree."""
+    """Squared distance of each row to its centre, in the eight partial sums of native/nearest.hpp."""
     partial = np.zeros((len(numbers), 8))
     for column in range(0, numbers.shape[1], 8):
         difference = numbers[:, column : column + 8] - centres[labels, column : column + 8]

@@ -71,14 +71,22 @@ ILK_INLINE void store(Number* to, V value) {
     std::memcpy(to, &value, sizeof(V));
 }
 
+// Minus zero, not plus: value - 0 is value to the last bit, so the compiler leaves a plain broadcast.
 template <class V, class Number>
 ILK_INLINE V everywhere(Number value) {
-    return V{} + value;
+    return value - V{};
 }
 
 ILK_INLINE Eight load_eight(const double* from) { return load<Eight>(from); }
 ILK_INLINE Eight load_eight(const float* from) {
     return __builtin_convertvector(load<EightSingles>(from), Eight);
+}
+
+// One vector of Score from as many consecutive Numbers.
+template <class Score, class Number>
+ILK_INLINE Vector<Score> load_as(const Number* from) {
+    typedef Number Numbers __attribute__((vector_size(lanes<Score> * sizeof(Number))));
+    return __builtin_convertvector(load<Numbers>(from), Vector<Score>);
 }
 
 // a * b + c, rounded once where the processor can; used for ranking only.
@@ -169,6 +177,35 @@ private:
         return static_cast<std::size_t>(rounded_up(count * static_cast<Index>(sizeof(Number)) + 1, 64));
     }
     Number* numbers_;
+};
+
+// Memory to be read soon, asked for a little at a time while something else is computed.
+struct Ahead {
+    const char *next, *end;
+    ILK_INLINE void ask() {
+        __builtin_prefetch(next, 0, 2);
+        __builtin_prefetch(next + 64, 0, 2);
+        next = next + 128 < end ? next + 128 : end;
+    }
+};
+
+// Something made when first asked for.
+template <class Thing>
+class Later {
+public:
+    Later() = default;
+    ~Later() { delete thing_; }
+    Later(const Later&) = delete;
+    Later& operator=(const Later&) = delete;
+
+    template <class... Arguments>
+    ILK_INLINE Thing& get(Arguments... arguments) {
+        if (__builtin_expect(thing_ == nullptr, 0)) thing_ = new Thing(arguments...);
+        return *thing_;
+    }
+
+private:
+    Thing* thing_ = nullptr;
 };
 
 }  // namespace

@@ -1,0 +1,154 @@
+// A strip of rows, encoded, row by row; and the same rows as tiles, across the vector lanes, for the ranking.
+#pragma once
+
+#include <utility>
+
+#include "vectors.hpp"
+
+namespace ilk {
+namespace {
+
+constexpr Index strip_rows = 48;  // a multiple of every tile and of eight
+constexpr int tile_vectors = 3;
+
+template <class Score>
+constexpr Index tile_rows = tile_vectors * lanes<Score>;
+
+// One step of a transposition: swap the off-diagonal blocks of size `block` between two vectors.
+template <int block, class V, std::size_t... lane>
+ILK_INLINE void swap_blocks(V& a, V& b, std::index_sequence<lane...>) {
+    constexpr int count = sizeof...(lane);
+    const V upper = __builtin_shufflevector(a, b, (lane & block ? count + (lane ^ block) : lane)...);
+    const V lower = __builtin_shufflevector(a, b, (lane & block ? count + lane : (lane ^ block))...);
+    a = upper;
+    b = lower;
+}
+
+// Transpose as many vectors as they have lanes; called with half that number.
+template <int block, class V, int count>
+ILK_INLINE void transpose(V (&vectors)[count]) {
+    if constexpr (block > 0) {
+#pragma GCC unroll 16
+        for (int row = 0; row < count; ++row)
+            if ((row & block) == 0)
+                swap_blocks<block>(vectors[row], vectors[row + block], std::make_index_sequence<count>{});
+        transpose<block / 2>(vectors);
+    }
+}
+
+// Encoded rows stand `width` apart, with zeros from the last column on. Vectors may be read across the end of a
+// row, and beyond the last row by less than `overhang` numbers.
+constexpr Index overhang = 16;
+
+template <class Number>
+class Encoder {
+public:
+    explicit Encoder(const Table<Number>& table)
+        : table_(table),
+          width_(rounded_up(table.columns, eight)),
+          centre_(width_),
+          factor_(width_),
+          power_(static_cast<Number>(table.power)) {
+        for (Index column = 0; column < table.columns; ++column) {
+            centre_[column] = static_cast<Number>(table.centre[column]);
+            factor_[column] = static_cast<Number>(table.factor ? table.factor[column] : 1.0);
+        }
+    }
+
+    Index width() const { return width_; }
+
+    // Encode a strip of `count` rows from `first` on into `rows`, whose padding is zero; absent rows become zeros.
+    void encode(Index first, Index count, Number* rows) const {
+        const Number* raw = table_.raw + first * table_.row_step;
+        if (table_.column_step == 1) encode_rows(raw, count, rows);
+        else if (table_.row_step == 1 && count == strip_rows) encode_columns(raw, rows);
+        else encode_cells(raw, count, rows);
+        std::memset(rows + count * width_, 0, static_cast<std::size_t>((strip_rows - count) * width_) * sizeof(Number));
+    }
+
+    // The strip after the one that starts at `first`, where its rows lie close together.
+    Ahead after(Index first) const {
+        const Number* begin = table_.raw + (first + strip_rows) * table_.row_step;
+        const bool close = table_.column_step == 1 && table_.row_step > 0 && table_.row_step <= 2 * table_.columns;
+        const Number* end = close ? begin + strip_rows * table_.row_step : begin;
+        return {reinterpret_cast<const char*>(begin), reinterpret_cast<const char*>(end)};
+    }
+
+private:
+    typedef Number EightNumbers __attribute__((vector_size(8 * sizeof(Number))));
+
+    // A factor of one changes no bits, so scaled and unscaled tables share this line.
+    template <class V>
+    ILK_INLINE V encoded(V raw, V centre, V factor) const {
+        return (raw * power_ - centre) * factor;
+    }
+
+    void encode_rows(const Number* raw, Index count, Number* to) const {
+        using V = EightNumbers;
+        for (Index row = 0; row < count; ++row, raw += table_.row_step, to += width_) {
+            Index column = 0;
+            for (; column + eight <= table_.columns; column += eight)
+                store(to + column, encoded(load<V>(raw + column), load<V>(centre_ + column), load<V>(factor_ + column)));
+            for (; column < table_.columns; ++column)
+                to[column] = encoded(raw[column], centre_[column], factor_[column]);
+        }
+    }
+
+    void encode_columns(const Number* raw, Number* to) const {
+        using V = EightNumbers;
+        for (Index first = 0; first < table_.columns; first += eight) {
+            const Index some = table_.columns - first < eight ? table_.columns - first : eight;
+            for (Index row = 0; row < strip_rows; row += eight) {
+                V columns[8] = {};
+                for (Index index = 0; index < some; ++index) {
+                    const V centre = everywhere<V>(centre_[first + index]), factor = everywhere<V>(factor_[first + index]);
+                    columns[index] = encoded(load<V>(raw + (first + index) * table_.column_step + row), centre, factor);
+                }
+                transpose<4>(columns);
+                for (Index index = 0; index < eight; ++index) store(to + (row + index) * width_ + first, columns[index]);
+            }
+        }
+    }
+
+    void encode_cells(const Number* raw, Index count, Number* to) const {
+        for (Index row = 0; row < count; ++row, raw += table_.row_step, to += width_)
+            for (Index column = 0; column < table_.columns; ++column)
+                to[column] = encoded(raw[column * table_.column_step], centre_[column], factor_[column]);
+    }
+
+    const Table<Number>& table_;
+    Index width_;
+    Scratch<Number> centre_, factor_;
+    Number power_;
+};
+
+template <class Score>
+class Tiles {
+public:
+    explicit Tiles(Index columns) : columns_(columns), depth_(rounded_up(columns, lanes<Score>)), tiles_(strip_rows * depth_) {}
+
+    const Score* operator[](Index tile) const { return tiles_ + tile * tile_rows<Score> * depth_; }  // [column][row]
+
+    template <class Number>
+    void fill(const Number* rows, Index width) {
+        constexpr int count = lanes<Score>;
+        for (Index first = 0; first < strip_rows; first += count)
+            for (Index column = 0; column < columns_; column += count) {
+                Vector<Score> vectors[count];
+#pragma GCC unroll 16
+                for (int row = 0; row < count; ++row)
+                    vectors[row] = load_as<Score>(rows + (first + row) * width + column);
+                transpose<count / 2>(vectors);
+                Score* to = tiles_ + (first / tile_rows<Score> * depth_ + column) * tile_rows<Score> + first % tile_rows<Score>;
+#pragma GCC unroll 16
+                for (int row = 0; row < count; ++row) store(to + row * tile_rows<Score>, vectors[row]);
+            }
+    }
+
+private:
+    Index columns_, depth_;
+    Scratch<Score> tiles_;
+};
+
+}  // namespace
+}  // namespace ilk
