@@ -9,6 +9,10 @@ __version__ = "0.1.0"
 
 # Public names and where they live; loaded on first use so that `import ilk` costs little.
 _HOME = {
+    "cluster": "ilk.job",
+    "Result": "ilk.job",
+    "load": "ilk.fitting.model",
+    "Model": "ilk.fitting.model",
     "KMeans": "ilk.estimators.kmeans",
     "KMedians": "ilk.estimators.kmeans",
     "TrimmedKMeans": "ilk.estimators.kmeans",

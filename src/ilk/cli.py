@@ -1,0 +1,411 @@
+"""The command line: parse, call the job, print. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+import ilk
+from ilk.errors import UsageError, shown
+from ilk.shell import (
+    READING,
+    SAYING,
+    TYPING,
+    Commands,
+    KRange,
+    Seconds,
+    interrupted_code,
+    put,
+    say,
+    surface_of,
+)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(ilk.__version__, prog_name="ilk", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Find which rows of a table are of the same ilk, and why.
+
+    \b
+    ilk fit customers.csv                    groups of a table, into customers.ilk/
+    ilk assign customers.ilk new.csv         groups of new rows
+    ilk demo                                 try it on a bundled table
+
+    Exit codes: 0 done, 1 our bug, 2 usage, 3 data refused, 4 no valid model, 5 resource limit, 6 model file
+    refused, 7 engine lost, 130 interrupted.
+    """
+
+
+@cli.command()
+@click.argument("data")
+@click.option(
+    "--k",
+    type=KRange(),
+    default="auto",
+    show_default=True,
+    metavar="5|2..9",
+    help="Number of groups, or a range to choose from.",
+)
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="k-means, k-medians or trimmed-k-means.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["standard", "none"]),
+    default="standard",
+    show_default=True,
+    help="Standardise the columns, or take their units as they are.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same result.",
+)
+@click.option(
+    "--threads",
+    type=int,
+    metavar="N",
+    help="Threads; all cores by default. The result does not depend on it.",
+)
+@click.option(
+    "--budget", type=Seconds(), metavar="60s", help="Time after which the best found so far is taken."
+)
+@click.option(
+    "-o", "--output", metavar="DIR", help="Folder to write to; DATA.ilk in the current folder by default."
+)
+@click.option("--force", is_flag=True, help="Write over an earlier run.")
+@click.option("--no-rows", is_flag=True, help="Write nothing about single rows: no assignments file.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@TYPING
+@READING
+@SAYING
+def fit(data: str, **options: Any) -> int:
+    """Find the groups of DATA, a file, a folder of Parquet, or - for standard input.
+
+    Files: CSV, TSV, Parquet, Arrow, JSON lines. Writes DATA.ilk/ with the model, the assignments and the
+    summary. Numbers and two-level columns are used; other categories are described.
+    """
+    from ilk.folder import check_free, folder_for
+
+    folder = options["output"] or folder_for(data)
+    check_free(folder, data, force=options["force"])
+    parquet = os.path.isdir(data) or data.lower().endswith((".parquet", ".pq"))
+    job = _job(data, options)
+    if options["dry_run"]:
+        return _rehearse(job, folder, options)
+    return _run(job, folder, options, {"parquet": parquet, "force": options["force"]})
+
+
+def _job(data: Any, options: dict[str, Any]) -> Any:
+    from ilk.prepare import Job
+
+    return Job(
+        data,
+        options["k"],
+        options["method"],
+        options["weight"],
+        _types(options["types"]),
+        options["truth"],
+        options["id_"],
+        options["ignore"],
+        None if options["scale"] == "none" else options["scale"],
+        options["seed"],
+        options["budget"],
+        options["threads"],
+        _progress() if not options["quiet"] else None,
+        _reading(options),
+    )
+
+
+def _reading(options: dict[str, Any]) -> dict[str, Any]:
+    given = {name: options.get(name) for name in ("sep", "encoding", "decimal", "sql")}
+    given["missing"] = list(options.get("missing") or ()) or None
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _types(given: tuple[str, ...]) -> dict[str, Any] | None:
+    """Types files and single kinds, later ones first in rank."""
+    from ilk.table.schema import ASKED, read_types
+
+    asked: dict[str, Any] = {}
+    for text in given:
+        name, sign, kind = text.rpartition("=")
+        if sign and not os.path.exists(text):
+            if kind not in ASKED:
+                raise UsageError(
+                    "unknown-kind",
+                    f"--types {shown(text)!r}: {shown(kind)!r} is not a kind",
+                    do=f"Use COL=KIND with one of {', '.join(ASKED)}",
+                )
+            asked[name] = kind
+        else:
+            asked.update(read_types(text))
+    return asked or None
+
+
+def _progress() -> Callable[[Any], None] | None:
+    """A line on stderr that is rewritten after each candidate; only on a terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return None
+    from ilk.terminal import progress_line
+
+    surface = surface_of(sys.stderr)
+
+    def tell(progress: Any) -> None:
+        left = progress.seconds / progress.done * (progress.total - progress.done)
+        text = progress_line(
+            progress.done, progress.total, f"K {progress.k} {progress.method}", progress.best_bic, left
+        )
+        end = "\r\x1b[K" if progress.done == progress.total else ""
+        sys.stderr.write("\r\x1b[K" + surface.fit(text)[: surface.columns] + end)
+        sys.stderr.flush()
+
+    return tell
+
+
+def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) -> int:
+    from ilk.folder import write_run
+    from ilk.job import run
+
+    result = run(job)
+    summary = write_run(result, folder, rows=not options["no_rows"], **how)
+    _tell(summary, options)
+    if result.interrupted:
+        say(f"interrupted; the best so far is in {shown(folder, 200)}")
+        return interrupted_code()
+    return 0
+
+
+def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
+    from ilk.folder import json_bytes
+    from ilk.terminal import render
+
+    if options["as_json"]:
+        sys.stdout.write(json_bytes(summary).decode())
+    elif not options["quiet"]:
+        put(render(summary, surface_of(sys.stdout)))
+
+
+def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
+    from ilk.folder import json_bytes
+    from ilk.job import recipes_for
+    from ilk.prepare import prepare
+    from ilk.report.summary import column_entries
+    from ilk.selection.search import k_range
+    from ilk.terminal import columns_table, line
+
+    recipes = recipes_for(job.method)
+    ready = prepare(job, recipes[0].name)
+    ks = k_range(job.k, ready.rows.n_rows)
+    if options["as_json"]:
+        plan = {
+            "columns": column_entries(ready.schema, ready.used),
+            "methods": [r.name for r in recipes],
+            "k": list(ks),
+            "rows": ready.rows.n_rows,
+            "folder": folder,
+        }
+        sys.stdout.write(json_bytes(plan).decode())
+    elif not options["quiet"]:
+        surface = surface_of(sys.stdout)
+        what = f"{', '.join(r.name for r in recipes)}, K {ks[0]}-{ks[-1]}"
+        what += f", {ready.rows.n_rows} rows, {ready.rows.n_columns} columns"
+        put(columns_table(ready.used.print_lines(), surface))
+        put(
+            surface.fit(
+                "\n".join(
+                    [
+                        "",
+                        *line("would try", [(what, "")], surface),
+                        *line("would write", [(shown(folder, 80) + "/", "")], surface),
+                    ]
+                )
+            )
+        )
+    return 0
+
+
+@cli.command()
+@click.argument("run")
+@click.argument("data")
+@click.option(
+    "-o",
+    "--output",
+    default="-",
+    show_default=True,
+    metavar="FILE|-",
+    help="CSV or Parquet file to write; - is standard output.",
+)
+@click.option("--with-data", is_flag=True, help="Write the columns of DATA too.")
+@click.option("--force", is_flag=True, help="Write over the output file.")
+@READING
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def assign(
+    run: str, data: str, output: str, with_data: bool, force: bool, quiet: bool, **options: Any
+) -> int:
+    """Give the rows of DATA the groups of RUN: a folder that ilk fit wrote, or a model file.
+
+    Columns: row, group, second nearest group, novelty (0 at the centre of its group, 1 further out than any
+    row it was fitted on).
+    """
+    import warnings
+
+    from ilk.folder import csv_chunks, find_model, new_columns, write_columns
+    from ilk.job import recorded
+    from ilk.table.read import read
+
+    model = find_model(run)
+    if (
+        output != "-"
+        and data != "-"
+        and os.path.exists(output)
+        and os.path.exists(data)
+        and os.path.samefile(output, data)
+    ):
+        raise UsageError(
+            "output-is-input",
+            "The output file is the input",
+            where=shown(output, 200),
+            do="Give another file: -o FILE",
+        )
+    with warnings.catch_warnings(record=True) as made:
+        warnings.simplefilter("always")
+        columns = new_columns(model, read(data, **_reading(options)), with_data=with_data)
+    if not quiet:
+        for code, text in recorded(made):
+            say(f"caution [{code}]: {shown(text, 400)}")
+    if output == "-":
+        for chunk in csv_chunks(columns):
+            sys.stdout.write(chunk)
+    else:
+        write_columns(output, columns, overwrite=force)
+    return 0
+
+
+@cli.command()
+@click.argument("run")
+@click.option("--truth", required=True, metavar="COL", help="The column of known classes.")
+@click.option("--data", metavar="FILE", help="Where the truth column is, row for row, if it is not in RUN.")
+@click.option("--group", default="group", show_default=True, metavar="COL", help="The column of groups.")
+@SAYING
+def judge(run: str, truth: str, data: str | None, group: str, as_json: bool, quiet: bool, debug: bool) -> int:
+    """Compare groups with known classes.
+
+    RUN is a folder that ilk fit wrote, or a file with a column of groups.
+    """
+    from ilk.folder import find_assignments, json_bytes
+    from ilk.report.summary import plain, truth_entry
+    from ilk.table.read import read
+    from ilk.terminal import judgement
+
+    table = read(find_assignments(run) if os.path.isdir(run) else run)
+    other = table if data is None else read(data)
+    groups, classes = _column(table, group, "--group"), _column(other, truth, "--truth")
+    if len(groups) != len(classes):
+        raise UsageError(
+            "lengths-differ",
+            f"{table.source} has {len(groups)} rows and {other.source} has {len(classes)}",
+            do="Give the table that the groups were made from",
+        )
+    placed = [(g, c) for g, c in zip(groups, classes, strict=True) if g is not None]
+    entry = truth_entry([g for g, _ in placed], [c for _, c in placed], truth)
+    entry["rows_without"] += len(groups) - len(placed)
+    if as_json:
+        sys.stdout.write(json_bytes(plain(entry)).decode())
+    elif not quiet:
+        put(judgement(plain(entry), surface_of(sys.stdout)))
+    return 0
+
+
+def _column(table: Any, name: str, option: str) -> list[Any]:
+    if name not in table.names:
+        listed = ", ".join(shown(n) for n in table.names[:8])
+        raise UsageError(
+            "unknown-column",
+            f"{table.source} has no column {shown(name)!r}",
+            do=f"{option} takes one of: {listed}"
+            + ("; or name the table: --data FILE" if option == "--truth" else ""),
+        )
+    return list(table.column(name).to_pylist())
+
+
+@cli.command()
+@click.argument("data")
+@click.option("-o", "--output", metavar="FILE", help="Write the kinds to an editable file for --types.")
+@click.option("--force", is_flag=True, help="Write over the file.")
+@TYPING
+@READING
+@SAYING
+def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bool, **options: Any) -> int:
+    """Say what the columns of DATA are taken for, and why."""
+    from ilk.folder import json_bytes
+    from ilk.store import write_atomically
+    from ilk.table.read import read
+    from ilk.table.schema import infer, types_text
+    from ilk.terminal import columns_table
+
+    table = read(data, **_reading(options))
+    schema = infer(
+        table,
+        types=_types(options["types"]),
+        ignore=options["ignore"],
+        id=options["id_"],
+        weight=options["weight"],
+        truth=options["truth"],
+    )
+    if output is not None:
+        write_atomically(output, types_text(schema).encode(), overwrite=force)
+    if as_json:
+        sys.stdout.write(json_bytes(schema.to_dict()).decode())
+    elif not quiet:
+        put(columns_table(schema.print_lines(), surface_of(sys.stdout)))
+        for code, text in (*table.warnings, *schema.warnings):
+            say(f"caution [{code}]: {shown(text, 400)}")
+        if output is not None:
+            name = shown(output, 80)
+            say(f"wrote {name}; edit it and give it back: ilk fit {shown(data, 80)} --types {name}")
+    return 0
+
+
+@cli.command()
+@SAYING
+def demo(**options: Any) -> int:
+    """Try it: the groups of 344 penguins, into penguins.ilk/."""
+    from importlib.resources import as_file, files
+
+    from ilk.folder import check_free, folder_for, is_demo
+    from ilk.prepare import Job
+
+    folder = folder_for("penguins.csv")
+    if not os.access(".", os.W_OK):
+        import tempfile
+
+        folder = os.path.join(tempfile.mkdtemp(prefix="ilk-demo-"), folder)
+    again = is_demo(folder)
+    check_free(folder, "-", force=again)
+    if not options["quiet"] and not options["as_json"]:
+        say("$ ilk fit penguins.csv --truth species --types year=categorical")
+    with as_file(files("ilk.data") / "penguins.csv") as path:
+        callback = None if options["quiet"] else _progress()
+        job = Job(str(path), truth="species", types={"year": "categorical"}, callback=callback)
+        return _run(job, folder, {**options, "no_rows": False}, {"force": again, "marks": {"demo": True}})
+
+
+def main() -> None:
+    """The console script."""
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

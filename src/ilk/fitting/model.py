@@ -1,0 +1,337 @@
+"""A fitted model on its own: what is needed to place new rows, save it, and read it back.
+
+A model holds no rows: the schema of the columns it uses, the encoding, the parameters, the marks and names of
+its groups, and per group the quantiles of the costs of its training rows, from which novelty is read.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ilk import store
+from ilk.engines.memory import MemoryRows
+from ilk.errors import ModelFileError, shown, warn
+from ilk.families.base import Family
+from ilk.families.centroid import Centroids, Means, Medians
+from ilk.fitting.fit import Fit
+from ilk.table.block import Array, Block, Encoding
+from ilk.table.encode import encode_new
+from ilk.table.read import Table, read
+from ilk.table.schema import Schema
+
+KIND = "clustering model"
+FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (Means(), Medians())}
+N_QUANTILES = 201  # costs at every half per cent of the rows of a group
+OUTPUT = ("group", "second", "novelty")
+SUFFIX = "ilk"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where rows belong: group and second nearest group (-1 for none), and novelty (NaN likewise)."""
+
+    group: Array
+    second: Array
+    novelty: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model; `assign` places new rows, `save` writes it, `ilk.load` reads it back."""
+
+    method: str
+    family: str
+    options: Mapping[str, Any]
+    schema: Schema
+    encoding: Encoding
+    params: Centroids
+    letters: tuple[str, ...]
+    names: tuple[str, ...]
+    sizes: Array
+    quantiles: Array  # (groups, N_QUANTILES) costs of the training rows
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def k(self) -> int:
+        return len(self.letters)
+
+    def __repr__(self) -> str:
+        columns = len(self.schema.used)
+        groups = "1 group" if self.k == 1 else f"{self.k} groups"
+        return f"<ilk.Model {self.method}, {groups}, {columns} column{'s' * (columns != 1)}>"
+
+    def assign(self, data: Any) -> Any:
+        """The group of each row of `data`, in a frame of the caller's kind (arrays, paths: an Arrow table).
+
+        Columns: `group` (its letter), `second` (the next nearest group), `novelty` (how unusual the row is
+        among the training rows of its group: 0 is at the centre, 1 is further out than any of them). Methods
+        that give no probabilities have no `probability` column. Columns are matched by name: order does not
+        matter, unknown ones are ignored with a warning, a missing one is refused. A level that was not seen
+        in training counts as missing, with a warning. A row without a value in the columns used has no group.
+        A column of ours that `data` has already is named `group_ilk`, with a warning.
+        """
+        return self.assign_table(read(data))
+
+    def assign_table(self, table: Table) -> Any:
+        """As `assign`, for a table that has been read."""
+        columns = self.columns_for(self.place(table), table.names)
+        return table.give_back(columns)
+
+    def place(self, table: Table) -> Placed:
+        """Group, second group and novelty of each row."""
+        encoded = encode_new(table, self.schema, Encoding(1.0, np.zeros(len(self.schema.numeric))))
+        for code, text in encoded.warnings:
+            warn(code, text, depth=5)
+        raw = design(encoded.numbers, encoded.codes, self.schema)
+        complete = bool(not np.isnan(raw).any())
+        placed = self.place_rows(MemoryRows(raw, self.encoding, complete=complete))
+        n_lost = int((placed.group < 0).sum())
+        if n_lost:
+            warn(
+                "empty-rows",
+                f"{n_lost} rows have no value in the columns of the model and get no group",
+                depth=5,
+            )
+        return placed
+
+    def place_rows(self, rows: MemoryRows) -> Placed:
+        parts = [*rows.scan(_visit, self)] if rows.n_rows else []
+        if not parts:
+            return Placed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+        return Placed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def columns_for(self, placed: Placed, taken: tuple[str, ...] = ()) -> dict[str, Array]:
+        """The output columns under names that the table does not use itself."""
+        marks = np.array([*self.letters, None], dtype=object)  # -1 picks the last: no group
+        values = (marks[placed.group], marks[placed.second], np.round(placed.novelty, 4))
+        return dict(zip(free_names(taken), values, strict=True))
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to one file: JSON and plain arrays, at one stroke."""
+        document, arrays = store.flatten(self._tree())
+        store.save(path, KIND, document, arrays, overwrite=overwrite)
+
+    def _tree(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "family": self.family,
+            "options": dict(self.options),
+            "schema": self.schema.to_dict(),
+            "encoding": {
+                "power": self.encoding.power,
+                "centre": self.encoding.centre,
+                "factor": self.encoding.factor,
+            },
+            "parameters": {"centre": self.params.centre, "weight": self.params.weight},
+            "letters": list(self.letters),
+            "names": list(self.names),
+            "sizes": self.sizes,
+            "quantiles": self.quantiles,
+            "training": dict(self.training),
+        }
+
+
+def _visit(model: Model, block: Block) -> tuple[Array, Array, Array]:
+    family = FAMILIES[model.family]
+    label, cost = family.assign(model.params, block)
+    everyone = np.arange(block.n_rows)
+    costs = np.array(family.cost(model.params, block), dtype=np.float64)
+    costs[everyone, label] = np.inf
+    second = costs.argmin(axis=1).astype(np.int32) if model.k > 1 else np.full(block.n_rows, -1, np.int32)
+    novelty = np.empty(block.n_rows)
+    for g in range(model.k):
+        mine = label == g
+        novelty[mine] = novelty_of(cost[mine], model.quantiles[g])
+    if not block.complete:
+        lost = np.isnan(block.raw).all(axis=1)
+        label, second = np.where(lost, -1, label), np.where(lost, -1, second)
+        novelty[lost] = np.nan
+    return label, second, novelty
+
+
+def novelty_of(cost: Array, quantiles: Array) -> Array:
+    """Share of the training rows that cost less; equal costs count half.
+
+    >>> novelty_of(np.array([0.0, 1.5, 9.0]), np.array([1.0, 2.0])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    below, upto = (np.searchsorted(quantiles, cost, side=side) for side in ("left", "right"))
+    return np.asarray((below + upto) / (2 * len(quantiles)))
+
+
+def design(numbers: Array, codes: Array | None, schema: Schema) -> Array:
+    """The numbers K-means works on: numeric columns, then binary ones as 0 and 1; NaN where missing."""
+    places = [j for j, column in enumerate(schema.coded) if column.kind == "binary"]
+    if not places or codes is None:
+        return numbers
+    binary = codes[:, places].astype(numbers.dtype)
+    binary[binary < 0] = np.nan
+    return np.hstack([numbers, binary])
+
+
+def numbers_only(schema: Schema, method: str) -> Schema:
+    """The schema of a method of numbers: numeric and binary columns; the others by name only."""
+    columns = tuple(
+        replace(c, kind="left out", levels=None, reason=f"described, not used by {method}")
+        if c.kind in ("categorical", "ordinal")
+        else c
+        for c in schema.columns
+    )
+    return replace(schema, columns=columns, warnings=())
+
+
+def cost_quantiles(rows: MemoryRows, family: Family[Any], found: Fit) -> Array:
+    """Per group, the costs of its training rows at equal steps of their weight."""
+    cost = np.concatenate([*rows.scan(partial(_visit_cost), (family, found.params))])
+    weight = np.ones(len(cost)) if rows.weight is None else rows.weight
+    steps = np.linspace(0.0, 1.0, N_QUANTILES)
+    made = np.zeros((len(found.size), N_QUANTILES))
+    for g in range(len(found.size)):
+        mine = (found.labels == g) & (weight > 0)
+        if mine.any():
+            order = np.argsort(cost[mine], kind="stable")
+            reached = np.cumsum(weight[mine][order])
+            at = np.searchsorted(reached, steps * reached[-1], side="left")
+            made[g] = cost[mine][order][np.minimum(at, len(order) - 1)]
+    return made
+
+
+def _visit_cost(state: tuple[Family[Any], Any], block: Block) -> Array:
+    return state[0].assign(state[1], block)[1]
+
+
+def free_names(taken: tuple[str, ...]) -> tuple[str, ...]:
+    """Our output columns, renamed where the table has a column of that name.
+
+    >>> free_names(("size",))
+    ('group', 'second', 'novelty')
+    """
+    clash = [name for name in OUTPUT if name in taken]
+    made = []
+    for name in OUTPUT:
+        free = name
+        while free in taken:
+            free = f"{free}_{SUFFIX}"
+        made.append(free)
+    if clash:
+        now = ", ".join(
+            f"{old} is written as {new}" for old, new in zip(OUTPUT, made, strict=True) if old != new
+        )
+        warn("column-renamed", f"the table has columns called {', '.join(clash)}; {now}", depth=5)
+    return tuple(made)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model back; a file that is not ours, damaged or senseless is refused. Nothing in it is run."""
+    packed = store.load(path)
+    where = shown(os.fspath(path), 200)
+    if packed.kind != KIND:
+        raise ModelFileError(
+            "model-kind",
+            f"The file holds a {shown(packed.kind)}, not a {KIND}",
+            where=where,
+            do="Give a file that Result.save or ilk fit wrote",
+        )
+    return _Checked(store.restore(packed.document, packed.arrays), where).model()
+
+
+class _Checked:
+    """Semantic checks of a file that is well formed: every field that does not fit is named."""
+
+    def __init__(self, tree: dict[str, Any], where: str) -> None:
+        self.tree, self.where = tree, where
+
+    def model(self) -> Model:
+        tree = self.tree
+        family = self.text("family")
+        self.need(family in FAMILIES, "family", f"{shown(family)} is not known to this version")
+        schema = Schema.from_dict(tree.get("schema"))
+        binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
+        n_columns = len(schema.numeric) + len(binary)
+        self.need(n_columns == len(schema.used) > 0, "schema", "its columns do not fit the method")
+        letters, names = self.texts("letters"), self.texts("names")
+        k = len(letters)
+        self.need(
+            0 < k == len(names) and len(set(letters)) == k,
+            "letters",
+            "marks and names of the groups do not fit",
+        )
+        parameters = self.section("parameters")
+        centre = self.array(parameters, "centre", (k, n_columns))
+        weight = self.array(parameters, "weight", (k,), least=0.0)
+        sizes = self.array(tree, "sizes", (k,), least=0.0)
+        self.need(bool(sizes.sum() > 0), "sizes", "no group has a row")
+        quantiles = self.array(tree, "quantiles", (k, N_QUANTILES), least=0.0)
+        self.need(bool((np.diff(quantiles, axis=1) >= 0).all()), "quantiles", "they do not rise")
+        return Model(
+            self.text("method"),
+            family,
+            self.section("options"),
+            schema,
+            self.encoding(n_columns),
+            Centroids(centre, weight),
+            letters,
+            names,
+            sizes,
+            quantiles,
+            self.section("training"),
+        )
+
+    def encoding(self, n_columns: int) -> Encoding:
+        plain = self.section("encoding")
+        power = plain.get("power")
+        good = isinstance(power, float) and math.isfinite(power) and power > 0 and math.frexp(power)[0] == 0.5
+        self.need(good, "encoding power", "it is not a power of two")
+        factor = None
+        if plain.get("factor") is not None:
+            factor = self.array(plain, "factor", (n_columns,), least=0.0)
+        return Encoding(float(power or 1.0), self.array(plain, "centre", (n_columns,)), factor)
+
+    def need(self, good: bool, name: str, why: str) -> None:
+        if not good:
+            raise ModelFileError(
+                "model-content",
+                f"The field {name} of the model is not valid: {why}",
+                where=self.where,
+                do="Fit and save the model again",
+            )
+
+    def section(self, name: str) -> dict[str, Any]:
+        value = self.tree.get(name)
+        self.need(isinstance(value, dict), name, "it is not there")
+        return dict(value or {})
+
+    def text(self, name: str) -> str:
+        value = self.tree.get(name)
+        self.need(isinstance(value, str), name, "it is not text")
+        return str(value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self.tree.get(name)
+        self.need(
+            isinstance(value, list) and all(isinstance(v, str) for v in value),
+            name,
+            "it is not a list of text",
+        )
+        return tuple(value or ())
+
+    def array(
+        self, tree: Mapping[str, Any], name: str, shape: tuple[int, ...], least: float = -math.inf
+    ) -> Array:
+        value = tree.get(name)
+        good = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
+        self.need(good, name, f"it is not an array of {'x'.join(map(str, shape))} numbers")
+        assert isinstance(value, np.ndarray)
+        self.need(
+            bool(np.isfinite(value).all() and (value >= least).all()),
+            name,
+            "it holds NaN, infinity or a negative number",
+        )
+        return value

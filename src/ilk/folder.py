@@ -1,0 +1,205 @@
+"""The folder of a run, `customers.ilk/`: model, assignments and summary, each written at one stroke."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import warnings
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ilk.errors import ResourceError, UsageError, shown
+from ilk.fitting.model import Model, load
+from ilk.job import Result, recorded
+from ilk.store import write_atomically
+from ilk.table.read import Table
+
+SUFFIX = ".ilk"
+MODEL, SUMMARY = "model.ilk", "summary.json"
+PACKED = (".gz", ".zst", ".bz2")
+CSV_ROWS = 65536
+
+
+def folder_for(source: str) -> str:
+    """Where a run is written by default: the name of the table with `.ilk`, in the current folder.
+
+    >>> folder_for("data/customers.csv"), folder_for("a.csv.gz"), folder_for("-")
+    ('customers.ilk', 'a.ilk', 'stdin.ilk')
+    """
+    name = "stdin" if source == "-" else os.path.basename(os.path.normpath(source))
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    stem = os.path.splitext(name)[0] or "table"
+    safe = "".join(c if c.isprintable() and c not in "/\\" else "_" for c in stem)
+    return safe.lstrip("-. ")[:100] + SUFFIX if safe.strip("-. ") else "table" + SUFFIX
+
+
+def check_free(folder: str, source: str, *, force: bool) -> None:
+    """Refuse, before any work, a folder that must not be written to."""
+    where = shown(folder, 200)
+    if os.path.islink(folder):
+        raise UsageError(
+            "output-is-link",
+            "The output folder is a symbolic link",
+            where=where,
+            do="Give the folder itself: --output DIR",
+        )
+    if (
+        source != "-"
+        and os.path.exists(source)
+        and os.path.exists(folder)
+        and os.path.samefile(source, folder)
+    ):
+        raise UsageError(
+            "output-is-input", "The output folder is the input", where=where, do="Give another: --output DIR"
+        )
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise UsageError(
+            "output-exists", "The output folder is a file", where=where, do="Give another: --output DIR"
+        )
+    if not force and os.path.isdir(folder) and os.listdir(folder):
+        raise UsageError(
+            "output-exists",
+            "The output folder exists already",
+            where=where,
+            do="Write over it with --force, or choose another with --output DIR",
+        )
+
+
+def write_run(
+    result: Result,
+    folder: str,
+    *,
+    force: bool = False,
+    rows: bool = True,
+    parquet: bool = False,
+    marks: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write all files of a run and give back the summary as written; the summary comes last."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise ResourceError(
+            "write-failed",
+            f"The output folder cannot be made: {error.strerror}",
+            where=shown(folder, 200),
+            do="Choose another: --output DIR",
+        ) from None
+    target = Path(folder)
+    summary = {**result.summary(), **(marks or {})}
+    result.model.save(target / MODEL, overwrite=force)
+    files = [MODEL]
+    if rows:
+        with warnings.catch_warnings(record=True) as made:
+            warnings.simplefilter("always")
+            columns = assignment_columns(result)
+        summary["warnings"] += [
+            {"code": code, "text": text} for code, text in recorded(made) if code == "column-renamed"
+        ]
+        name = "assignments.parquet" if parquet else "assignments.csv"
+        write_columns(target / name, columns, overwrite=force)
+        files.insert(0, name)
+    stale = {"assignments.csv", "assignments.parquet"} - set(files)
+    for name in stale if force else ():  # of an earlier run: rows of another clustering
+        (target / name).unlink(missing_ok=True)
+    summary["folder"], summary["files"] = folder, [*files, SUMMARY]
+    write_atomically(target / SUMMARY, json_bytes(summary), overwrite=force)
+    return summary
+
+
+def json_bytes(document: Any) -> bytes:
+    """Valid JSON in plain ASCII, so that no terminal or reader is surprised."""
+    return (json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode()
+
+
+def assignment_columns(result: Result) -> dict[str, Any]:
+    """Row number, id and truth where named, then group, second and novelty."""
+    table, schema = result.table, result.model.schema
+    columns: dict[str, Any] = {"row": np.arange(table.n_rows)}
+    for name in (schema.id, schema.truth):
+        if name is not None:
+            columns[name] = table.column(name)
+    placed = result.model.place(table)
+    columns.update(result.model.columns_for(placed, tuple(columns)))
+    return columns
+
+
+def new_columns(model: Model, table: Table, *, with_data: bool = False) -> dict[str, Any]:
+    """The columns that `ilk assign` writes."""
+    columns: dict[str, Any] = {"row": np.arange(table.n_rows)}
+    keep = table.names if with_data else [name for name in (model.schema.id,) if name in table.names]
+    if "row" in keep:
+        columns = {}
+    columns.update({name: table.column(name) for name in keep})
+    columns.update(model.columns_for(model.place(table), tuple(columns)))
+    return columns
+
+
+def write_columns(path: str | os.PathLike[str], columns: dict[str, Any], *, overwrite: bool = False) -> None:
+    """CSV, or Parquet where the path says so, at one stroke."""
+    if str(path).endswith((".parquet", ".pq")):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.table(columns)
+        write_atomically(path, lambda file: pq.write_table(table, file), overwrite=overwrite)
+        return
+
+    def write(file: IO[bytes]) -> None:
+        for chunk in csv_chunks(columns):
+            file.write(chunk.encode("utf-8", "backslashreplace"))
+
+    write_atomically(path, write, overwrite=overwrite)
+
+
+def csv_chunks(columns: dict[str, Any]) -> Any:
+    """CSV text, header first, some thousand rows at a time; a missing cell is empty."""
+    n_rows = max((len(values) for values in columns.values()), default=0)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(columns)
+    for first in range(0, n_rows, CSV_ROWS):
+        parts = [_cells(values[first : first + CSV_ROWS]) for values in columns.values()]
+        writer.writerows(zip(*parts, strict=True))
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue()
+
+
+def _cells(values: Any) -> list[Any]:
+    cells = values.to_pylist() if hasattr(values, "to_pylist") else values.tolist()
+    return ["" if cell is None or cell != cell else cell for cell in cells]
+
+
+def find_model(run: str) -> Model:
+    """The model of a run: a folder, or the model file itself."""
+    path = os.path.join(run, MODEL) if os.path.isdir(run) else run
+    if not os.path.exists(path):
+        raise UsageError(
+            "no-run",
+            f"there is no run or model file {shown(run, 120)}",
+            do="Give a folder that ilk fit wrote, or a model file",
+        )
+    return load(path)
+
+
+def find_assignments(run: str) -> str:
+    """The assignments file of a run folder."""
+    for name in ("assignments.csv", "assignments.parquet"):
+        if os.path.exists(os.path.join(run, name)):
+            return os.path.join(run, name)
+    raise UsageError("no-run", f"{shown(run, 120)} has no assignments", do="Fit without --no-rows first")
+
+
+def is_demo(folder: str) -> bool:
+    """Whether a folder was written by `ilk demo`, which may then write it again."""
+    try:
+        document = json.loads(Path(folder, SUMMARY).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and document.get("demo") is True

@@ -1,0 +1,348 @@
+"""The main job: read, type the columns, choose a model, fit it, say what the groups are."""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+import ilk
+from ilk.engines.memory import MemoryRows
+from ilk.errors import IlkWarning, UsageError, shown
+from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
+from ilk.fitting.model import Model, cost_quantiles
+from ilk.fitting.restarts import Recipe
+from ilk.prepare import Job, Prepared, prepare
+from ilk.random import seed_of
+from ilk.recipes import CATALOGUE, K_MEANS
+from ilk.report.facts import Group, describe
+from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
+from ilk.selection.search import Candidate, Progress, Search, k_range, search
+from ilk.selection.verdict import Verdict, judge
+from ilk.table.block import Array
+from ilk.table.ledger import Caution
+from ilk.table.read import Table
+
+DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Groups found in a table.
+
+    `labels` holds a group number per row of the table, larger groups first, -1 for a row that has no value in
+    the columns used; `groups` tells what each group is; `candidates` is the table of all that was tried
+    (`pandas.DataFrame(result.candidates)` shows it); `verdict` says how far to trust it. `probabilities` is
+    None for methods that give none. `pieces` counts the components that make the `k` groups.
+    """
+
+    labels: Array
+    probabilities: Array | None
+    k: int
+    pieces: int
+    groups: tuple[Group, ...]
+    candidates: tuple[Candidate, ...]
+    verdict: Verdict
+    warnings: tuple[Caution, ...]
+    model: Model
+    table: Table = field(repr=False)
+    _summary: dict[str, Any] = field(repr=False)
+
+    @property
+    def interrupted(self) -> bool:
+        return bool(self._summary["interrupted"])
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as one plain document, the content of `summary.json`."""
+        return copy.deepcopy(self._summary)
+
+    def assign(self, data: Any) -> Any:
+        """Groups of new rows; see `Model.assign`."""
+        return self.model.assign(data)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to one file, to be read by `ilk.load`."""
+        self.model.save(path, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        from ilk.terminal import Surface, render
+
+        return render(self._summary, Surface(width=100))
+
+
+def cluster(
+    data: Any,
+    *,
+    k: Any = "auto",
+    method: str = "auto",
+    weight: str | None = None,
+    types: Any = None,
+    truth: str | None = None,
+    id: str | None = None,
+    ignore: str | Sequence[str] = (),
+    scale: str | None = "standard",
+    seed: int = 0,
+    budget: float | None = None,
+    threads: int | None = None,
+    callback: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Find the groups of a table, choose how many there are, and say what each is.
+
+    Parameters
+    ----------
+    data : frame (pandas, Polars, Arrow, DuckDB), 2-D array, list of rows, or path of a file
+    k : "auto", a number, or a range of numbers to choose from
+    method : "auto" or "k-means", "k-medians", "trimmed-k-means"
+    weight, truth, id : names of columns
+        How much a row counts; a known class to compare with, never used for fitting; what names a row.
+    types : mapping or path of a types file
+        Kinds of columns where the rules guess wrong: {"year": "categorical"}.
+    ignore : names of columns to leave out
+    scale : "standard" divides each column by its standard deviation; None takes the units as they are
+    seed : whole number; the same seed gives the same result, whatever the number of threads
+    budget : seconds after which the best found so far is taken
+    callback : called with a `Progress` after each candidate
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> result.labels.tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> [group.name for group in result.groups]
+    ['low size', 'high size']
+    """
+    return run(Job(data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback))
+
+
+def run(job: Job) -> Result:
+    """Read, type, encode, search, describe."""
+    began = time.monotonic()
+    recipes, seed = recipes_for(job.method), seed_of(job.seed)
+    ready = prepare(job, recipes[0].name)
+    ks, notes = _wanted(job.k, ready.rows)
+    searched = time.monotonic()
+    found = search(ready.rows, recipes, ks, seed, budget=_seconds(job.budget), callback=job.callback)
+    searched = time.monotonic() - searched
+    return _result(
+        job, ready, found, [*ready.warnings, *notes, *cautions(job, ready, found)], (began, searched)
+    )
+
+
+def recipes_for(method: str) -> list[Recipe]:
+    """The candidate recipes of a method; "auto" is K-means as long as no mixture is there to compete."""
+    if method == "auto":
+        return [K_MEANS]
+    if method not in CATALOGUE:
+        raise UsageError(
+            "bad-method", f"method={shown(method)!r} is not known", do=f"Use auto, {', '.join(CATALOGUE)}"
+        )
+    return [CATALOGUE[method]]
+
+
+def _seconds(budget: float | None) -> float | None:
+    if budget is None:
+        return None
+    if (
+        isinstance(budget, bool)
+        or not isinstance(budget, (int, float))
+        or not (isfinite(budget) and budget > 0)
+    ):
+        raise UsageError("bad-budget", f"budget={budget!r} is not a time", do="Give seconds, above 0")
+    return float(budget)
+
+
+def _wanted(k: Any, rows: MemoryRows) -> tuple[tuple[int, ...], list[Caution]]:
+    n_rows = rows.n_rows if rows.weight is None else int(np.count_nonzero(rows.weight))
+    ks = k_range(k, n_rows)
+    if isinstance(k, (range, list, tuple)) and len(ks) < len(k):
+        return ks, [("k-trimmed", f"K above {n_rows}, the number of rows, cannot be; tried up to {ks[-1]}")]
+    return ks, []
+
+
+def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
+    """What a user should know of how it went."""
+    made: list[Caution] = []
+    fit, chosen = found.fit, found.chosen
+    if found.interrupted or fit.reason == INTERRUPTED:
+        made.append(("interrupted", "the run was interrupted; this is the best found so far"))
+    elif fit.reason == TIME_LIMIT or any(c.status == "did_not_start" for c in found.candidates):
+        untried = [str(c.k) for c in found.candidates if c.status == "did_not_start"]
+        made.append(
+            ("time-limit", "the time ran out" + (f" before K {', '.join(untried)}" if untried else ""))
+        )
+    elif fit.reason == PASS_LIMIT:
+        made.append(("not-converged", f"the fit did not settle within {fit.n_passes} passes"))
+    if fit.status == FEWER_DISTINCT_ROWS or chosen.status == FEWER_DISTINCT_ROWS:
+        made.append(
+            (
+                "fewer-distinct-rows",
+                f"{chosen.k} groups were asked for and {len(fit.size)} distinct rows found",
+            )
+        )
+    elif chosen.status == "ok_exact":
+        made.append(
+            ("exact-fit", "every row equals the centre of its group: as many groups as distinct rows")
+        )
+    lone = [g for g, n in enumerate(np.bincount(fit.labels, minlength=len(fit.size))) if n == 1]
+    if lone and len(fit.size) > 1:
+        text = "a group holds" if len(lone) == 1 else f"{len(lone)} groups hold"
+        made.append(("single-row-group", f"{text} one row only; its centre in the model is that row"))
+    limit = max((c.k for c in found.candidates if c.status != "reference"), default=1)
+    if chosen.k == limit > 2 and found.runner_up is not None:
+        made.append(
+            ("k-at-limit", f"K={limit} is the largest that was tried; for more: k=range(1, {2 * limit + 1})")
+        )
+    if found.n_rows_searched < ready.rows.n_rows:
+        made.append(
+            (
+                "sampled-search",
+                f"K was chosen on a sample of {found.n_rows_searched} rows; the fit is on all rows",
+            )
+        )
+    return made + _dominated(job, ready)
+
+
+def _dominated(job: Job, ready: Prepared) -> list[Caution]:
+    if job.scale is not None or ready.rows.n_columns < 2:
+        return []
+    variance = np.nanvar(ready.rows.take(np.arange(min(ready.rows.n_rows, 10_000))).numbers, axis=0)
+    names = [c.name for c in ready.described if c.used]
+    if variance.max() <= DOMINANT * variance.sum():
+        return []
+    name = shown(names[int(variance.argmax())])
+    return [
+        (
+            "one-column-decides",
+            f"{name} has {100 * variance.max() / variance.sum():.0f} % of the variance "
+            'and decides alone; scale="standard" gives every column its part',
+        )
+    ]
+
+
+def _result(
+    job: Job, ready: Prepared, found: Search, notes: list[Caution], times: tuple[float, float]
+) -> Result:
+    fit, k = found.fit, len(found.fit.size)
+    silhouettes = None if found.sharpness is None else found.sharpness.groups
+    groups = describe(ready.described, fit.labels, k, weight=ready.rows.weight, silhouette=silhouettes)
+    model = Model(
+        found.recipe.name,
+        found.recipe.family.name,
+        {"scale": job.scale, "trim": found.recipe.trim},
+        ready.used,
+        ready.rows.encoding,
+        fit.params,
+        tuple(g.letter for g in groups),
+        tuple(g.name for g in groups),
+        np.asarray(fit.size, dtype=np.float64),
+        cost_quantiles(ready.rows, found.recipe.family, fit),
+        {"rows": fit.n_rows, "source": ready.table.source, "ilk": ilk.__version__},
+    )
+    labels = np.full(ready.table.n_rows, -1, dtype=np.int32)
+    labels[ready.kept] = fit.labels
+    verdict = judge(found)
+    truth = None
+    if job.truth is not None:
+        known = ready.table.column(job.truth).to_pylist()
+        marks = np.array(model.letters)[fit.labels]
+        truth = truth_entry(marks, [known[i] for i in ready.kept], job.truth)
+    summary = _summary(job, ready, found, notes)
+    summary.update(
+        verdict=verdict.to_dict(),
+        groups=[g.to_dict() for g in groups],
+        truth=truth,
+        seconds=time.monotonic() - times[0],
+    )
+    summary["search"]["seconds"] = times[1]
+    return Result(
+        labels,
+        None,
+        k,
+        k,
+        groups,
+        found.candidates,
+        verdict,
+        tuple(notes),
+        model,
+        ready.table,
+        plain(summary),
+    )
+
+
+def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution]) -> dict[str, Any]:
+    chosen, rival = found.chosen, found.runner_up
+    options = {
+        name: getattr(job, name) for name in ("method", "weight", "truth", "id", "scale", "seed", "budget")
+    }
+    options["k"] = (
+        job.k
+        if isinstance(job.k, (str, int))
+        else list(job.k)
+        if isinstance(job.k, (range, list, tuple))
+        else str(job.k)
+    )
+    options["ignore"] = [job.ignore] if isinstance(job.ignore, str) else list(job.ignore)
+    ks = [c.k for c in found.candidates if c.status != "reference"]
+    sharp = found.sharpness
+    return {
+        "schema": SCHEMA,
+        "version": list(VERSION),
+        "null": NULL_MEANS,
+        "ilk": ilk.__version__,
+        "source": ready.table.source,
+        "table": {
+            "rows": ready.table.n_rows,
+            "rows_used": ready.rows.n_rows,
+            "weight": None if ready.rows.weight is None else float(ready.rows.weight.sum()),
+            "columns": column_entries(ready.schema, ready.used),
+            "missing": missing_entry(ready.schema, ready.table.n_rows),
+            "ledger": ready.ledger.to_dict(),
+        },
+        "options": options,
+        "search": {
+            "methods": list(dict.fromkeys(c.method for c in found.candidates)),
+            "k_least": min(ks),
+            "k_most": max(ks),
+            "starts": max(c.n_starts for c in found.candidates),
+            "rows": found.n_rows_searched,
+        },
+        "candidates": [c.to_dict() for c in found.candidates],
+        "chosen": {
+            "method": chosen.method,
+            "structure": chosen.structure,
+            "k": len(found.fit.size),
+            "pieces": len(found.fit.size),
+            "as_asked": len(ks) == 1,
+            "bic": chosen.bic,
+            "cost": found.fit.cost,
+            "reason": found.fit.reason,
+            "status": chosen.status,
+            "silhouette": None if sharp is None else sharp.mean,
+            "silhouette_error": None if sharp is None else sharp.error,
+            "silhouette_kind": None if sharp is None else sharp.kind,
+            "silhouette_rows": None if sharp is None else sharp.n_rows,
+            "runner_up": None
+            if rival is None
+            else {
+                "method": found.candidates[rival].method,
+                "structure": found.candidates[rival].structure,
+                "k": found.candidates[rival].k,
+                "bic_difference": found.margin(rival),
+            },
+        },
+        "warnings": [{"code": code, "text": text} for code, text in notes],
+        "interrupted": found.interrupted,
+        "files": [],
+    }
+
+
+def recorded(made: Sequence[Any]) -> list[Caution]:
+    """Coded warnings caught by `warnings.catch_warnings(record=True)`, as plain data."""
+    return [(w.message.code, w.message.text) for w in made if isinstance(w.message, IlkWarning)]

@@ -1,0 +1,114 @@
+"""Before the fit: from data to the rows a method works on and the columns that are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.memory import MemoryRows, thread_count
+from ilk.errors import DataError, shown
+from ilk.fitting.model import design, numbers_only
+from ilk.report.facts import Described
+from ilk.selection.search import Progress
+from ilk.table.block import Array
+from ilk.table.condition import encoding_of, survey
+from ilk.table.encode import Encoded, encode
+from ilk.table.ledger import Caution, Ledger
+from ilk.table.read import Table, read
+from ilk.table.schema import Schema, infer
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the user asked for."""
+
+    data: Any
+    k: Any = "auto"
+    method: str = "auto"
+    weight: str | None = None
+    types: Any = None
+    truth: str | None = None
+    id: str | None = None
+    ignore: str | Sequence[str] = ()
+    scale: str | None = "standard"
+    seed: int = 0
+    budget: float | None = None
+    threads: int | None = None
+    callback: Callable[[Progress], None] | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The rows ready for fitting, the columns ready for telling; `kept` are the numbers of the rows used."""
+
+    table: Table
+    schema: Schema
+    used: Schema
+    rows: MemoryRows
+    described: tuple[Described, ...]
+    kept: Array
+    ledger: Ledger
+    warnings: tuple[Caution, ...]
+
+
+def prepare(job: Job, method: str) -> Prepared:
+    """From data to rows: the columns a method of numbers uses, and all columns that are told."""
+    threads = thread_count(job.threads)
+    table = job.data if isinstance(job.data, Table) else read(job.data, **job.reading)
+    if table.n_rows == 0:
+        raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
+    schema = infer(table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth)
+    used = numbers_only(schema, method)
+    if not used.used:
+        raise _no_numbers(schema, table.source, method)
+    encoded = encode(table, schema)
+    raw = design(encoded.numbers, encoded.codes, schema)
+    blank = np.isnan(raw).all(axis=1) if not np.isfinite(raw).all() else np.zeros(len(raw), dtype=bool)
+    warnings = [*table.warnings, *schema.warnings, *encoded.warnings]
+    ledger, kept, weight, codes = encoded.ledger, encoded.row_numbers, encoded.weight, encoded.codes
+    if blank.all():
+        raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
+    if blank.any():
+        ledger = ledger.without(f"without a value that {method} can use", kept[blank])
+        warnings.append(
+            (
+                "empty-rows",
+                f"{int(blank.sum())} rows have no value in the columns {method} uses and get no group",
+            )
+        )
+        raw, kept = raw[~blank], kept[~blank]
+        weight = None if weight is None else weight[~blank]
+        codes = None if codes is None else codes[~blank]
+    rows = _conditioned(raw, weight, job.scale, threads)
+    numbers = encoded.numbers[~blank] if blank.any() else encoded.numbers
+    described = _described(schema, used, replace(encoded, codes=codes), numbers)
+    return Prepared(table, schema, used, rows, described, kept, ledger, tuple(warnings))
+
+
+def _conditioned(raw: Array, weight: Array | None, scale: str | None, threads: int) -> MemoryRows:
+    facts = survey(raw, weight=weight)
+    encoding = encoding_of(raw, facts, scale=scale, weight=weight)
+    return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
+
+
+def _described(schema: Schema, used: Schema, encoded: Encoded, numbers: Array) -> tuple[Described, ...]:
+    columns = [Described(c.name, numbers[:, j]) for j, c in enumerate(schema.numeric)]
+    for j, c in enumerate(schema.coded):
+        assert encoded.codes is not None
+        columns.append(Described(c.name, encoded.codes[:, j], c.levels or (), used[c.name].used))
+    return tuple(columns)
+
+
+def _no_numbers(schema: Schema, source: str, method: str) -> DataError:
+    why = "; ".join(f"{shown(c.name)!r}: {c.kind if c.used else c.reason}" for c in schema.columns[:10])
+    more = f"; and {len(schema.columns) - 10} more" if len(schema.columns) > 10 else ""
+    return DataError(
+        "no-columns",
+        f"{source} has no numeric or two-level column, and {method} uses no other",
+        where=why + more,
+        do='If categories are amounts, say so: types={"column": "numeric"}',
+    )

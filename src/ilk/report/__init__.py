@@ -1,0 +1,1 @@
+"""What a person sees: facts computed once, printed by the terminal and the page alike."""

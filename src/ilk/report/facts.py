@@ -1,0 +1,335 @@
+"""What each group is: its size, and the columns that set it apart, in the user's words and units.
+
+Computed once from plain arrays; the terminal and the page print the same facts. Both kinds of columns are
+put in order by one measure, the divergence of the group from the whole table in nats per row:
+
+    number      log(s/s_g) + (s_g^2 + (m_g - m)^2) / (2 s^2) - 1/2     (two Gaussians with these moments)
+    category    sum over levels of p_g log(p_g / p)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import ceil, log, log10
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ilk.report.figures import letter
+
+Array = NDArray[Any]
+Sign = Literal["up", "down", "same"]
+
+NOTABLE_SHIFT = 0.25  # of the table's standard deviation; below, a number is told apart by being narrower
+NOTABLE_SHARE = 0.05  # change of a level's share below which it reads as the same
+LARGER_FALL = 0.10  # a fall is shown only where it exceeds the largest rise by this
+NAMING_SHARE = 0.80  # a level held by this share of the group gives the group its name
+NAMING_RISE = 0.15  # ... if it is this much more frequent than in the table
+NARROWEST = 0.01  # a group's spread counts as at least this part of the table's, so no divergence is infinite
+MOST_DECIMALS = 6
+LOOKED_AT = 10_000  # rows from which the decimals of a column are read
+SAYS_NOTHING_ALONE = frozenset({"true", "false", "yes", "no", "other", "none", "unknown"})
+
+
+@dataclass(frozen=True)
+class Described:
+    """A column to describe: numbers with NaN, or level numbers with -1, where missing."""
+
+    name: str
+    values: Array
+    levels: tuple[str, ...] | None = None
+    used: bool = True
+
+    @property
+    def is_number(self) -> bool:
+        return self.levels is None
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One column of one group beside the whole table.
+
+    `value` and `whole` are means, or for a category the shares of `level`, the level that moved most.
+    `tells` says that the divergence is worth its price in BIC: nats * weight > free parameters / 2 * log n.
+    """
+
+    column: str
+    kind: Literal["number", "category"]
+    used: bool
+    nats: float
+    tells: bool
+    sign: Sign
+    value: float | None
+    whole: float | None
+    level: str | None = None
+    decimals: int = 0
+    spread: float | None = None
+    whole_spread: float | None = None
+    missing: float = 0.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group: mark, generated name, size, and its facts with the most telling column first."""
+
+    letter: str
+    name: str
+    rows: int
+    weight: float
+    share: float
+    silhouette: float | None
+    facts: tuple[Fact, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def describe(
+    columns: Sequence[Described],
+    labels: Array,
+    k: int,
+    *,
+    weight: Array | None = None,
+    silhouette: Sequence[float | None] | None = None,
+) -> tuple[Group, ...]:
+    """Facts of every group; `labels` holds 0 .. k-1.
+
+    >>> size = Described("size", np.array([1.0, 1.2, 1.1, 9.0, 9.1]))
+    >>> [group.name for group in describe([size], np.array([0, 0, 0, 1, 1]), 2)]
+    ['low size', 'high size']
+    """
+    heft = np.ones(len(labels)) if weight is None else weight
+    facts: list[list[Fact]] = [[] for _ in range(k)]
+    for column in columns:
+        make = _number_facts if column.is_number else _category_facts
+        for group, fact in zip(facts, make(column, labels, k, heft), strict=True):
+            group.append(fact)
+    ordered = [tuple(sorted(group, key=lambda fact: -fact.nats)) for group in facts]
+    rows = np.bincount(labels, minlength=k)
+    sizes = np.bincount(labels, weights=heft, minlength=k)
+    total = float(sizes.sum())
+    names = _names(ordered)
+    return tuple(
+        Group(
+            letter(g),
+            names[g],
+            int(rows[g]),
+            float(sizes[g]),
+            float(sizes[g]) / total,
+            None if silhouette is None else silhouette[g],
+            ordered[g],
+        )
+        for g in range(k)
+    )
+
+
+def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list[Fact]:
+    present = ~np.isnan(column.values)
+    values, label, part = column.values[present].astype(np.float64), labels[present], heft[present]
+    missing = _missing_shares(present, labels, k, heft)
+    if part.sum() == 0:
+        return [
+            Fact(column.name, "number", column.used, 0.0, False, "same", None, None, missing=m)
+            for m in missing
+        ]
+    size = np.bincount(label, weights=part, minlength=k)
+    # About a value of the column and in units of its range: no digits lost, no overflow.
+    middle = float(values[0])
+    unit = float(np.abs(values - middle).max()) or 1.0
+    offset = (values - middle) / unit
+    mean, spread = _moments(offset, label, part, k, size)
+    whole_mean, whole_spread = (
+        float(m[0]) for m in _moments(offset, np.zeros_like(label), part, 1, part.sum()[None])
+    )
+    decimals = decimals_of(values, whole_spread * unit)
+    price = log(max(float(part.sum()), 2.0))  # two free parameters: 2 / 2 * log n
+    facts = []
+    for g in range(k):
+        if size[g] == 0:
+            facts.append(
+                Fact(
+                    column.name,
+                    "number",
+                    column.used,
+                    0.0,
+                    False,
+                    "same",
+                    None,
+                    whole_mean * unit + middle,
+                    missing=missing[g],
+                )
+            )
+            continue
+        nats = _gaussian_divergence(mean[g] - whole_mean, spread[g], whole_spread)
+        shift = (mean[g] - whole_mean) / whole_spread if whole_spread else 0.0
+        sign: Sign = "same" if abs(shift) <= NOTABLE_SHIFT else "up" if shift > 0 else "down"
+        facts.append(
+            Fact(
+                column.name,
+                "number",
+                column.used,
+                nats,
+                bool(nats * size[g] > price),
+                sign,
+                _settled(float(mean[g]) * unit + middle, unit),
+                whole_mean * unit + middle,
+                None,
+                decimals,
+                float(spread[g] * unit),
+                whole_spread * unit,
+                missing[g],
+            )
+        )
+    return facts
+
+
+def _settled(value: float, unit: float) -> float:
+    """Rounding left over where a mean is zero is not a value."""
+    return 0.0 if abs(value) < 1e-12 * unit else value
+
+
+def _moments(values: Array, label: Array, heft: Array, k: int, size: Array) -> tuple[Array, Array]:
+    """Weighted mean and standard deviation per group, in two passes."""
+    safe = np.where(size > 0, size, 1.0)
+    mean = np.bincount(label, weights=heft * values, minlength=k) / safe
+    square = np.bincount(label, weights=heft * (values - mean[label]) ** 2, minlength=k) / safe
+    return mean, np.sqrt(square)
+
+
+def _gaussian_divergence(shift: float, spread: float, whole: float) -> float:
+    if whole == 0:
+        return 0.0
+    ratio = max(spread / whole, NARROWEST)
+    return max(0.0, float(-log(ratio) + (ratio**2 + (shift / whole) ** 2) / 2 - 0.5))
+
+
+def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> list[Fact]:
+    assert column.levels is not None
+    present = column.values >= 0
+    n_levels = max(1, len(column.levels))
+    cell = labels[present].astype(np.int64) * n_levels + column.values[present]
+    count = np.bincount(cell, weights=heft[present], minlength=k * n_levels).reshape(k, n_levels)
+    missing = _missing_shares(present, labels, k, heft)
+    total = float(count.sum())
+    if total == 0:
+        return [
+            Fact(column.name, "category", column.used, 0.0, False, "same", None, None, missing=m)
+            for m in missing
+        ]
+    whole = count.sum(axis=0) / total
+    price = (np.count_nonzero(whole) - 1) / 2 * log(max(total, 2.0))
+    facts = []
+    for g in range(k):
+        size = float(count[g].sum())
+        if size == 0:
+            facts.append(
+                Fact(column.name, "category", column.used, 0.0, False, "same", None, None, missing=missing[g])
+            )
+            continue
+        share = count[g] / size
+        nats = _level_divergence(count[g], whole)
+        level = _moved_level(share - whole)
+        change = float(share[level] - whole[level])
+        sign: Sign = "same" if abs(change) < NOTABLE_SHARE else "up" if change > 0 else "down"
+        facts.append(
+            Fact(
+                column.name,
+                "category",
+                column.used,
+                nats,
+                bool(nats * size > price > 0),
+                sign,
+                float(share[level]),
+                float(whole[level]),
+                column.levels[level],
+                missing=missing[g],
+            )
+        )
+    return facts
+
+
+def _level_divergence(count: Array, whole: Array) -> float:
+    """Smoothed by one row that looks like the whole table."""
+    share = (count + whole) / (count.sum() + 1.0)
+    there = whole > 0
+    return max(0.0, float((share[there] * np.log(share[there] / whole[there])).sum()))
+
+
+def _moved_level(change: Array) -> int:
+    """The level that rose most; the one that fell most only where it fell clearly further."""
+    rise, fall = int(change.argmax()), int(change.argmin())
+    clear = len(change) > 2 and -change[fall] > change[rise] + LARGER_FALL
+    return fall if clear else rise
+
+
+def _missing_shares(present: Array, labels: Array, k: int, heft: Array) -> list[float]:
+    size = np.bincount(labels, weights=heft, minlength=k)
+    absent = np.bincount(labels[~present], weights=heft[~present], minlength=k)
+    return [float(a / s) if s else 0.0 for a, s in zip(absent, size, strict=True)]
+
+
+def decimals_of(values: Array, spread: float) -> int:
+    """As many decimals as the column has, but no more than three significant digits of its spread, and so
+    many that means of a narrow column of whole numbers can be told apart.
+
+    >>> decimals_of(np.array([39.1, 40.0]), 5.46), decimals_of(np.array([3750.0, 3800.0]), 800.0)
+    (1, 0)
+    >>> decimals_of(np.array([1.0, 2.0, 4.0]), 1.2)
+    1
+    """
+    looked = values[:: max(1, len(values) // LOOKED_AT)]
+    most = MOST_DECIMALS if spread <= 0 else max(0, min(MOST_DECIMALS, 2 - int(np.floor(log10(spread)))))
+    least = 0 if spread <= 0 else max(0, min(most, ceil(log10(4 / spread))))
+    for decimals in range(least, most):
+        step = 10.0**decimals
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.all(
+                np.abs(looked * step - np.round(looked * step))
+                <= 1e-9 * np.maximum(1.0, np.abs(looked * step))
+            ):
+                return decimals
+    return most
+
+
+def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
+    """Up to three parts each: levels the group holds, then numbers; one part more where names agree."""
+    parts = [_name_parts(facts) for facts in groups]
+    lengths = [3] * len(parts)
+    names = [", ".join(part[:3]) for part in parts]
+    for _ in range(max((len(part) for part in parts), default=0)):
+        again = [g for g, name in enumerate(names) if names.count(name) > 1 and lengths[g] < len(parts[g])]
+        for g in again:
+            lengths[g] += 1
+            names[g] = ", ".join(parts[g][: lengths[g]])
+        if not again:
+            break
+    return [name or "like the whole table" for name in names]
+
+
+def _name_parts(facts: Sequence[Fact]) -> list[str]:
+    levels = [_level_words(f) for f in facts if f.kind == "category" and _gives_name(f)]
+    numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.kind == "number" and f.tells]
+    return levels[:2] + numbers
+
+
+_WORDS: dict[Sign, str] = {"up": "high", "down": "low", "same": "narrow"}
+
+
+def _gives_name(fact: Fact) -> bool:
+    return (
+        fact.tells
+        and fact.value is not None
+        and fact.whole is not None
+        and fact.value >= NAMING_SHARE
+        and fact.value - fact.whole >= NAMING_RISE
+    )
+
+
+def _level_words(fact: Fact) -> str:
+    level = str(fact.level)
+    alone = (
+        len(level) > 2 and level.lower() not in SAYS_NOTHING_ALONE and not level.replace(".", "").isdigit()
+    )
+    return level if alone else f"{fact.column} {level}"

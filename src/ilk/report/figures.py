@@ -1,0 +1,113 @@
+"""How numbers read: thousands by a narrow space, a real minus, as many decimals as the column has.
+
+The text is for people; files keep the numbers themselves. A surface without UTF-8 maps the three special
+characters to plain ones.
+"""
+
+from __future__ import annotations
+
+import math
+
+THIN = "\u202f"  # narrow no-break space
+MINUS = "\u2212"
+LARGEST_PLAIN = 1e15  # from here on digits say less than an exponent
+SMALLEST_PLAIN = 1e-6
+
+
+def count_text(value: float) -> str:
+    """A count, or a sum of weights: whole where it is whole.
+
+    >>> count_text(8412).replace(THIN, " "), count_text(2.5)
+    ('8 412', '2.5')
+    """
+    return value_text(value, 0 if float(value).is_integer() else 1)
+
+
+def value_text(value: float | None, decimals: int = 0) -> str:
+    """A value of a column in the user's units; a dash where there is none.
+
+    >>> value_text(-4202.4, 0).replace(THIN, " "), value_text(37.25, 1), value_text(None)
+    ('−4 202', '37.2', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else MINUS + "∞"
+    size = abs(value)
+    if size >= LARGEST_PLAIN or 0 < size < SMALLEST_PLAIN:
+        text = f"{size:.3g}"
+    else:
+        text = f"{size:,.{decimals}f}".replace(",", THIN)
+    negative = value < 0 and any(digit in "123456789" for digit in text)
+    return (MINUS if negative else "") + text
+
+
+def share_text(share: float | None) -> str:
+    """A share of the rows: whole percent, one decimal below 1 %, 0 and 100 only when exact.
+
+    >>> [share_text(s).replace(THIN, " ") for s in (0.224, 0.004, 1.0, 0.9996, 0.0002, 0.0)]
+    ['22 %', '0.4 %', '100 %', '>99 %', '<0.1 %', '0 %']
+    """
+    if share is None or math.isnan(share):
+        return "–"
+    percent = 100 * share
+    if percent in (0, 100):
+        text = f"{percent:.0f}"
+    elif percent < 0.05:
+        text = "<0.1"
+    elif percent < 0.95:
+        text = f"{percent:.1f}"
+    elif percent > 99.5:
+        text = ">99"
+    else:
+        text = f"{percent:.0f}"
+    return text + THIN + "%"
+
+
+def tenths_text(share: float) -> str:
+    """A share with one decimal, for tables and missing cells.
+
+    >>> tenths_text(0.2238)
+    '22.4%'
+    """
+    return f"{100 * share:.1f}%"
+
+
+def score_text(value: float | None, decimals: int = 2) -> str:
+    """Silhouette, purity, agreement: two decimals without the leading zero.
+
+    >>> score_text(0.934), score_text(1.0), score_text(-0.051), score_text(None)
+    ('.93', '1.00', '−.05', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{abs(value):.{decimals}f}".removeprefix("0")
+    negative = value < 0 and any(digit in "123456789" for digit in text)
+    return (MINUS if negative else "") + text
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration.
+
+    >>> seconds_text(0.42), seconds_text(38.2), seconds_text(150)
+    ('0.4 s', '38 s', '2 min 30 s')
+    """
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+def letter(number: int) -> str:
+    """The mark of group `number`: A to Z, then AA, AB.
+
+    >>> letter(0), letter(25), letter(26), letter(701), letter(702)
+    ('A', 'Z', 'AA', 'ZZ', 'AAA')
+    """
+    text = ""
+    number += 1
+    while number:
+        number, rest = divmod(number - 1, 26)
+        text = chr(ord("A") + rest) + text
+    return text

@@ -1,0 +1,398 @@
+"""The search over methods and K: every cell with its status, the winner, the runner-up and by how much.
+
+The rule. Lowest BIC wins (`measures.criteria`: for K-means that of round Gaussians of one variance), the
+smaller K among equals; K = 1 is a legal answer and means "no clear groups". A cell in which every row lies on
+its centre has no finite likelihood: with as many groups as distinct rows there is nothing left to explain, so
+the smallest such K wins outright. Cells that found fewer distinct rows than groups, or never ran, cannot win.
+The silhouette stands beside the BIC and does not choose: it cannot say K = 1.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.engines.memory import MemoryRows
+from ilk.errors import NoModelError, UsageError
+from ilk.families.base import Family
+from ilk.fitting.fit import Fit, fit
+from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
+from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
+from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
+from ilk.selection.sharpness import Sharpness, sharpness_of
+
+K_MOST = 9
+ROWS_PER_GROUP = (
+    4  # a table of n rows is searched up to K = n / 4: beyond, groups of one or two rows explain all
+)
+SEARCH_ROWS = 50_000  # a larger table is searched on a sample of so many rows; the winner then sees all rows
+SAME_OPTIMUM = 1e-6  # starts whose costs differ relatively by less ended in the same place
+
+OK, EXACT, REFERENCE = "ok", "ok_exact", "reference"
+ELIGIBLE = frozenset({OK, EXACT, "ok_iteration_limit", "ok_time_limit", "ok_interrupted"})
+STATUS_OF_REASON = {
+    PASS_LIMIT: "ok_iteration_limit",
+    TIME_LIMIT: "ok_time_limit",
+    INTERRUPTED: "ok_interrupted",
+}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One cell of the table: a method, a structure and a K, with what was measured and how it ended.
+
+    `bic` is lower-is-better; None where it has no finite value. `icl` and `structure` belong to mixtures.
+    """
+
+    method: str
+    structure: str | None
+    k: int
+    status: str
+    loglik: float | None = None
+    parameters: int | None = None
+    bic: float | None = None
+    icl: float | None = None
+    cost: float | None = None
+    silhouette: float | None = None
+    silhouette_error: float | None = None
+    n_starts: int = 0
+    n_starts_at_best: int = 0
+    n_passes: int = 0
+    seconds: float = 0.0
+
+    @property
+    def eligible(self) -> bool:
+        return self.status in ELIGIBLE
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback of `ilk.cluster` is told after each candidate."""
+
+    done: int
+    total: int
+    method: str
+    k: int
+    best_bic: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Search:
+    """Everything that was tried. `winner` and `runner_up` are numbers of candidates."""
+
+    candidates: tuple[Candidate, ...]
+    winner: int
+    runner_up: int | None
+    fit: Fit
+    recipe: Recipe
+    sharpness: Sharpness | None
+    n_rows_searched: int
+    interrupted: bool
+
+    @property
+    def chosen(self) -> Candidate:
+        return self.candidates[self.winner]
+
+    def margin(self, other: int | None) -> float | None:
+        """By how much candidate `other` has the higher BIC."""
+        rival = None if other is None else self.candidates[other].bic
+        return None if rival is None or self.chosen.bic is None else rival - self.chosen.bic
+
+    @property
+    def single(self) -> int | None:
+        """The candidate of one group, of the winner's method."""
+        same = (i for i, c in enumerate(self.candidates) if c.k == 1 and c.method == self.chosen.method)
+        return next((i for i in same if self.candidates[i].bic is not None), None)
+
+
+def k_range(k: object, n_rows: int) -> tuple[int, ...]:
+    """The K to try: "auto", a number, or a range or list of numbers.
+
+    >>> k_range("auto", 344), k_range(3.0, 344), k_range(range(2, 5), 344)
+    ((1, 2, 3, 4, 5, 6, 7, 8, 9), (3,), (2, 3, 4))
+    """
+    if isinstance(k, str):
+        if k != "auto":
+            raise _bad_k(k)
+        return tuple(range(1, max(1, min(K_MOST, n_rows // ROWS_PER_GROUP)) + 1))
+    if isinstance(k, (range, list, tuple)):
+        wanted = tuple(_whole(one) for one in k)
+        if not wanted or len(set(wanted)) < len(wanted) or list(wanted) != sorted(wanted):
+            raise UsageError(
+                "bad-k", f"k={k!r} is empty, reversed or repeats itself", do="Give k=range(2, 10)"
+            )
+    else:
+        wanted = (_whole(k),)
+    possible = tuple(one for one in wanted if one <= n_rows)
+    if not possible:
+        raise NoRowsForGroups(wanted[0], n_rows)
+    return possible
+
+
+class NoRowsForGroups(UsageError):
+    """More groups asked for than there are rows; the table is what is refused, so the exit code is 3."""
+
+    exit_code = 3
+
+    def __init__(self, k: int, n_rows: int) -> None:
+        super().__init__(
+            "fewer-rows-than-groups",
+            f"the table has {n_rows} rows, fewer than the {k} groups asked for",
+            do="Ask for fewer groups",
+        )
+
+
+def _whole(k: object) -> int:
+    number = k.item() if isinstance(k, np.generic) else k
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or number != number:
+        raise _bad_k(k)
+    if math.isinf(number) or number != int(number) or number < 1:
+        raise _bad_k(k)
+    return int(number)
+
+
+def _bad_k(k: object) -> UsageError:
+    return UsageError(
+        "bad-k", f"k={k!r} is not a number of groups", do='Give a whole number from 1, a range, or "auto"'
+    )
+
+
+def search(
+    rows: MemoryRows,
+    recipes: Sequence[Recipe],
+    ks: Sequence[int],
+    seed: int,
+    *,
+    budget: float | None = None,
+    callback: Callable[[Progress], None] | None = None,
+) -> Search:
+    """Fit every recipe at every K, score the cells and choose; on a sample where the table is large."""
+    began = time.monotonic()
+    end = math.inf if budget is None else began + budget
+    few = _sampled(rows, seed)
+    cells = [(recipe, k) for recipe in recipes for k in _with_single(ks)]
+    table = _Cells(few, seed, frozenset(ks), end)
+    for done, (recipe, k) in enumerate(cells, start=1):
+        table.add(recipe, k)
+        if callback is not None:
+            _tell(
+                callback, Progress(done, len(cells), recipe.name, k, table.best_bic, time.monotonic() - began)
+            )
+    found = table.choose()
+    return found if few is rows else _on_all_rows(found, rows, end)
+
+
+def _with_single(ks: Sequence[int]) -> list[int]:
+    """One group is always fitted: it is what every other answer is held against."""
+    return [*ks] if 1 in ks else [1, *ks]
+
+
+def _tell(callback: Callable[[Progress], None], progress: Progress) -> None:
+    try:
+        callback(progress)
+    except Exception as error:
+        raise UsageError(
+            "callback-failed",
+            f"the callback raised {type(error).__name__}",
+            do="Look at the error above this one",
+        ) from error
+
+
+def _sampled(rows: MemoryRows, seed: int) -> MemoryRows:
+    if rows.n_rows <= SEARCH_ROWS:
+        return rows
+    part = rows.sample(SEARCH_ROWS, seed)
+    return MemoryRows(
+        part.raw, part.encoding, weight=part.weight, complete=part.complete, threads=rows.threads
+    )
+
+
+class _Cells:
+    """The table of candidates while it is filled."""
+
+    def __init__(self, rows: MemoryRows, seed: int, asked: frozenset[int], end: float) -> None:
+        self.rows, self.seed, self.asked, self.end = rows, seed, asked, end
+        self.candidates: list[Candidate] = []
+        self.fits: list[Fit | None] = []
+        self.recipes: list[Recipe] = []
+        self.sharpness: list[Sharpness | None] = []
+        self.interrupted = False
+
+    @property
+    def best_bic(self) -> float | None:
+        return min((c.bic for c in self.candidates if c.eligible and c.bic is not None), default=None)
+
+    def add(self, recipe: Recipe, k: int) -> None:
+        left = self.end - time.monotonic()
+        started = any(candidate.eligible for candidate in self.candidates)
+        if self.interrupted or (left <= 0 and started):
+            status = "cancelled" if self.interrupted else "did_not_start"
+            self._keep(Candidate(recipe.name, None, k, status), None, recipe, None)
+            return
+        began = time.monotonic()
+        try:
+            found = fit_cell(self.rows, recipe, k, self.seed, seconds=max(left, 0.0))
+            self.interrupted |= found.reason == INTERRUPTED
+            sharp = sharpness_of(self.rows, recipe.family, found, self.seed)
+        except KeyboardInterrupt:
+            if not started:
+                raise
+            self.interrupted = True
+            self._keep(Candidate(recipe.name, None, k, "cancelled"), None, recipe, None)
+            return
+        candidate = scored(self.rows, recipe, k, found, sharp)
+        if k not in self.asked and candidate.eligible:
+            candidate = replace(candidate, status=REFERENCE)
+        self._keep(replace(candidate, seconds=time.monotonic() - began), found, recipe, sharp)
+
+    def _keep(self, candidate: Candidate, found: Fit | None, recipe: Recipe, sharp: Sharpness | None) -> None:
+        self.candidates.append(candidate)
+        self.fits.append(found)
+        self.recipes.append(recipe)
+        self.sharpness.append(sharp)
+
+    def choose(self) -> Search:
+        order = ranking(self.candidates)
+        # Asked for one K that the table cannot fill: what was found is the answer, with its status.
+        if not order:
+            order = [
+                i
+                for i, c in enumerate(self.candidates)
+                if c.status == FEWER_DISTINCT_ROWS and c.k in self.asked
+            ]
+        if not order:
+            raise NoModelError(
+                "no-valid-model",
+                "none of the models that were tried is valid",
+                where=", ".join(sorted({c.status for c in self.candidates})),
+                do="Try other K or another method",
+            )
+        winner = order[0]
+        found = self.fits[winner]
+        assert found is not None
+        runner_up = order[1] if len(order) > 1 else None
+        return Search(
+            tuple(self.candidates),
+            winner,
+            runner_up,
+            found,
+            self.recipes[winner],
+            self.sharpness[winner],
+            self.rows.n_rows,
+            self.interrupted,
+        )
+
+
+def ranking(candidates: Sequence[Candidate]) -> list[int]:
+    """Numbers of the candidates that can win, best first.
+
+    >>> cells = [Candidate("m", None, 1, OK, bic=9.0), Candidate("m", None, 2, OK, bic=5.0)]
+    >>> ranking(cells)
+    [1, 0]
+    """
+    able = [i for i, c in enumerate(candidates) if c.eligible and (c.bic is not None or c.status == EXACT)]
+    exact_first = {
+        i: (candidates[i].status != EXACT, candidates[i].bic or 0.0, candidates[i].k) for i in able
+    }
+    for i in able:
+        if candidates[i].status == EXACT:
+            exact_first[i] = (False, 0.0, candidates[i].k)
+    return sorted(able, key=exact_first.__getitem__)
+
+
+def fit_cell(rows: Rows, recipe: Recipe, k: int, seed: int, *, seconds: float = math.inf) -> Fit:
+    """One candidate: the proven optimum where one column allows it, else the best of the recipe's starts."""
+    if recipe.name == "k-means" and solves_line(rows, recipe):
+        return fit_exact(rows, recipe, k, seed)
+    if k == 1:
+        recipe = replace(recipe, n_starts=1)  # one group has one optimum
+    return fit_recipe(rows, replace(recipe, stop=replace(recipe.stop, seconds=seconds)), k, seed)
+
+
+def scored(rows: Rows, recipe: Recipe, k: int, found: Fit, sharp: Sharpness | None) -> Candidate:
+    """The cell's figures; the likelihood is in the user's units, or in standard deviations where scaled."""
+    n_groups = int(np.count_nonzero(found.size))
+    loglik = log_likelihood(rows, recipe, found)
+    parameters = spherical_parameters(n_groups, rows.n_columns)
+    value = bic(loglik, parameters, float(found.size.sum()))
+    status = STATUS_OF_REASON.get(found.reason, OK)
+    if found.status == FEWER_DISTINCT_ROWS:
+        status = FEWER_DISTINCT_ROWS
+    elif loglik == math.inf:
+        status = EXACT
+    best = min(start.cost for start in found.starts)
+    at_best = sum(start.cost <= best + SAME_OPTIMUM * abs(best) for start in found.starts)
+    return Candidate(
+        recipe.name,
+        None,
+        k,
+        status,
+        _finite(loglik),
+        parameters,
+        _finite(value),
+        None,
+        found.cost,
+        None if sharp is None else sharp.mean,
+        None if sharp is None else sharp.error,
+        len(found.starts),
+        at_best,
+        found.n_passes,
+    )
+
+
+def log_likelihood(rows: Rows, recipe: Recipe, found: Fit) -> float:
+    """Of the hard-assigned rows, in the user's units: `log p(x) = log p(encoded x) + columns log power`."""
+    kept = found.size * (1.0 - recipe.trim)
+    value = LIKELIHOODS[recipe.family.name](found.cost, kept, rows.n_columns)
+    if rows.encoding.factor is None:
+        value += float(kept.sum()) * rows.n_columns * math.log(rows.encoding.power)
+    return value
+
+
+def laplace_loglik(cost: float, sizes: Any, n_columns: int) -> float:
+    """K-medians as Laplace components of one scale b: `sum n_k log(n_k / n) - n d (log(2 b) + 1)`.
+
+    >>> round(laplace_loglik(2.0, [2.0], 1), 4)
+    -3.3863
+    """
+    counts = np.asarray(sizes, dtype=np.float64)
+    counts = counts[counts > 0]
+    cells = float(counts.sum()) * n_columns
+    if cost == 0:
+        return math.inf
+    return float((counts * np.log(counts / counts.sum())).sum()) - cells * (math.log(2 * cost / cells) + 1)
+
+
+LIKELIHOODS: dict[str, Callable[[float, Any, int], float]] = {
+    "means": spherical_loglik,
+    "medians": laplace_loglik,
+}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _on_all_rows(found: Search, rows: MemoryRows, end: float) -> Search:
+    """The winner of a search on a sample, run to its end on the whole table."""
+    family: Family[Any] = found.recipe.family
+    if found.interrupted:
+        stop = replace(found.recipe.stop, max_passes=0)
+    else:
+        stop = replace(found.recipe.stop, seconds=max(0.0, end - time.monotonic()))
+    whole = fit(rows, family, [found.fit.params], trim=found.recipe.trim, stop=stop)
+    return replace(
+        found,
+        fit=replace(whole, starts=found.fit.starts),
+        interrupted=found.interrupted or whole.reason == INTERRUPTED,
+    )

@@ -1,0 +1,86 @@
+"""How sharp the borders of a clustering are: silhouettes of the rows, or of a sample of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ilk.engines.memory import MemoryRows
+from ilk.families.base import Family
+from ilk.fitting.fit import Fit
+from ilk.measures.silhouettes import silhouette
+from ilk.random import stream
+from ilk.table.block import Array
+
+SILHOUETTE_ROWS = 4_000  # above, silhouettes are those of a sample of so many rows: 16 million distances a K
+COMPLETE_SHARE = 0.5  # with fewer complete rows than this the silhouette goes by the centres
+
+Kind = Literal["rows", "centres"]
+
+
+@dataclass(frozen=True)
+class Sharpness:
+    """Mean silhouette, its standard error (0 when every row was looked at), and the mean of each group.
+
+    `kind` says what distances were taken to: other rows, or, where too many cells are missing, the centres.
+    `n_rows` is how many rows were looked at: with missing cells and kind "rows", complete ones only.
+    """
+
+    mean: float
+    error: float
+    groups: tuple[float | None, ...]
+    kind: Kind
+    n_rows: int
+
+
+def sharpness_of(rows: MemoryRows, family: Family[Any], found: Fit, seed: int) -> Sharpness | None:
+    """Silhouettes of a fit; None for a single group, for which there is none."""
+    k = len(found.size)
+    if np.count_nonzero(found.size) < 2:
+        return None
+    looked, kind = _rows_to_look_at(rows, found.labels, k)
+    sampled = len(looked) > SILHOUETTE_ROWS
+    if sampled:
+        looked = np.sort(stream(seed, "silhouette").choice(looked, SILHOUETTE_ROWS, replace=False))
+    label = found.labels[looked]
+    if len(np.unique(label)) < 2:
+        return None
+    block = rows.take(looked)
+    if kind == "rows":
+        numbers = np.asarray(block.numbers, dtype=np.float64)
+        values = silhouette(numbers, label, weight=block.weight, threads=rows.threads)
+    else:
+        values = _by_centres(np.sqrt(np.maximum(family.cost(found.params, block), 0.0)), label)
+    return _summary(values, label, block.weights, k, kind, sampled)
+
+
+def _rows_to_look_at(rows: MemoryRows, label: Array, k: int) -> tuple[Array, Kind]:
+    counted = np.ones(rows.n_rows, dtype=bool) if rows.weight is None else rows.weight > 0
+    if rows.complete:
+        return np.flatnonzero(counted), "rows"
+    whole = counted & ~np.isnan(rows.raw).any(axis=1)
+    every_group = np.bincount(label[whole], minlength=k).min() >= 2
+    if every_group and whole.sum() >= COMPLETE_SHARE * counted.sum():
+        return np.flatnonzero(whole), "rows"
+    return np.flatnonzero(counted), "centres"
+
+
+def _by_centres(distance: Array, label: Array) -> Array:
+    """`(other - own) / max(own, other)` with distances to the centres."""
+    everyone = np.arange(len(label))
+    own = distance[everyone, label]
+    distance[everyone, label] = np.inf
+    other = distance.min(axis=1)
+    largest = np.maximum(own, other)
+    return np.asarray(np.divide(other - own, largest, out=np.zeros(len(label)), where=largest > 0))
+
+
+def _summary(values: Array, label: Array, weight: Array, k: int, kind: Kind, sampled: bool) -> Sharpness:
+    size = np.bincount(label, weights=weight, minlength=k)
+    sums = np.bincount(label, weights=weight * values, minlength=k)
+    groups = tuple(float(s / n) if n > 0 else None for s, n in zip(sums, size, strict=True))
+    mean = float(np.average(values, weights=weight))
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if sampled else 0.0
+    return Sharpness(mean, error, groups, kind, len(values))

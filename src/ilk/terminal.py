@@ -1,0 +1,406 @@
+"""The terminal: a summary as lines of text, the same facts in the same order as the page.
+
+Pure text in, pure text out; nothing heavy is imported here, and everything printed comes from the summary.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ilk.errors import shown
+from ilk.report.figures import THIN, count_text, score_text, seconds_text, share_text, tenths_text, value_text
+
+LABEL = 15
+WIDEST, NARROWEST = 100, 60
+MOST_GROUPS = 12
+MOST_LEFT_OUT = 5
+FACTS_SHOWN = 3
+NAME_CHARACTERS = 30
+ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
+DOTS = {"solid": "●●●", "fair": "●●○", "weak": "●○○"}
+CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
+GROUP_COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
+VERDICT_COLOURS = {"solid": "green", "fair": "yellow", "weak": "red"}
+PLAIN = str.maketrans(
+    {"▲": "^", "▼": "v", "≈": "~", "●": "*", "○": "o", "·": "|", THIN: " ", "−": "-", "–": "-", "…": "...",
+     "∞": "inf", "█": "#", "░": "."}
+)  # fmt: skip
+
+Piece = tuple[str, str]
+"""Text and its styles, separated by blanks."""
+Word = list[Piece]
+"""Pieces that stay on one line where they fit, with blanks between them."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What is written to: how wide, with colour or not, in which encoding."""
+
+    width: int = WIDEST
+    colour: bool = False
+    encoding: str = "utf-8"
+    command_line: bool = False
+
+    @property
+    def columns(self) -> int:
+        return max(NARROWEST, min(WIDEST, self.width))
+
+    def say(self, text: str) -> str:
+        """Advice in the language of the reader: options on a command line, arguments in Python."""
+        return as_options(text) if self.command_line else text
+
+    def paint(self, text: str, styles: str) -> str:
+        if not self.colour or not styles or not text:
+            return text
+        codes = ";".join(str(CODES[style]) for style in styles.split())
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+    def fit(self, text: str) -> str:
+        """Text that this surface can show: plain marks without UTF-8, escapes for what cannot be encoded."""
+        if self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig"):
+            return text
+        return text.translate(PLAIN).encode(self.encoding, "backslashreplace").decode(self.encoding)
+
+
+def as_options(text: str) -> str:
+    """Python arguments in a text as the options of the command line.
+
+    >>> as_options('say so: types={"year": "categorical"}; more: k=range(1, 19)')
+    'say so: --types year=categorical; more: --k 1..18'
+    """
+    text = re.sub(r'types=\{"(.+?)": "(\w+)"\}', lambda m: f"--types {_quoted(m[1])}={m[2]}", text)
+    text = re.sub(r"k=range\((\d+), (\d+)\)", lambda m: f"--k {m[1]}..{int(m[2]) - 1}", text)
+    text = re.sub(r"""missing=\[['"](.*?)['"]\]""", lambda m: f"--missing {_quoted(m[1])}", text)
+    return re.sub(r"\b(scale|decimal|absent)=(['\"])(.*?)\2", lambda m: f"--{m[1]} {_quoted(m[3])}", text)
+
+
+def _quoted(text: str) -> str:
+    """A name as it is typed in a shell."""
+    return text if re.fullmatch(r"[\w./+-]+", text) else "'" + text + "'"
+
+
+def cells(text: str) -> int:
+    """Columns that a text takes on a terminal.
+
+    >>> cells("abc"), cells("日本")
+    (3, 4)
+    """
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def line(label: str, pieces: Iterable[Piece], surface: Surface, label_style: str = "dim") -> list[str]:
+    """A label on the left and words that wrap under themselves."""
+    gap = max(1 if cells(label) <= LABEL else 2, LABEL + 1 - cells(label))
+    head = surface.paint(label, label_style) + " " * gap
+    return wrap(head, cells(label) + gap, _words(pieces), LABEL + 1, surface)
+
+
+def _words(pieces: Iterable[Piece]) -> list[Word]:
+    return [[(word, styles)] for text, styles in pieces for word in text.split(" ")]
+
+
+def wrap(head: str, used: int, words: Iterable[Word], indent: int, surface: Surface) -> list[str]:
+    """Words after `head`, which takes `used` cells; further lines are indented. Long words break."""
+    lines, here, empty = [], head, True
+    room = surface.columns - indent
+    for word in words:
+        for part in [word] if _size(word) <= room else _words(word):
+            size = _size(part)
+            if not empty and used + 1 + size > surface.columns:
+                lines.append(here.rstrip())
+                here, used, empty = " " * indent, indent, True
+            here += ("" if empty else " ") + " ".join(surface.paint(*piece) for piece in part)
+            used, empty = used + size + (0 if empty else 1), False
+    return [*lines, here.rstrip()]
+
+
+def _size(word: Word) -> int:
+    return sum(cells(text) for text, _ in word) + len(word) - 1
+
+
+def render(summary: Mapping[str, Any], surface: Surface) -> str:
+    """The whole summary, as printed at the end of `ilk fit`."""
+    lines = [
+        *_head(summary, surface),
+        *_columns(summary, surface),
+        *_tried(summary, surface),
+        *_chosen(summary, surface),
+        *_trust(summary, surface),
+    ]
+    if summary["chosen"]["k"] > 1:
+        lines += ["", *_groups(summary, surface), ""]
+    lines += [*_cautions(summary["warnings"], surface), *_truth(summary, surface), *_wrote(summary, surface)]
+    while lines and not lines[-1]:
+        lines.pop()
+    return surface.fit("\n".join(lines))
+
+
+def plural(number: int, word: str) -> str:
+    """
+    >>> plural(1, "row"), plural(3, "row")
+    ('1 row', '3 rows')
+    """
+    return f"{count_text(number)} {word}{'' if number == 1 else 's'}"
+
+
+def _name(text: str) -> str:
+    return shown(text, NAME_CHARACTERS)
+
+
+def _listing(names: Sequence[str], most: int = MOST_LEFT_OUT) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _head(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    table = summary["table"]
+    used = [c for c in table["columns"] if c["role"] == "used"]
+    kinds = [(sum(c["kind"] == kind for c in used), kind) for kind in ("numeric", "binary")]
+    text = f"{plural(table['rows'], 'row')}, {plural(len(used), 'column')} used"
+    text += f" ({', '.join(f'{n} {kind}' for n, kind in kinds if n)})"
+    described = [c for c in table["columns"] if c["role"] == "described"]
+    if described:
+        text += f", {len(described)} described"
+    left_out = [c for c in table["columns"] if c["role"] == "left out"]
+    if left_out:
+        text += f", {len(left_out)} left out"
+    aside = [_name(c["name"]) for c in table["columns"] if c["role"] in ("truth", "id", "weight")]
+    if aside:
+        text += f", {len(aside)} kept aside ({_listing(aside)})"
+    return line(shown(summary["source"], 40), [(text, "")], surface, "bold")
+
+
+def _columns(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    table, lines = summary["table"], []
+    left_out = [
+        f"{_name(c['name'])} ({shown(c['reason'], 60)})" for c in table["columns"] if c["role"] == "left out"
+    ]
+    if left_out:
+        lines += line("left out", [(_listing(left_out), "")], surface)
+    described = [_name(c["name"]) for c in table["columns"] if c["role"] == "described"]
+    if described:
+        method = summary["chosen"]["method"]
+        lines += line(
+            "described", [(f"{_listing(described)}: told in the groups, not used by {method}", "")], surface
+        )
+    missing = table["missing"]
+    if missing["worst"]:
+        worst = missing["worst"]
+        text = f"{_percent(missing['share'])} of cells, most in {_name(worst['column'])}"
+        text += f" ({_percent(worst['share'])})"
+        lines += line("missing", [(text, "")], surface)
+    for part in table["ledger"]["set_aside"]:
+        lines += line("set aside", [(f"{plural(part['count'], part['unit'])} {part['reason']}", "")], surface)
+    for part in table["ledger"]["skipped"]:
+        lines += line("skipped", [(f"{plural(part['count'], part['unit'])}: {part['reason']}", "")], surface)
+    binary = any(c["kind"] == "binary" and c["role"] == "used" for c in table["columns"])
+    scaled = (
+        "standardised: each column in standard deviations"
+        if summary["options"]["scale"]
+        else "units as they are"
+    )
+    return lines + line(
+        "scale", [(scaled + (", two-level columns as 0 and 1" if binary else ""), "")], surface
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}{THIN}%" if 0.0005 <= share < 0.0995 else share_text(share)
+
+
+def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    found = summary["search"]
+    least, most = found["k_least"], found["k_most"]
+    text = f"{', '.join(found['methods'])}, K {least if least == most else f'{least}-{most}'}"
+    text += f", {plural(found['starts'], 'start')}{' each' if found['starts'] > 1 else ''}"
+    if found["rows"] < summary["table"]["rows_used"]:
+        text += f", on a sample of {plural(found['rows'], 'row')}"
+    return line("tried", [(text, ""), ("  " + seconds_text(found["seconds"]), "dim")], surface)
+
+
+def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    chosen = summary["chosen"]
+    pieces: list[Piece] = [(plural(chosen["k"], "group"), "bold"), (f"{chosen['method']}", "bold")]
+    if chosen["as_asked"]:
+        pieces.append(("as asked,", ""))
+    if chosen["bic"] is not None:
+        pieces.append((f"  BIC {value_text(chosen['bic'], 1)}", ""))
+        rival = chosen["runner_up"]
+        has_rival = rival and rival["bic_difference"] is not None
+        pieces.append(("(lower is better)" + "," * bool(has_rival), "dim"))
+        if has_rival:
+            pieces.append((f"next: K={rival['k']} +{value_text(rival['bic_difference'], 1)}", ""))
+    pieces[0] = (pieces[0][0] + ",", "bold")
+    return line("chosen", pieces, surface)
+
+
+def _trust(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    verdict = summary["verdict"]
+    reasons = "; ".join(reason["text"] for reason in verdict["reasons"])
+    if any(reason["code"] == "one_group" for reason in verdict["reasons"]):
+        return line("trust", [("○○○ no clear groups", "dim"), ("  " + reasons, "")], surface)
+    word = verdict["word"]
+    return line(
+        "trust", [(f"{DOTS[word]} {word}", f"bold {VERDICT_COLOURS[word]}"), ("  " + reasons, "")], surface
+    )
+
+
+def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    groups = summary["groups"]
+    shown_groups = groups[:MOST_GROUPS]
+    sharp = any(g["silhouette"] is not None for g in groups)
+    mark = max(5, *(len(g["letter"]) for g in shown_groups))
+    rows = max(5, *(cells(count_text(g["rows"])) for g in shown_groups))
+    head = f"  {'group':<{mark}}  {'rows':>{rows}}   share" + ("  silhouette" if sharp else "")
+    lines = [surface.paint(f"{head}   what sets it apart", "dim")]
+    for number, group in enumerate(shown_groups):
+        colour = f"bold {GROUP_COLOURS[number]}" if number < len(GROUP_COLOURS) else "bold"
+        count = count_text(group["rows"])
+        start = "  " + surface.paint(f"{group['letter']:<{mark}}", colour)
+        start += f"  {' ' * (rows - cells(count))}{count}  {tenths_text(group['share']):>6}"
+        start += f"  {score_text(group['silhouette']):>10}" if sharp else ""
+        lines += wrap(start + "   ", len(head) + 3, _apart(group, surface), len(head) + 3, surface)
+    if len(groups) > MOST_GROUPS:
+        lines.append(surface.paint(f"  and {len(groups) - MOST_GROUPS} more, in summary.json", "dim"))
+    if summary["options"]["weight"] is not None:
+        lines.append(surface.paint(f"  shares are by weight ({_name(summary['options']['weight'])})", "dim"))
+    return lines
+
+
+def _apart(group: Mapping[str, Any], surface: Surface) -> list[Word]:
+    n_shown = FACTS_SHOWN if surface.columns > 80 else 2
+    telling = [fact for fact in group["facts"] if fact["tells"]][:n_shown]
+    if not telling:
+        return _words([("nothing beyond chance", "dim")])
+    last = len(telling) - 1
+    return [
+        [*fact_pieces(fact), ("·", "dim")] if i < last else fact_pieces(fact)
+        for i, fact in enumerate(telling)
+    ]
+
+
+def fact_pieces(fact: Mapping[str, Any]) -> list[Piece]:
+    """A column of a group with the whole table beside it: `spend 412 (180) ▲`."""
+    if fact["kind"] == "number":
+        value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
+        name = _name(fact["column"])
+    else:
+        value, whole = (share_text(fact[key]).replace(THIN, "") for key in ("value", "whole"))
+        name = f"{_name(fact['column'])} {_name(str(fact['level']))}"
+    return [(f"{name} {value}", ""), (f"({whole})", "dim"), (ARROWS[fact["sign"]], "")]
+
+
+def _cautions(warnings: Sequence[Mapping[str, str]], surface: Surface) -> list[str]:
+    lines: list[str] = []
+    # Rows set aside have a line of their own.
+    for number, warning in enumerate(w for w in warnings if w["code"] != "empty-rows"):
+        label = "" if number else "caution"
+        pieces = [(warning["code"], "yellow"), (" " + surface.say(shown(warning["text"], 400)), "")]
+        lines += line(label, pieces, surface)
+    return lines
+
+
+def _truth(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    truth = summary.get("truth")
+    if not truth:
+        return []
+    figures = ("purity", "purity"), ("ARI", "ari"), ("NMI", "nmi")
+    text = ", ".join(f"{word} {score_text(truth[name])}" for word, name in figures)
+    text += f" against {_name(truth['column'])}"
+    return line("truth", [(text + (f": {truth['finding']}" if truth["finding"] else ""), "")], surface)
+
+
+def _wrote(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    folder = summary.get("folder")
+    if not folder:
+        return []
+    name = shown(folder, 80)
+    lines = line("wrote", [(f"{name}/ {' '.join(summary['files'])}", "")], surface)
+    return lines + line("next", [(f"ilk assign {_quoted(name)} new.csv", "bold")], surface)
+
+
+def judgement(truth: Mapping[str, Any], surface: Surface) -> str:
+    """What `ilk judge` prints: the measures, and who shares rows with whom."""
+    words = {
+        "entropy": "bits, 0 is pure",
+        "precision": "",
+        "recall": "",
+        "f_measure": "",
+        "purity": "",
+        "ari": "",
+        "nmi": "",
+    }
+    lines = line(
+        _name(truth["column"]),
+        [
+            (
+                f"{plural(truth['rows'], 'row')}, {plural(len(truth['groups']), 'group')}, "
+                f"{plural(len(truth['classes']), 'class').replace('classs', 'classes')}",
+                "",
+            )
+        ],
+        surface,
+        "bold",
+    )
+    if truth["rows_without"]:
+        lines += line(
+            "left out", [(f"{plural(truth['rows_without'], 'row')} without a class or a group", "")], surface
+        )
+    for name, note in words.items():
+        label = {"f_measure": "F", "ari": "ARI", "nmi": "NMI"}.get(name, name)
+        lines += line(
+            label,
+            [(f"{truth[name]:.4f}", ""), (f" {note}", "dim")] if note else [(f"{truth[name]:.4f}", "")],
+            surface,
+        )
+    if truth["finding"]:
+        lines += line("finding", [(truth["finding"], "")], surface)
+    heads = [shown(name, 12) for name in truth["classes"][:MOST_GROUPS]]
+    widths = [max(cells(head), 5) for head in heads]
+    lines += [
+        "",
+        surface.paint(
+            "  group    " + "  ".join(" " * (w - cells(h)) + h for h, w in zip(heads, widths, strict=True)),
+            "dim",
+        ),
+    ]
+    for group, counts in zip(truth["groups"], truth["counts"], strict=True):
+        texts = [count_text(n) for n in counts[: len(heads)]]
+        lines.append(
+            f"  {shown(group, 7):<7}  "
+            + "  ".join(" " * (w - cells(t)) + t for t, w in zip(texts, widths, strict=True))
+        )
+    if len(truth["classes"]) > MOST_GROUPS:
+        lines.append(
+            surface.paint(f"  and {len(truth['classes']) - MOST_GROUPS} more classes; --json has all", "dim")
+        )
+    return surface.fit("\n".join(lines))
+
+
+def columns_table(entries: Sequence[Mapping[str, str]], surface: Surface) -> str:
+    """What `ilk columns` prints: one line per column."""
+    wide = min(NAME_CHARACTERS, max([6, *(cells(e["column"]) for e in entries)]))
+    heads = ("column", "kind", "missing")
+    lines = [surface.paint(f"{heads[0]:<{wide}}  {heads[1]:<11}  {heads[2]:>7}  why", "dim")]
+    for entry in entries:
+        name = shown(entry["column"], NAME_CHARACTERS)
+        start = surface.paint(name, "bold") + " " * max(0, wide - cells(name))
+        style = "dim" if entry["kind"] == "left out" else ""
+        why = entry["reason"] + (f": {entry['levels']}" if entry["levels"] else "")
+        start += "  " + surface.paint(f"{entry['kind']:<11}", style) + f"  {entry['missing']:>7}  "
+        lines += wrap(start, wide + 24, _words([(why, style)]), wide + 24, surface)
+    return surface.fit("\n".join(lines))
+
+
+def progress_line(done: int, total: int, what: str, best_bic: float | None, left: float | None) -> str:
+    """One line that is rewritten while a fit runs."""
+    full = 12 * done // max(1, total)
+    best = "" if best_bic is None else f"  best BIC {value_text(best_bic)}"
+    ahead = "" if left is None else f"  {seconds_text(left)} left"
+    return f"fitting  {what}  {'█' * full}{'░' * (12 - full)} {done}/{total}{best}{ahead}"
