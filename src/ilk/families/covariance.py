@@ -15,25 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilk.errors import UsageError, shown
-from ilk.families.orientation import common_axes, eigen_descending, profile, proportional
+from ilk.families.orientation import common_axes, eigen_descending, proportional
+from ilk.families.orientation import profile as profile  # part of this page's face: other families use it
 from ilk.table.block import Array
-
-__all__ = [
-    "ALIASES",
-    "STRUCTURES",
-    "Covariance",
-    "CovarianceUpdate",
-    "Prior",
-    "PriorTerms",
-    "PseudoSums",
-    "Structure",
-    "n_covariance_parameters",
-    "profile",
-    "scatter_cost",
-    "singular_components",
-    "starved_components",
-    "update_covariance",
-]
 
 SINGULAR = 1e-10  # accepted fits of real tables stay above 7e-6, rounding sits near 1e-15
 
@@ -299,10 +283,22 @@ def _solve(structure: Structure, count: Array, scatter: Array, previous: Covaria
             log_variance = log_volume[:, None] + np.log(along)
             return Covariance(np.where(np.isnan(log_variance), -np.inf, log_variance), axes)
         case _:
-            before = None if previous is None else previous.axes
-            axes = common_axes(volume, count, scatter, before)
-            along = Covariance(np.zeros(scatter.shape[:2]), axes).scatter_along(scatter)
+            return _solve_common_axes(structure, count, scatter, previous)
     return Covariance(profile(volume, shape, count, along, log_volume), axes)
+
+
+def _solve_common_axes(
+    structure: Structure, count: Array, scatter: Array, previous: Covariance | None
+) -> Covariance:
+    """EVE, VVE: the new axes, or the old ones where rounding has made the new ones worse."""
+    before = None if previous is None else previous.axes
+    fits = []
+    for axes in (common_axes(structure.volume, count, scatter, before), before):
+        if axes is not None and axes.ndim == 2:
+            along = Covariance(np.zeros(scatter.shape[:2]), axes).scatter_along(scatter)
+            fits.append(Covariance(profile(structure.volume, "V", count, along), axes))
+    costs = [scatter_cost(count, scatter, fit) for fit in fits]
+    return fits[int(np.argmin(costs))]
 
 
 def _spread_pooled(pooled: Array, n_components: int) -> Array:

@@ -206,7 +206,9 @@ def common_axes(volume: str, count: Array, scatter: Array, previous: Array | Non
         VVE   sum_k count_k sum_j log scatter along axis j      (common principal components, Flury 1984)
         EVE   sum_k (product_j scatter along axis j)^(1/d)
 
-    One sweep of pairwise rotations from the previous axes; without them, full searches from several.
+    One sweep of pairwise rotations from the previous axes; without them, searches from several, the best of
+    them to the end. There are many local optima when the scatters are ill-conditioned and their axes all
+    differ (eigenvalue ratios above 1e6): what is found is then good, not surely the lowest.
     """
     values, vectors = eigen_descending(scatter)
     root = np.sqrt(values)[:, :, None] * vectors.swapaxes(1, 2)  # scatter = root' root
@@ -214,19 +216,27 @@ def common_axes(volume: str, count: Array, scatter: Array, previous: Array | Non
         axes = previous[None].copy()
         _sweep(volume, count, root @ axes[:, None], axes)
         return np.asarray(_orthogonal(axes)[0])
-    axes = _starting_axes(count, scatter, vectors)
-    if scatter.shape[-1] <= SCAN_COLUMNS:
-        axes, _ = _search(SCAN, volume, count, root, axes)
-    axes, cost = _search(SWEEP, volume, count, root, axes)
-    return np.asarray(axes[np.argmin(cost)])
+    axes = _starting_axes(count, scatter, values, vectors)
+    first = SCAN if scatter.shape[-1] <= SCAN_COLUMNS else RACE
+    axes, cost = _search(first, volume, count, root, axes)
+    best = int(np.argmin(cost))
+    return np.asarray(_search(SWEEP, volume, count, root, axes[best : best + 1])[0][0])
 
 
-def _starting_axes(count: Array, scatter: Array, vectors: Array) -> Array:
-    """Eigenvectors of the sum, of the sum with equal traces, and of the three largest components."""
-    traces = np.trace(scatter, axis1=1, axis2=2)
-    pooled = np.stack([scatter.sum(axis=0), (scatter / traces[:, None, None]).sum(axis=0)])
+def _starting_axes(count: Array, scatter: Array, values: Array, vectors: Array) -> Array:
+    """Eigenvectors of the three largest components and of four means over all of them: of the scatters, of
+    the scatters with equal traces, of their logs and of their inverses."""
+    traces = values.sum(axis=1)[:, None, None]
+    variance = values / count[:, None]
+    turned = vectors.swapaxes(1, 2)
+    means = [
+        scatter,
+        scatter / traces,
+        count[:, None, None] * (vectors * np.log(variance)[:, None]) @ turned,
+        count[:, None, None] * (vectors / variance[:, None]) @ turned,
+    ]
     largest = np.argsort(-count, kind="stable")[:3]
-    return np.concatenate([eigen_descending(pooled)[1], vectors[largest]])
+    return np.concatenate([eigen_descending(np.sum(means, axis=1))[1], vectors[largest]])
 
 
 class Search(NamedTuple):
@@ -347,4 +357,5 @@ def _scanned_angle(volume: str, count: Array, turned: Array, first: int, second:
 
 
 SCAN = Search(_scan, gain=1e-8, limit=50)
+RACE = Search(_sweep, gain=1e-5, limit=30)
 SWEEP = Search(_sweep, gain=1e-12, limit=300)
