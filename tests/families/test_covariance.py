@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.linalg import expm
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from ilk.errors import UsageError
 from ilk.families.covariance import (
@@ -465,6 +466,35 @@ def test_prior_on_an_empty_component_and_on_counts_by_cell() -> None:
     by_cell = prior.apply(Structure("VVI"), np.tile(count[:, None], 3), mean, diagonal)
     np.testing.assert_allclose(by_cell.scatter, by_row.scatter, rtol=1e-14)
     np.testing.assert_allclose(by_cell.count, np.tile(by_row.count[:, None], 3), rtol=1e-14)
+
+
+@every_structure
+@pytest.mark.parametrize("with_prior", [False, True])
+def test_objective_of_a_whole_run_never_falls(structure: Structure, with_prior: bool) -> None:
+    """EM on a table with two columns alike to 1e-4: the log-likelihood, with a prior the log-posterior."""
+    rng = np.random.default_rng(12)
+    rows = rng.normal(size=(120, 4))
+    rows[:, 3] = rows[:, 0] + 1e-4 * rng.normal(size=120)
+    prior = Prior.from_table(rows.mean(axis=0), np.cov(rows.T), 3)
+    membership, covariance, trace = rng.dirichlet(np.full(3, 0.3), size=120), None, []
+    for _ in range(25):
+        count = membership.sum(axis=0)
+        mean = membership.T @ rows / count[:, None]
+        away = rows[None] - mean[:, None]
+        scatter = fitting_scatter(structure, np.einsum("ik,kij,kil->kjl", membership, away, away))
+        pseudo = prior.apply(structure, count, mean, scatter)
+        if with_prior:
+            mean, scatter = pseudo.mean, pseudo.scatter
+        counted = pseudo.count if with_prior else count
+        update = update_covariance(structure, counted, scatter, covariance, rows.var(axis=0))
+        assert update.status == "ok"
+        covariance = update.covariance
+        white = np.einsum("kij,kjl->kil", rows[None] - mean[:, None], covariance.factors())
+        logs = np.log(count / 120) - 0.5 * (np.square(white).sum(axis=-1).T + covariance.log_determinants())
+        each = logsumexp(logs, axis=1)
+        membership = np.exp(logs - each[:, None])
+        trace.append(each.sum() + with_prior * prior.log_density(structure, covariance, mean))
+    assert np.diff(trace).min() >= -1e-12 * np.abs(trace).max()
 
 
 # --- failures ---------------------------------------------------------------------------------------------

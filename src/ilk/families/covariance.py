@@ -404,8 +404,11 @@ class Prior:
         -1/2 sum_k [ (power + 1) log|covariance_k| + trace(scatter_k covariance_k^-1) ]
         scatter_k = the prior's scatter + shrinkage away_k away_k',  away = mean - location
         """
-        terms = self.terms(structure, len(mean))
-        away = mean - self.location
-        scatter = terms.scatter + self.shrinkage * away[:, :, None] * away[:, None, :]
-        count = np.full(len(mean), terms.power + float(self.shrinkage > 0))
-        return -0.5 * scatter_cost(count, scatter, covariance)
+        terms, factors = self.terms(structure, len(mean)), covariance.factors()
+        values, vectors = eigen_descending(terms.scatter)
+        # Sums of squares of a root: products with the scatter itself cancel when columns are near collinear.
+        trace = np.square((vectors * np.sqrt(values)).T @ factors).sum(axis=(1, 2))
+        distance = np.square(np.einsum("kj,kji->ki", mean - self.location, factors)).sum(axis=1)
+        power = terms.power + float(self.shrinkage > 0)
+        each = power * covariance.log_determinants() + trace + self.shrinkage * distance
+        return -0.5 * float(each.sum())
