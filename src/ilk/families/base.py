@@ -73,6 +73,7 @@ class Family(Protocol, Generic[Params]):
     """Score rows under the components, gather weighted sums, update the parameters from the sums."""
 
     name: str
+    starts_from_partition: bool  # whether the first parameters need the rows of each component
     n_phases: int  # passes that make one update: 1, but for families that need order statistics
 
     def start(self, centres: Array) -> Params:
@@ -81,6 +82,10 @@ class Family(Protocol, Generic[Params]):
 
     def step(self, params: Params, block: Block, cut: Cut) -> Partial:
         """Score, assign and gather in one go."""
+        ...
+
+    def gather(self, params: Params, block: Block, membership: Array) -> Mapping[str, Any]:
+        """Sums of one block under given memberships (rows, K)."""
         ...
 
     def assign(self, params: Params, block: Block) -> tuple[Array, Array]:
@@ -113,4 +118,12 @@ class Family(Protocol, Generic[Params]):
 
     def same(self, one: Params, other: Params) -> bool:
         """Whether two parameter sets place every component alike, bit for bit."""
+        ...
+
+    def status(self, params: Params) -> str:
+        """"ok", or why these parameters are no answer ("singular", "component_vanished")."""
+        ...
+
+    def penalty(self, params: Params) -> float:
+        """What the parameters themselves cost: minus the log prior density, 0 without a prior."""
         ...

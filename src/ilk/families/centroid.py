@@ -32,6 +32,8 @@ class Centroids:
 class _Centroid:
     """What both families share."""
 
+    starts_from_partition = False
+
     def start(self, centres: Array) -> Centroids:
         centres = np.array(centres, dtype=np.float64, order="C")
         return Centroids(centres, np.ones(len(centres)))
@@ -55,6 +57,12 @@ class _Centroid:
     def same(self, one: Centroids, other: Centroids) -> bool:
         return np.array_equal(one.centre, other.centre)
 
+    def status(self, params: Centroids) -> str:
+        return "ok"
+
+    def penalty(self, params: Centroids) -> float:
+        return 0.0
+
 
 @dataclass(frozen=True)
 class Means(_Centroid):
@@ -65,19 +73,19 @@ class Means(_Centroid):
 
     def cost(self, params: Centroids, block: Block) -> Array:
         if block.complete:
-            return kernels.distances(*_coded(block), params.centre).T
+            return kernels.distances(*coded(block), params.centre).T
         return partial_costs(block, params.centre, np.square)
 
     def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
         if block.complete:
-            return kernels.nearest(*_coded(block), params.centre)
+            return kernels.nearest(*coded(block), params.centre)
         return _cheapest(self.cost(params, block))
 
     def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
         if not block.complete:
             return self._step_with_missing(params, block, cut)
         sums, weight, cost = kernels.nearest_step(
-            *_coded(block), block.weight, params.centre, cut.limit, cut.share
+            *coded(block), block.weight, params.centre, cut.limit, cut.share
         )
         return Partial({"total": Pair(sums), "weight": weight}, Pair(cost))
 
@@ -170,7 +178,7 @@ class Moments:
         return np.divide(self.total.value, weight, out=otherwise.copy(), where=weight > 0)
 
 
-def _coded(block: Block) -> tuple[Array, float, Array, Array | None]:
+def coded(block: Block) -> tuple[Array, float, Array, Array | None]:
     """A block as kernels take it: raw cells and the encoding to apply on the fly."""
     return block.raw, block.encoding.power, block.encoding.centre, block.encoding.factor
 

@@ -78,11 +78,11 @@ def finish(rows: Rows, family: Family[Any], best: Run, runs: Sequence[Run], *, t
         first_row = np.minimum(first_row, part.first_row)
         cost = cost + part.cost
     order = np.lexsort((first_row, -size))
-    rank = np.empty(n_components, dtype=np.int32)
+    rank = np.full(n_components + 1, -1, dtype=np.int32)  # the last stands for -1, noise
     rank[order] = np.arange(n_components, dtype=np.int32)
     return Fit(
         params=family.select(best.params, order),
-        labels=np.take(rank, labels, out=labels, mode="clip"),
+        labels=np.take(rank, labels, out=labels, mode="wrap"),
         cost=float(cost.value),
         size=size[order],
         n_rows=rows.n_rows,
@@ -120,7 +120,8 @@ def _visit_labels(state: _LabelState, block: Block) -> _Labelled:
     n_components = len(state.family.centres(state.params))
     weight = block.weights
     first_row = np.full(n_components, np.iinfo(np.int64).max)
-    first_row[label[::-1]] = np.arange(block.n_rows)[::-1] + block.first_row
-    size = np.bincount(label, weights=weight, minlength=n_components)
+    placed = label >= 0  # noise belongs to no component
+    first_row[label[placed][::-1]] = np.flatnonzero(placed)[::-1] + block.first_row
+    size = np.bincount(label[placed], weights=weight[placed], minlength=n_components)
     counted = weight * state.cut.kept(row_cost)
     return _Labelled(block.first_row, label, row_cost, size, first_row, pair_total(row_cost, counted))

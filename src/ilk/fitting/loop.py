@@ -26,6 +26,7 @@ PASS_LIMIT = "pass limit"
 TIME_LIMIT = "time limit"
 INTERRUPTED = "interrupted"
 PROVEN = "proven optimum"
+DEGENERATE = "degenerate"
 CONVERGED = frozenset({NOTHING_CHANGED, TOLERANCE, NO_LOWER_COST, PROVEN})
 
 # Status of a run, machine-readable.
@@ -144,12 +145,15 @@ def _advance(
         partials = rows.reduce(_visit, _Pass(family, after, cuts))
         after = [family.update(old, part.sums) for old, part in zip(after, partials, strict=True)]
     for run, cut, new, partial in zip(runs, cuts, after, partials, strict=True):
-        cost = float(partial.cost.value)
+        cost = float(partial.cost.value) + family.penalty(run.params)
         run.trace.append(Record(number, cost, len(family.centres(run.params))))
         if cost >= run.cost:  # the update gained nothing but rounding: what stood before it stands
             run.params, run.reason = run.measured, NO_LOWER_COST
             continue
         fall, run.cost, run.measured = run.cost - cost, cost, run.params
+        if family.status(new) != OK:  # the last good parameters are kept for inspection
+            run.status, run.reason = family.status(new), DEGENERATE
+            continue
         run.params = fill_vacant(rows, family, run, new, cut)
         if run.status == FEWER_DISTINCT_ROWS or family.same(run.measured, run.params):
             run.reason = NOTHING_CHANGED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
 from ilk.families.base import Family
-from ilk.families.centroid import Moments
+from ilk.families.centroid import Means, Moments
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, finish, fit
 from ilk.fitting.loop import OK, PROVEN, Event, Run, Stop
@@ -43,12 +43,11 @@ def fit_recipe(
     """Fit `recipe` with K components; `init` gives centres (K, columns) or a label per row instead of a named start."""
     family = recipe.family
     if init is None:
-        centres = named_starts(rows, recipe, k, seed)
+        starts = [from_centres(rows, family, points) for points in named_starts(rows, recipe, k, seed)]
     elif init.ndim == 2:
-        centres = [rows.encoding.apply(np.asarray(init, dtype=np.float64))]
+        starts = [from_centres(rows, family, rows.encoding.apply(np.asarray(init, dtype=np.float64)))]
     else:
-        centres = [label_means(rows, init, k)]
-    starts = [family.start(points) for points in centres]
+        starts = [from_labels(rows, family, init, k)]
     return fit(rows, family, starts, trim=recipe.trim, stop=recipe.stop, callback=callback)
 
 
@@ -71,6 +70,52 @@ class _Labels:
 def _visit_labels(state: _Labels, block: Block) -> Moments:
     label = state.label[block.first_row : block.first_row + block.n_rows]
     return Moments.of(block, label, state.n_groups)
+
+
+def from_centres(rows: Rows, family: Family[Any], centres: Array) -> Any:
+    """First parameters from centres; a family with spreads takes them from the rows nearest to each."""
+    if not family.starts_from_partition:
+        return family.start(centres)
+    nearest = Means()
+    parts = rows.scan(_visit_nearest, (nearest, nearest.start(centres)))
+    return from_labels(rows, family, np.concatenate([*parts]), len(centres))
+
+
+def from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> Any:
+    """First parameters from a partition: the update from its sums, gathered about its own means."""
+    params = family.start(label_means(rows, label, k))
+    if not family.starts_from_partition:
+        return params
+    sums = rows.reduce(_visit_partition, _Partition(family, params, label))
+    return family.update(params, sums.values)
+
+
+@dataclass(frozen=True)
+class _Partition:
+    family: Family[Any]
+    params: Any
+    label: Array
+
+
+@dataclass(frozen=True)
+class _Sums:
+    values: Mapping[str, Any]
+
+    def __add__(self, other: _Sums) -> _Sums:
+        return _Sums({name: value + other.values[name] for name, value in self.values.items()})
+
+
+def _visit_partition(state: _Partition, block: Block) -> _Sums:
+    label = state.label[block.first_row : block.first_row + block.n_rows]
+    membership = np.zeros((block.n_rows, len(state.family.centres(state.params))))
+    membership[np.arange(block.n_rows), label] = 1.0
+    return _Sums(state.family.gather(state.params, block, membership))
+
+
+def _visit_nearest(state: Any, block: Block) -> Array:
+    family, params = state
+    label: Array = family.assign(params, block)[0]
+    return label
 
 
 def label_means(rows: Rows, label: Array, k: int) -> Array:

@@ -1,0 +1,96 @@
+"""The mixture kernels in NumPy: what the compiled ones mean, and what runs where there was no compiler.
+
+A component is `log_weight_k - |whiten_k (x - mean_k)|^2 / 2`, with `whiten` (K, d, d) lower triangular, or (K, d)
+for components along the columns. A row of zeros in `whiten` is a component of constant density.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from ilk.kernels.pairs import Array
+
+
+def mixture_scores(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    mean: Array,
+    whiten: Array,
+    log_weight: Array,
+) -> Array:
+    """Log of mixing share times density of every row under every component (rows, components)."""
+    numbers = _encoded(raw, power, centre, factor)
+    scores = np.empty((len(numbers), len(mean)))
+    for k in range(len(mean)):
+        scaled = _whitened(numbers - mean[k], whiten[k])
+        scores[:, k] = log_weight[k] - np.square(scaled, out=scaled).sum(axis=1) / 2
+    return scores
+
+
+def mixture_step(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    weight: Array | None,
+    mean: Array,
+    whiten: Array,
+    log_weight: Array,
+    hard: bool = False,
+    limit: float = inf,
+    share_at_limit: float = 1.0,
+) -> tuple[Array, Array, Array, float]:
+    """Memberships of one block and what the next components are made of.
+
+    Returns count (K,), shift (K, d) = sum of membership * (x - mean), scatter (K, d, d) or (K, d) = sum of
+    membership * (x - mean)(x - mean)', and the cost: minus the weighted sum of log densities (of the best
+    component's score when `hard`). A row that costs more than `limit` does not count, one that costs exactly
+    `limit` counts with `share_at_limit` of its weight.
+    """
+    scores = mixture_scores(raw, power, centre, factor, mean, whiten, log_weight)
+    membership, cost = memberships(scores, hard)
+    counted = np.ones(len(cost)) if weight is None else weight
+    if limit < inf:
+        counted = np.where(cost > limit, 0.0, np.where(cost == limit, counted * share_at_limit, counted))
+    membership *= counted[:, None]
+    numbers = _encoded(raw, power, centre, factor)
+    shift, scatter = np.empty(mean.shape), np.empty(whiten.shape)
+    for k in range(len(mean)):
+        away = numbers - mean[k]
+        weighted = away * membership[:, k, None]
+        shift[k] = weighted.sum(axis=0)
+        scatter[k] = weighted.T @ away if whiten.ndim == 3 else np.einsum("ij,ij->j", weighted, away)
+    return membership.sum(axis=0), shift, scatter, float(counted @ np.where(counted > 0, cost, 0.0))
+
+
+def memberships(scores: Array, hard: bool) -> tuple[Array, Array]:
+    """Memberships (rows, components) and cost of each row; ties of hard memberships go to the lowest number."""
+    top = scores.max(axis=1)
+    if hard:
+        membership = np.zeros_like(scores)
+        membership[np.arange(len(scores)), scores.argmax(axis=1)] = 1.0
+        return membership, -top
+    finite = np.where(np.isfinite(top), top, 0.0)  # a row impossible under all components shows as infinite cost
+    membership = np.exp(scores - finite[:, None])
+    total = membership.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        cost = -(finite + np.log(total))
+    membership /= np.where(total > 0, total, 1.0)[:, None]
+    return membership, cost
+
+
+def _encoded(raw: Array, power: float, centre: Array, factor: Array | None) -> Array:
+    kind = raw.dtype.type
+    numbers = raw * kind(power)
+    numbers -= centre.astype(kind)
+    if factor is not None:
+        numbers *= factor.astype(kind)
+    return numbers.astype(np.float64, copy=False)
+
+
+def _whitened(away: Array, whiten: Array) -> Array:
+    return away @ whiten.T if whiten.ndim == 2 else away * whiten
