@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from ilk.kernels import plain
-from ilk.kernels.pairs import add_pairs, round_pairs
+from ilk.kernels import pairs, plain
+from ilk.kernels.pairs import round_pairs
 
 __all__ = [
     "COMPILED",
@@ -29,6 +29,7 @@ nearest_step = plain.nearest_step
 nearest = plain.nearest
 distances = plain.distances
 silhouette_sums = plain.silhouette_sums
+add_pairs = pairs.add_pairs
 
 if os.environ.get("ILK_KERNELS", "") != "numpy":
     try:
@@ -45,3 +46,4 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         nearest = compiled.nearest
         distances = compiled.distances
         silhouette_sums = compiled.silhouette_sums
+        add_pairs = compiled.add_pairs

@@ -41,6 +41,12 @@ def distances(raw: Array, power: float, centre: Array, factor: Array | None, poi
     return squared
 
 
+def add_pairs(a: Array, b: Array) -> Array:
+    total = np.empty(a.shape)
+    native.add_pairs(a, b, total)
+    return total
+
+
 def silhouette_sums(rows: Array, table: Array, starts: Array, weight: Array | None = None) -> Array:
     sums = np.empty((len(rows), len(starts) - 1))
     native.silhouette_sums(rows, table, starts, weight, sums)

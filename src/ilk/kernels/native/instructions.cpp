@@ -14,6 +14,7 @@ extern const Kernels ILK_TABLE(ILK_INSTRUCTIONS) = {
     ILK_NAME(ILK_INSTRUCTIONS),
     {nearest_step<float>, nearest<float>, distances<float>},
     {nearest_step<double>, nearest<double>, distances<double>},
+    add_pairs,
     silhouette_sums,
 };
 

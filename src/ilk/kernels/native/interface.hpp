@@ -56,6 +56,7 @@ struct Kernels {
     const char* instructions;
     TableKernels<float> float32;
     TableKernels<double> float64;
+    void (*add_pairs)(const double* a, const double* b, Index count, double* sum);
     void (*silhouette_sums)(const double* rows, Index n_rows, const SortedTable&, double* sums);
 };
 

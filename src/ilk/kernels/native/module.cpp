@@ -22,6 +22,7 @@ template <class Number>
 using Raw = nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Pairs = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Starts = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class Number, std::size_t dimensions>
 using Filled = nb::ndarray<Number, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
@@ -119,6 +120,11 @@ void distances(const Raw<Number>& raw, double power, const Vector& centre, const
     chosen_for<Number>().distances(table, all, squared.data());
 }
 
+void add_pairs(const Pairs& a, const Pairs& b, const nb::ndarray<double, nb::c_contig, nb::device::cpu>& sum) {
+    require(a.size() == b.size() && a.size() == sum.size() && a.size() % 2 == 0, "the arrays of pairs differ in shape");
+    chosen->add_pairs(a.data(), b.data(), static_cast<Index>(a.size() / 2), sum.data());
+}
+
 void silhouette_sums(const Matrix& rows, const Matrix& table, const Starts& starts,
                      const std::optional<Vector>& weight, const Filled<double, 2>& sums) {
     const Index columns = size_of(table, 1), clusters = size_of(starts, 0) - 1;
@@ -148,6 +154,7 @@ void define_for(nb::module_& module) {
 NB_MODULE(_compiled, module) {
     define_for<double>(module);
     define_for<float>(module);
+    module.def("add_pairs", add_pairs, "a"_a, "b"_a, "sum"_a.noconvert());
     module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),
                "sums"_a.noconvert());
     module.def("instructions", [] { return chosen->instructions; });

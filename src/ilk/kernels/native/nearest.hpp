@@ -135,7 +135,7 @@ public:
     // Add rows that count one each.
     template <class Number>
     void add(const LabelledRows<Number>& chunk) {
-        add_terms(chunk, [](Eight x, Index) ILK_LAMBDA { return Pair<Eight>{x, Eight{}}; });
+        add_terms(chunk, [](Pair<Eight>& total, Eight x, Index) ILK_LAMBDA { add_to(total, x); });
         for (Index label = 0; label < count_; ++label)
             weights_[2 * label] += static_cast<double>(by_label_.end(label) - by_label_.begin(label));
     }
@@ -143,7 +143,11 @@ public:
     // Add rows with weights.
     template <class Number>
     void add(const LabelledRows<Number>& chunk, const double* weight) {
-        add_terms(chunk, [=](Eight x, Index row) ILK_LAMBDA { return two_product(x, everywhere<Eight>(weight[row])); });
+        add_terms(chunk, [=](Pair<Eight>& total, Eight x, Index row) ILK_LAMBDA {
+            const Pair<Eight> product = two_product(x, everywhere<Eight>(weight[row]));
+            add_to(total, product.leading);
+            total.trailing += product.trailing;
+        });
         for (Index row = 0; row < chunk.count; ++row) {
             double* pair = weights_ + 2 * chunk.labels[row];
             const Pair<double> sum = two_sum(pair[0], weight[row]);
@@ -165,19 +169,19 @@ public:
     }
 
 private:
-    template <class Number, class Term>
-    ILK_INLINE void add_terms(const LabelledRows<Number>& chunk, Term term) {
+    template <class Number, class AddTerm>
+    ILK_INLINE void add_terms(const LabelledRows<Number>& chunk, AddTerm add_term) {
         by_label_.sort(chunk.labels, chunk.count);
         for (Index label = 0; label < count_; ++label) {
             if (by_label_.begin(label) == by_label_.end(label)) continue;
             Index column = 0;
-            for (; column + 2 * eight <= width_; column += 2 * eight) add_columns<2>(chunk, label, column, term);
-            if (column < width_) add_columns<1>(chunk, label, column, term);
+            for (; column + 2 * eight <= width_; column += 2 * eight) add_columns<2>(chunk, label, column, add_term);
+            if (column < width_) add_columns<1>(chunk, label, column, add_term);
         }
     }
 
-    template <int vectors, class Number, class Term>
-    ILK_INLINE void add_columns(const LabelledRows<Number>& chunk, Index label, Index column, Term term) {
+    template <int vectors, class Number, class AddTerm>
+    ILK_INLINE void add_columns(const LabelledRows<Number>& chunk, Index label, Index column, AddTerm add_term) {
         double* leading = pairs_ + 2 * label * width_ + column;
         double* trailing = leading + width_;
         Pair<Eight> total[vectors];
@@ -188,11 +192,7 @@ private:
         for (const std::int32_t* row = by_label_.begin(label); row != end; ++row) {
             const Number* x = chunk.rows + *row * chunk.width + column;
 #pragma GCC unroll 2
-            for (int part = 0; part < vectors; ++part) {
-                const Pair<Eight> value = term(load_eight(x + part * eight), *row);
-                add_to(total[part], value.leading);
-                total[part].trailing += value.trailing;
-            }
+            for (int part = 0; part < vectors; ++part) add_term(total[part], load_eight(x + part * eight), *row);
         }
 #pragma GCC unroll 2
         for (int part = 0; part < vectors; ++part) {

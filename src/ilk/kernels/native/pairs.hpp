@@ -20,6 +20,18 @@ ILK_INLINE Pair<V> two_sum(V a, V b) {
     return {sum, (a - (sum - b_rounded)) + (b - b_rounded)};
 }
 
+#if defined(__AVX512F__)
+// The same sums, to the bit; three of the six go through the multipliers, idle here, as a * 1 + b.
+template <>
+ILK_INLINE Pair<Eight> two_sum(Eight a, Eight b) {
+    const Eight one = everywhere<Eight>(1.0);
+    const Eight sum = a + b;
+    const Eight b_rounded = sum - a;
+    const Eight a_rest = _mm512_fnmadd_pd(_mm512_fnmadd_pd(b_rounded, one, sum), one, a);
+    return {sum, _mm512_fmadd_pd(b - b_rounded, one, a_rest)};
+}
+#endif
+
 // a * b = leading + trailing exactly (barring overflow and underflow).
 ILK_INLINE Pair<Eight> two_product(Eight a, Eight b) {
     const Eight product = a * b;
@@ -39,6 +51,15 @@ ILK_INLINE void add_to(Pair<V>& total, V value) {
     const Pair<V> sum = two_sum(total.leading, value);
     total.leading = sum.leading;
     total.trailing += sum.trailing;
+}
+
+inline void add_pairs(const double* a, const double* b, Index count, double* sum) {
+    for (Index index = 0; index < 2 * count; index += 2) {
+        const Pair<double> leading = two_sum(a[index], b[index]);
+        const double rest = leading.trailing + (a[index + 1] + b[index + 1]);
+        sum[index] = leading.leading + rest;
+        sum[index + 1] = rest - (sum[index] - leading.leading);
+    }
 }
 
 }  // namespace

@@ -124,9 +124,7 @@ public:
                 norm[part] = multiply_add(x, x, norm[part]);
             }
 
-        Index first = 0;
-        for (; first + group_centres <= count_; first += group_centres) rank_some<labels_of, group_centres>(tile, first, ahead, ranking);
-        rank_rest<labels_of, group_centres - 1>(tile, first, ahead, ranking);
+        rank_groups<labels_of>(tile, ahead, ranking);
 
         for (int part = 0; part < tile_vectors; ++part) {
             const V tolerance = multiply_add(norm[part], everywhere<V>(per_norm_), everywhere<V>(tolerance_));
@@ -138,6 +136,14 @@ public:
     }
 
 private:
+    template <Labels labels_of>
+    ILK_INLINE void rank_groups(const Score* tile, Ahead& ahead, TileRanking<Score>& ranking) const {
+        Index first = 0;
+        for (; first + group_centres <= count_; first += group_centres)
+            rank_some<labels_of, group_centres>(tile, first, ahead, ranking);
+        rank_rest<labels_of, group_centres - 1>(tile, first, ahead, ranking);
+    }
+
     template <Labels labels_of, int count>
     ILK_INLINE void rank_some(const Score* tile, Index first, Ahead& ahead, TileRanking<Score>& ranking) const {
         rank_group<labels_of, count>(tile, columns_, packed_ + first * columns_, minus_half_norms_ + first, first, ahead,
