@@ -191,7 +191,7 @@ def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
     from ilk.terminal import render
 
     if options["as_json"]:
-        sys.stdout.write(json_bytes(summary).decode())
+        put(json_bytes(summary).decode(), end="")
     elif not options["quiet"]:
         put(render(summary, surface_of(sys.stdout)))
 
@@ -215,10 +215,10 @@ def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
             "rows": ready.rows.n_rows,
             "folder": folder,
         }
-        sys.stdout.write(json_bytes(plan).decode())
+        put(json_bytes(plan).decode(), end="")
     elif not options["quiet"]:
         surface = surface_of(sys.stdout)
-        what = f"{', '.join(r.name for r in recipes)}, K {ks[0]}-{ks[-1]}"
+        what = f"{', '.join(r.name for r in recipes)}, K {ks[0] if len(ks) == 1 else f'{ks[0]}-{ks[-1]}'}"
         what += f", {ready.rows.n_rows} rows, {ready.rows.n_columns} columns"
         put(columns_table(ready.used.print_lines(), surface))
         put(
@@ -246,13 +246,20 @@ def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
     metavar="FILE|-",
     help="CSV or Parquet file to write; - is standard output.",
 )
+@click.option(
+    "--absent",
+    type=click.Choice(["error", "missing"]),
+    default="error",
+    show_default=True,
+    help="What to do when a column of the model is absent: refuse, or take its cells as missing.",
+)
 @click.option("--with-data", is_flag=True, help="Write the columns of DATA too.")
 @click.option("--force", is_flag=True, help="Write over the output file.")
 @READING
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def assign(
-    run: str, data: str, output: str, with_data: bool, force: bool, quiet: bool, **options: Any
+    run: str, data: str, output: str, with_data: bool, absent: str, force: bool, quiet: bool, **options: Any
 ) -> int:
     """Give the rows of DATA the groups of RUN: a folder that ilk fit wrote, or a model file.
 
@@ -263,7 +270,6 @@ def assign(
 
     from ilk.folder import csv_chunks, find_model, new_columns, write_columns
     from ilk.job import recorded
-    from ilk.table.read import read
 
     model = find_model(run)
     if (
@@ -281,13 +287,15 @@ def assign(
         )
     with warnings.catch_warnings(record=True) as made:
         warnings.simplefilter("always")
-        columns = new_columns(model, read(data, **_reading(options)), with_data=with_data)
+        columns = new_columns(
+            model, model.read(data, **_reading(options)), with_data=with_data, absent=absent
+        )
     if not quiet:
         for code, text in recorded(made):
             say(f"caution [{code}]: {shown(text, 400)}")
     if output == "-":
         for chunk in csv_chunks(columns):
-            sys.stdout.write(chunk)
+            put(chunk, end="")
     else:
         write_columns(output, columns, overwrite=force)
     return 0
@@ -322,7 +330,7 @@ def judge(run: str, truth: str, data: str | None, group: str, as_json: bool, qui
     entry = truth_entry([g for g, _ in placed], [c for _, c in placed], truth)
     entry["rows_without"] += len(groups) - len(placed)
     if as_json:
-        sys.stdout.write(json_bytes(plain(entry)).decode())
+        put(json_bytes(plain(entry)).decode(), end="")
     elif not quiet:
         put(judgement(plain(entry), surface_of(sys.stdout)))
     return 0
@@ -367,7 +375,7 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
     if output is not None:
         write_atomically(output, types_text(schema).encode(), overwrite=force)
     if as_json:
-        sys.stdout.write(json_bytes(schema.to_dict()).decode())
+        put(json_bytes(schema.to_dict()).decode(), end="")
     elif not quiet:
         put(columns_table(schema.print_lines(), surface_of(sys.stdout)))
         for code, text in (*table.warnings, *schema.warnings):

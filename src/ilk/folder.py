@@ -128,14 +128,16 @@ def assignment_columns(result: Result) -> dict[str, Any]:
     return columns
 
 
-def new_columns(model: Model, table: Table, *, with_data: bool = False) -> dict[str, Any]:
+def new_columns(
+    model: Model, table: Table, *, with_data: bool = False, absent: str = "error"
+) -> dict[str, Any]:
     """The columns that `ilk assign` writes."""
     columns: dict[str, Any] = {"row": np.arange(table.n_rows)}
     keep = table.names if with_data else [name for name in (model.schema.id,) if name in table.names]
     if "row" in keep:
         columns = {}
     columns.update({name: table.column(name) for name in keep})
-    columns.update(model.columns_for(model.place(table), tuple(columns)))
+    columns.update(model.columns_for(model.place(table, absent=absent), tuple(columns)))
     return columns
 
 

@@ -62,9 +62,9 @@ class Result:
         """Everything as one plain document, the content of `summary.json`."""
         return copy.deepcopy(self._summary)
 
-    def assign(self, data: Any) -> Any:
+    def assign(self, data: Any, *, absent: str = "error") -> Any:
         """Groups of new rows; see `Model.assign`."""
-        return self.model.assign(data)
+        return self.model.assign(data, absent=absent)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to one file, to be read by `ilk.load`."""
@@ -186,7 +186,7 @@ def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
                 f"{chosen.k} groups were asked for and {len(fit.size)} distinct rows found",
             )
         )
-    elif chosen.status == "ok_exact":
+    elif chosen.status in ("ok_exact", "singular"):
         made.append(
             ("exact-fit", "every row equals the centre of its group: as many groups as distinct rows")
         )

@@ -47,7 +47,7 @@ class Commands(click.Group):
             with _signals():
                 code = super().main(*args, **extra)
             sys.stdout.flush()
-        except BrokenPipeError:
+        except (PipeClosed, BrokenPipeError):
             _silence(sys.stdout)
             code = PIPE
         except (click.Abort, KeyboardInterrupt):
@@ -123,8 +123,16 @@ def surface_of(stream: Any) -> Surface:
     return Surface(width, colour, getattr(stream, "encoding", None) or "utf-8", command_line=True)
 
 
-def put(text: str) -> None:
-    sys.stdout.write(text + "\n")
+class PipeClosed(Exception):
+    """Whoever read our standard output has gone; not an OSError, which click would answer itself."""
+
+
+def put(text: str, end: str = "\n") -> None:
+    """Write to standard output."""
+    try:
+        sys.stdout.write(text + end)
+    except BrokenPipeError:
+        raise PipeClosed from None
 
 
 class KRange(ParamType):

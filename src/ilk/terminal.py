@@ -226,9 +226,9 @@ def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 
 def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     chosen = summary["chosen"]
-    pieces: list[Piece] = [(plural(chosen["k"], "group"), "bold"), (f"{chosen['method']}", "bold")]
-    if chosen["as_asked"]:
-        pieces.append(("as asked,", ""))
+    asked = ["as asked"] if chosen["as_asked"] else []
+    words = [plural(chosen["k"], "group"), *asked, chosen["method"]]
+    pieces: list[Piece] = [(", ".join(words), "bold")]
     if chosen["bic"] is not None:
         pieces.append((f"  BIC {value_text(chosen['bic'], 1)}", ""))
         rival = chosen["runner_up"]
@@ -236,7 +236,6 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         pieces.append(("(lower is better)" + "," * bool(has_rival), "dim"))
         if has_rival:
             pieces.append((f"next: K={rival['k']} +{value_text(rival['bic_difference'], 1)}", ""))
-    pieces[0] = (pieces[0][0] + ",", "bold")
     return line("chosen", pieces, surface)
 
 

@@ -14,16 +14,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ilk import store
 from ilk.engines.memory import MemoryRows
-from ilk.errors import ModelFileError, shown, warn
+from ilk.errors import DataError, ModelFileError, shown, warn
 from ilk.families.base import Family
 from ilk.families.centroid import Centroids, Means, Medians
 from ilk.fitting.fit import Fit
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.encode import encode_new
-from ilk.table.read import Table, read
+from ilk.table.read import Table, from_arrow, read
 from ilk.table.schema import Schema
 
 KIND = "clustering model"
@@ -67,7 +68,7 @@ class Model:
         groups = "1 group" if self.k == 1 else f"{self.k} groups"
         return f"<ilk.Model {self.method}, {groups}, {columns} column{'s' * (columns != 1)}>"
 
-    def assign(self, data: Any) -> Any:
+    def assign(self, data: Any, *, absent: str = "error") -> Any:
         """The group of each row of `data`, in a frame of the caller's kind (arrays, paths: an Arrow table).
 
         Columns: `group` (its letter), `second` (the next nearest group), `novelty` (how unusual the row is
@@ -75,18 +76,31 @@ class Model:
         that give no probabilities have no `probability` column. Columns are matched by name: order does not
         matter, unknown ones are ignored with a warning, a missing one is refused. A level that was not seen
         in training counts as missing, with a warning. A row without a value in the columns used has no group.
-        A column of ours that `data` has already is named `group_ilk`, with a warning.
+        A column of ours that `data` has already is named `group_ilk`, with a warning. `absent="missing"`
+        takes every cell of a missing column as missing.
         """
-        return self.assign_table(read(data))
+        return self.assign_table(self.read(data), absent=absent)
 
-    def assign_table(self, table: Table) -> Any:
+    def read(self, data: Any, **reading: Any) -> Table:
+        """New data as a table; a file with a header alone is an empty table, not a refusal."""
+        try:
+            return read(data, **reading)
+        except DataError as error:
+            if error.code != "no-rows":
+                raise
+            warn("no-rows", error.what, depth=4)
+            empty = [np.empty(0, float if c.kind == "numeric" else str) for c in self.schema.used]
+            return from_arrow(pa.table(empty, names=[c.name for c in self.schema.used]), "the table")
+
+    def assign_table(self, table: Table, *, absent: str = "error") -> Any:
         """As `assign`, for a table that has been read."""
-        columns = self.columns_for(self.place(table), table.names)
+        columns = self.columns_for(self.place(table, absent=absent), table.names)
         return table.give_back(columns)
 
-    def place(self, table: Table) -> Placed:
+    def place(self, table: Table, *, absent: str = "error") -> Placed:
         """Group, second group and novelty of each row."""
-        encoded = encode_new(table, self.schema, Encoding(1.0, np.zeros(len(self.schema.numeric))))
+        untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
+        encoded = encode_new(table, self.schema, untouched, absent=absent)
         for code, text in encoded.warnings:
             warn(code, text, depth=5)
         raw = design(encoded.numbers, encoded.codes, self.schema)
@@ -109,9 +123,14 @@ class Model:
 
     def columns_for(self, placed: Placed, taken: tuple[str, ...] = ()) -> dict[str, Array]:
         """The output columns under names that the table does not use itself."""
-        marks = np.array([*self.letters, None], dtype=object)  # -1 picks the last: no group
-        values = (marks[placed.group], marks[placed.second], np.round(placed.novelty, 4))
+        values = (self._marks(placed.group), self._marks(placed.second), np.round(placed.novelty, 4))
         return dict(zip(free_names(taken), values, strict=True))
+
+    def _marks(self, number: Array) -> Array:
+        """Letters as text, or as objects where a row has none."""
+        if (number >= 0).all():
+            return np.array(self.letters, dtype=str)[number]
+        return np.array([*self.letters, None], dtype=object)[number]  # -1 picks the last
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to one file: JSON and plain arrays, at one stroke."""

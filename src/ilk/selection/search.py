@@ -2,8 +2,9 @@
 
 The rule. Lowest BIC wins (`measures.criteria`: for K-means that of round Gaussians of one variance), the
 smaller K among equals; K = 1 is a legal answer and means "no clear groups". A cell in which every row lies on
-its centre has no finite likelihood: with as many groups as distinct rows there is nothing left to explain, so
-the smallest such K wins outright. Cells that found fewer distinct rows than groups, or never ran, cannot win.
+its centre has no finite likelihood. In a table of several columns so few distinct rows are the groups, and
+the smallest such K wins outright; in a single column they are only its values, and the cell cannot win unless no
+other K was asked for. Cells that found fewer distinct rows than groups, or never ran, cannot win either.
 The silhouette stands beside the BIC and does not choose: it cannot say K = 1.
 """
 
@@ -34,7 +35,7 @@ ROWS_PER_GROUP = (
 SEARCH_ROWS = 50_000  # a larger table is searched on a sample of so many rows; the winner then sees all rows
 SAME_OPTIMUM = 1e-6  # starts whose costs differ relatively by less ended in the same place
 
-OK, EXACT, REFERENCE = "ok", "ok_exact", "reference"
+OK, EXACT, SINGULAR, REFERENCE = "ok", "ok_exact", "singular", "reference"
 ELIGIBLE = frozenset({OK, EXACT, "ok_iteration_limit", "ok_time_limit", "ok_interrupted"})
 STATUS_OF_REASON = {
     PASS_LIMIT: "ok_iteration_limit",
@@ -263,13 +264,9 @@ class _Cells:
 
     def choose(self) -> Search:
         order = ranking(self.candidates)
-        # Asked for one K that the table cannot fill: what was found is the answer, with its status.
-        if not order:
-            order = [
-                i
-                for i, c in enumerate(self.candidates)
-                if c.status == FEWER_DISTINCT_ROWS and c.k in self.asked
-            ]
+        if not order:  # one K was asked for and the table cannot fill it: what was found is the answer
+            last = (FEWER_DISTINCT_ROWS, SINGULAR)
+            order = [i for i, c in enumerate(self.candidates) if c.status in last and c.k in self.asked]
         if not order:
             raise NoModelError(
                 "no-valid-model",
@@ -329,7 +326,7 @@ def scored(rows: Rows, recipe: Recipe, k: int, found: Fit, sharp: Sharpness | No
     if found.status == FEWER_DISTINCT_ROWS:
         status = FEWER_DISTINCT_ROWS
     elif loglik == math.inf:
-        status = EXACT
+        status = EXACT if rows.n_columns > 1 else SINGULAR
     best = min(start.cost for start in found.starts)
     at_best = sum(start.cost <= best + SAME_OPTIMUM * abs(best) for start in found.starts)
     return Candidate(
