@@ -1,0 +1,13 @@
+"""All benchmarks by name, in the order in which they run."""
+
+from __future__ import annotations
+
+from benchmarks.contest import Benchmark
+from benchmarks.kmeans import KMEANS
+from benchmarks.mixture import MIXTURE
+from benchmarks.seeding import SEEDING
+from benchmarks.silhouette import SILHOUETTE
+
+BENCHMARKS: dict[str, Benchmark] = {
+    benchmark.name: benchmark for benchmark in (KMEANS, SEEDING, SILHOUETTE, MIXTURE)
+}
