@@ -103,7 +103,7 @@ def test_cost_never_rises(family, X, k, weighted):
     encoding = encoding_of(X, facts, weight=weight)
     rows = MemoryRows(X, encoding, weight=weight, complete=facts.complete, threads=1)
     start = family.start(np.nan_to_num(rows.take(np.arange(k)).numbers))
-    run = run_starts(rows, family, [start], stop=Stop(max_passes=50))[0]
+    run = run_starts(rows, [family], [start], stop=Stop(max_passes=50))[0]
     cost = np.array([record.cost for record in run.trace])
     rounding = 1e-12 * cost[:-1] + 1e-30  # numbers are near 1, their rounding squared near 1e-32
     assert (np.diff(cost) <= rounding).all()

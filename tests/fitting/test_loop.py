@@ -26,9 +26,9 @@ def starts_of(rows, n):
 
 def test_starts_together_end_as_starts_alone(rows):
     starts = starts_of(rows, 5)
-    together = run_starts(rows, FAMILY, starts)
+    together = run_starts(rows, [FAMILY] * len(starts), starts)
     for start, run in zip(starts, together, strict=True):
-        alone = run_starts(rows, FAMILY, [start])[0]
+        alone = run_starts(rows, [FAMILY], [start])[0]
         assert alone.cost == run.cost
         assert alone.trace == run.trace
         assert np.array_equal(alone.params.centre, run.params.centre)
@@ -36,7 +36,7 @@ def test_starts_together_end_as_starts_alone(rows):
 
 def test_every_pass_is_told(rows):
     events = []
-    runs = run_starts(rows, FAMILY, starts_of(rows, 3), callback=events.append)
+    runs = run_starts(rows, [FAMILY] * len(starts), starts_of(rows, 3), callback=events.append)
     assert [e.pass_number for e in events] == list(range(1, len(events) + 1))
     assert len(events) == max(len(run.trace) for run in runs)
     assert events[-1].n_running == 0
@@ -45,10 +45,10 @@ def test_every_pass_is_told(rows):
 
 def test_reasons(rows):
     start = starts_of(rows, 1)
-    assert run_starts(rows, FAMILY, start)[0].reason == "nothing changed"
-    assert run_starts(rows, FAMILY, start, stop=Stop(max_passes=2))[0].reason == "pass limit"
-    assert run_starts(rows, FAMILY, start, stop=Stop(tolerance=0.5))[0].reason == "tolerance"
-    assert run_starts(rows, FAMILY, start, stop=Stop(seconds=0.0))[0].reason == "time limit"
+    assert run_starts(rows, [FAMILY], start)[0].reason == "nothing changed"
+    assert run_starts(rows, [FAMILY], start, stop=Stop(max_passes=2))[0].reason == "pass limit"
+    assert run_starts(rows, [FAMILY], start, stop=Stop(tolerance=0.5))[0].reason == "tolerance"
+    assert run_starts(rows, [FAMILY], start, stop=Stop(seconds=0.0))[0].reason == "time limit"
 
 
 def test_no_passes_return_the_start(rows):
@@ -123,7 +123,7 @@ def test_trimmed_cost_never_rises_and_the_share_is_kept():
         weight = generator.integers(1, 4, size=200).astype(float)
         rows = rows_of(X, 1, weight)
         start = FAMILY.start(rows.take(np.arange(seed, seed + 3)).numbers)
-        run = run_starts(rows, FAMILY, [start], trim=0.1)[0]
+        run = run_starts(rows, [FAMILY], [start], trim=0.1)[0]
         cost = np.array([record.cost for record in run.trace])
         assert (np.diff(cost) <= 1e-12 * cost[:-1]).all()
         assert run.params.weight.sum() == pytest.approx(0.9 * weight.sum(), rel=1e-12)

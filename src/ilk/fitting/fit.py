@@ -10,7 +10,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Cut, Family, Pair, pair_total
-from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
+from ilk.fitting.loop import CONVERGED, USABLE, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
 
@@ -57,14 +57,15 @@ def fit(
     callback: Callable[[Event], None] | None = None,
 ) -> Fit:
     """Run all starts, keep the one of least cost (the first among equals) and label the rows by it."""
-    runs = run_starts(rows, family, starts, trim=trim, stop=stop, callback=callback)
-    best = min(runs, key=lambda run: run.cost)
-    return finish(rows, family, best, runs, trim=trim)
+    runs = run_starts(rows, [family] * len(starts), starts, trim=trim, stop=stop, callback=callback)
+    best = min(runs, key=lambda run: (run.status not in USABLE, run.cost))
+    return finish(rows, best, runs, trim=trim)
 
 
-def finish(rows: Rows, family: Family[Any], best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> Fit:
+def finish(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> Fit:
     """One last pass under the best parameters: labels, cost, canonical order."""
-    cut = find_cuts(rows, family, [best.params], 1.0 - trim)[0] if trim else KEEP_ALL
+    family = best.family
+    cut = find_cuts(rows, [family], [best.params], 1.0 - trim)[0] if trim else KEEP_ALL
     n_components = len(family.centres(best.params))
     labels, row_cost = np.empty(rows.n_rows, np.int32), np.empty(rows.n_rows if trim else 0)
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)

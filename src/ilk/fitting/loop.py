@@ -32,6 +32,7 @@ CONVERGED = frozenset({NOTHING_CHANGED, TOLERANCE, NO_LOWER_COST, PROVEN})
 # Status of a run, machine-readable.
 OK = "ok"
 FEWER_DISTINCT_ROWS = "fewer_distinct_rows"
+USABLE = frozenset({OK, FEWER_DISTINCT_ROWS})
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ class Event:
 class Run:
     """One start on its way. Plain data once it has ended."""
 
+    family: Family[Any]
     params: Any
     measured: Any = None  # the last parameters whose cost is known, and that cost
     cost: float = inf
@@ -77,9 +79,9 @@ class Run:
 
 @dataclass(frozen=True)
 class _Pass:
-    """All that a visit needs to know."""
+    """All that a visit needs to know: one entry per running start."""
 
-    family: Family[Any]
+    families: Sequence[Family[Any]]
     params: Sequence[Any]
     cuts: Sequence[Cut]
 
@@ -92,22 +94,25 @@ class _Partials(list[Partial]):
 
 
 def _visit(state: _Pass, block: Block) -> _Partials:
-    steps = zip(state.params, state.cuts, strict=True)
-    return _Partials(state.family.step(params, block, cut) for params, cut in steps)
+    steps = zip(state.families, state.params, state.cuts, strict=True)
+    return _Partials(family.step(params, block, cut) for family, params, cut in steps)
 
 
 def run_starts(
     rows: Rows,
-    family: Family[Any],
+    families: Sequence[Family[Any]],
     starts: Sequence[Any],
     *,
     trim: float = 0.0,
     stop: Stop | None = None,
     callback: Callable[[Event], None] | None = None,
 ) -> list[Run]:
-    """Advance every start until it ends; an interrupt ends them all with what they have reached."""
+    """Advance every start until it ends; an interrupt ends them all with what they have reached.
+
+    `families` holds one for each start: several structures and several K may share the passes.
+    """
     stop = stop or Stop()
-    runs = [Run(params) for params in starts]
+    runs = [Run(family, params) for family, params in zip(families, starts, strict=True)]
     began = time.monotonic()
     number = 0
     try:
@@ -118,7 +123,7 @@ def run_starts(
                 _end(running, TIME_LIMIT)
             else:
                 number += 1
-                _advance(rows, family, running, number, trim, stop)
+                _advance(rows, running, number, trim, stop)
                 if callback is not None:
                     best = min(run.cost for run in runs)
                     n_running = sum(not run.reason for run in runs)
@@ -135,16 +140,17 @@ def _end(runs: Sequence[Run], reason: str) -> None:
         run.reason = reason
 
 
-def _advance(
-    rows: Rows, family: Family[Any], runs: Sequence[Run], number: int, trim: float, stop: Stop
-) -> None:
+def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: Stop) -> None:
     """One update of every running start; parameters change only once the whole update is known."""
+    families = [run.family for run in runs]
     after = [run.params for run in runs]
-    cuts = find_cuts(rows, family, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
-    for _ in range(family.n_phases):
-        partials = rows.reduce(_visit, _Pass(family, after, cuts))
-        after = [family.update(old, part.sums) for old, part in zip(after, partials, strict=True)]
+    cuts = find_cuts(rows, families, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
+    for _ in range(families[0].n_phases):
+        partials = rows.reduce(_visit, _Pass(families, after, cuts))
+        updates = zip(families, after, partials, strict=True)
+        after = [family.update(old, partial.sums) for family, old, partial in updates]
     for run, cut, new, partial in zip(runs, cuts, after, partials, strict=True):
+        family = run.family
         cost = float(partial.cost.value) + family.penalty(run.params)
         run.trace.append(Record(number, cost, len(family.centres(run.params))))
         if cost >= run.cost:  # the update gained nothing but rounding: what stood before it stands
@@ -154,15 +160,16 @@ def _advance(
         if family.status(new) != OK:  # the last good parameters are kept for inspection
             run.status, run.reason = family.status(new), DEGENERATE
             continue
-        run.params = fill_vacant(rows, family, run, new, cut)
+        run.params = fill_vacant(rows, run, new, cut)
         if run.status == FEWER_DISTINCT_ROWS or family.same(run.measured, run.params):
             run.reason = NOTHING_CHANGED
         elif fall <= stop.tolerance * abs(cost):
             run.reason = TOLERANCE
 
 
-def fill_vacant(rows: Rows, family: Family[Any], run: Run, params: Any, cut: Cut) -> Any:
+def fill_vacant(rows: Rows, run: Run, params: Any, cut: Cut) -> Any:
     """Components without rows move to the dearest rows; where no row has a cost, they are dropped."""
+    family = run.family
     vacant = family.vacant(params)
     if not len(vacant):
         return params

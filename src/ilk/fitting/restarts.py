@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ from ilk.errors import UsageError
 from ilk.families.base import Family
 from ilk.families.centroid import Means, Moments
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
-from ilk.fitting.fit import Fit, finish, fit
-from ilk.fitting.loop import OK, PROVEN, Event, Run, Stop
+from ilk.fitting.fit import Fit, StartRecord, finish, fit
+from ilk.fitting.loop import PROVEN, Event, Run, Stop
 from ilk.fitting.start import STARTS, in_content_order, sample_rows, start_centres
 from ilk.table.block import Array, Block
 
@@ -140,5 +140,6 @@ def fit_exact(rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         label, _ = solve_tiny(points, weight, k, known.cost)
         n_groups = int(label.max()) + 1
         centres = np.array([np.average(points[label == g], axis=0, weights=weight[label == g]) for g in range(n_groups)])
-    run = Run(recipe.family.start(centres), cost=0.0, reason=PROVEN, status=OK)
-    return finish(rows, recipe.family, run, [run])
+    run = Run(recipe.family, recipe.family.start(centres), reason=PROVEN)
+    found = finish(rows, run, [run])
+    return replace(found, starts=(StartRecord(found.cost, 0, PROVEN, found.status),))

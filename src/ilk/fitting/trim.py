@@ -16,16 +16,18 @@ from ilk.table.order import Search
 
 @dataclass(frozen=True)
 class _State:
-    family: Family[Any]
+    families: Sequence[Family[Any]]
     params: Sequence[Any]
     searches: Sequence[Search]
 
 
-def find_cuts(rows: Rows, family: Family[Any], params: Sequence[Any], keep: float) -> list[Cut]:
+def find_cuts(
+    rows: Rows, families: Sequence[Family[Any]], params: Sequence[Any], keep: float
+) -> list[Cut]:
     """Per start, the cut that keeps exactly the share `keep` of the weight: the cheapest rows."""
     searches = [Search.begin(keep, (1,))] * len(params)
     while not searches[0].done:
-        counts = rows.reduce(_visit, _State(family, params, searches))
+        counts = rows.reduce(_visit, _State(families, params, searches))
         searches = [search.narrow(count) for search, count in zip(searches, counts, strict=True)]
     return [Cut(float(search.value[0]), float(search.share_at[0])) for search in searches]
 
@@ -33,6 +35,7 @@ def find_cuts(rows: Rows, family: Family[Any], params: Sequence[Any], keep: floa
 def _visit(state: _State, block: Block) -> Array:
     weight = block.weights
     everyone = np.zeros(block.n_rows, dtype=np.intp)
-    costs = (state.family.assign(params, block)[1] for params in state.params)
-    counts = [s.count(cost, everyone, weight) for s, cost in zip(state.searches, costs, strict=True)]
+    counts = []
+    for family, params, search in zip(state.families, state.params, state.searches, strict=True):
+        counts.append(search.count(family.assign(params, block)[1], everyone, weight))
     return np.stack(counts)
