@@ -1,4 +1,4 @@
-"""What reaches the screen: hostile names inert, plain characters where there is no UTF-8, narrow terminals."""
+"""What reaches the screen: hostile names inert, plain characters without UTF-8, narrow terminals."""
 
 from __future__ import annotations
 
@@ -136,7 +136,8 @@ def test_data_on_stdout_and_everything_else_on_stderr(ilk, blobs):
 
 
 def test_help_is_quick_and_imports_nothing_heavy(shell):
-    heavy = "import sys, ilk.cli; print([m for m in ('numpy', 'pyarrow', 'sklearn', 'scipy') if m in sys.modules])"
+    packages = ("numpy", "pyarrow", "sklearn", "scipy")
+    heavy = f"import sys, ilk.cli; print([m for m in {packages} if m in sys.modules])"
     source = str(Path(__file__).parents[2] / "src")
     made = subprocess.run(
         [sys.executable, "-c", heavy], env={**os.environ, "PYTHONPATH": source}, capture_output=True

@@ -1,0 +1,130 @@
+"""Facts of the groups: divergences against independent formulas, units, names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import entropy
+
+from ilk.report.facts import Described, decimals_of, describe
+from ilk.report.figures import THIN, letter, value_text
+
+LABELS = np.array([0] * 60 + [1] * 40)
+
+
+def number(values, name="x"):
+    return Described(name, np.asarray(values, dtype=float))
+
+
+def test_divergence_of_a_number_is_that_of_two_gaussians():
+    values = np.random.default_rng(0).normal(size=100) * np.where(LABELS, 2.0, 0.5) + 3 * LABELS
+    (fact,) = describe([number(values)], LABELS, 2)[1].facts
+    mean, spread, whole_mean, whole = values[60:].mean(), values[60:].std(), values.mean(), values.std()
+    grid = np.linspace(-40, 60, 400_001)
+
+    def density(m, s):
+        return np.exp(-((grid - m) ** 2) / (2 * s * s)) / (s * np.sqrt(2 * np.pi))
+
+    p, q = density(mean, spread), density(whole_mean, whole)
+    there = p > 1e-300
+    expected = np.sum(p[there] * np.log(p[there] / q[there])) * (grid[1] - grid[0])
+    assert fact.nats == pytest.approx(expected, rel=1e-6)
+    assert (fact.value, fact.whole) == (pytest.approx(mean), pytest.approx(whole_mean))
+
+
+def test_divergence_of_a_category_is_smoothed_by_one_row():
+    codes = np.array([0] * 50 + [1] * 10 + [1] * 10 + [2] * 30)
+    first, second = describe([Described("c", codes, ("a", "b", "c"))], LABELS, 2)
+    whole = np.array([0.5, 0.2, 0.3])
+    assert first.facts[0].nats == pytest.approx(entropy((np.array([50, 10, 0]) + whole) / 61, whole))
+    assert (first.facts[0].level, first.facts[0].value, first.facts[0].whole) == ("a", 50 / 60, 0.5)
+    assert (second.facts[0].level, second.facts[0].sign) == ("c", "up")
+
+
+def test_a_fall_is_shown_only_where_it_is_clearly_larger():
+    codes = np.array([0, 1, 2, 3] * 15 + [3] * 40)
+    group = describe([Described("c", codes, ("a", "b", "c", "d"))], LABELS, 2)[0]
+    assert (group.facts[0].level, group.facts[0].sign) == ("d", "down")
+
+
+def test_facts_are_in_order_and_noise_tells_nothing():
+    draws = np.random.default_rng(1)
+    columns = [number(draws.normal(size=100), "noise"), number(draws.normal(size=100) + 9 * LABELS, "signal")]
+    for group in describe(columns, LABELS, 2):
+        assert [f.column for f in group.facts] == ["signal", "noise"]
+        assert [f.tells for f in group.facts] == [True, False]
+
+
+def test_weights_are_repeats():
+    draws = np.random.default_rng(2)
+    values, codes, weight = draws.normal(size=100), draws.integers(-1, 3, 100), draws.integers(1, 4, 100)
+    again = np.repeat(np.arange(100), weight)
+    columns = [number(values), Described("c", codes, ("a", "b", "c"))]
+    repeated = [number(values[again]), Described("c", codes[again], ("a", "b", "c"))]
+    one = describe(columns, LABELS, 2, weight=weight.astype(float))
+    other = describe(repeated, LABELS[again], 2)
+    for mine, theirs in zip(one, other, strict=True):
+        assert mine.share == pytest.approx(theirs.share)
+        for a, b in zip(mine.facts, theirs.facts, strict=True):
+            assert (a.column, a.level, a.tells) == (b.column, b.level, b.tells)
+            assert (a.nats, a.value, a.missing) == pytest.approx((b.nats, b.value, b.missing))
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-9, 1.0, 1e9, 1e200])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_scale_and_offset_change_no_divergence(unit, offset):
+    values = np.random.default_rng(3).normal(size=100) + 4 * LABELS
+    plain = describe([number(values)], LABELS, 2)[0].facts[0]
+    moved = describe([number((values + offset) * unit)], LABELS, 2)[0].facts[0]
+    assert moved.nats == pytest.approx(plain.nats, rel=1e-6)
+    assert moved.sign == plain.sign == "down"
+    assert np.isfinite(moved.value)
+
+
+def test_missing_cells_and_blank_groups():
+    values = np.where(LABELS, np.nan, np.arange(100.0))
+    first, second = describe([number(values), Described("c", np.full(100, -1), ("a",))], LABELS, 2)
+    assert {f.column: f.missing for f in second.facts} == {"x": 1.0, "c": 1.0}
+    assert {f.value for f in second.facts} == {None}
+    assert first.facts[-1].nats == 0.0
+
+
+def test_constant_inside_a_group_is_finite():
+    group = describe([number(np.where(LABELS, np.arange(100.0), 7.0))], LABELS, 2)[0]
+    assert np.isfinite(group.facts[0].nats)
+    assert group.facts[0].spread == 0
+
+
+def test_names_of_groups():
+    columns = [
+        Described("island", np.where(LABELS, 1, 0), ("Biscoe", "Dream")),
+        Described("wild", np.where(LABELS, 1, 0), ("no", "yes")),
+        number(LABELS * 5 + np.arange(100) % 3 * 0.1, "size"),
+    ]
+    names = [g.name for g in describe(columns, LABELS, 2)]
+    assert names == ["Biscoe, wild no, low size", "Dream, wild yes, high size"]
+    # Two groups alike in their first parts are told apart by the next.
+    labels = np.repeat([0, 1, 2], 40)
+    columns = [number((labels > 0) * 100.0 + np.arange(120) % 7, f"c{j}") for j in range(3)]
+    columns.append(number(labels * 3.0 + np.arange(120) % 5 * 0.1, "last"))
+    assert len({g.name for g in describe(columns, labels, 3)}) == 3
+    same = describe([number(np.tile([1.0, 2.0], 50))], LABELS, 2)
+    assert [g.name for g in same] == ["like the whole table"] * 2
+
+
+@given(st.integers(0, 10**6))
+def test_letters_are_all_different(number):
+    assert letter(number) != letter(number + 1)
+    assert letter(number).isupper()
+
+
+def test_values_as_the_page_writes_them():
+    assert value_text(1234567.0, 0) == f"1{THIN}234{THIN}567"
+    assert value_text(-0.04, 1) == "0.0"
+    assert value_text(1.5e200) == "1.5e+200"
+    assert value_text(float("inf")) == "∞"
+    assert decimals_of(np.array([1.25, 3.5]), 1.0) == 2
+    assert decimals_of(np.array([0.123456789, 3.5]), 1.0) == 2
+    assert decimals_of(np.array([1e9, 1e9 + 5]), 3.0) == 1
