@@ -376,6 +376,8 @@ def sorted_levels(column: Column) -> tuple[str, ...]:
 def as_numbers(column: Column, name: str) -> Any:
     """A column as float64 with NaN where missing; text must be numbers throughout."""
     kind = column.type
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
     if pa.types.is_duration(kind):
         return (
             column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64()).to_numpy()
