@@ -36,31 +36,38 @@ ILK_INLINE void transpose(V (&vectors)[count]) {
     }
 }
 
-// Encoded rows stand `width` apart, with zeros from the last column on. Vectors may be read across the end of a
-// row, and beyond the last row by less than `overhang` numbers.
+// Encoded rows stand `width` apart, and start at a multiple of eight numbers unless several fit in eight. What
+// follows the last column of a row has no meaning, yet may be read: vectors reach across the end of a row, and
+// beyond the last row by less than `overhang` numbers.
 constexpr Index overhang = 16;
+
+constexpr Index width_for(Index columns) { return eight % columns == 0 ? columns : rounded_up(columns, eight); }
 
 template <class Number>
 class Encoder {
 public:
     explicit Encoder(const Table<Number>& table)
         : table_(table),
-          width_(rounded_up(table.columns, eight)),
-          centre_(width_),
-          factor_(width_),
+          width_(width_for(table.columns)),
+          centre_(width_ + eight),
+          factor_(width_ + eight),
           power_(static_cast<Number>(table.power)) {
-        for (Index column = 0; column < table.columns; ++column) {
-            centre_[column] = static_cast<Number>(table.centre[column]);
-            factor_[column] = static_cast<Number>(table.factor ? table.factor[column] : 1.0);
+        // Narrow rows are encoded several at a time, so their columns repeat.
+        for (Index column = 0; column < rounded_up(table.columns, eight); ++column) {
+            const Index own = width_ < eight ? column % width_ : column;
+            if (own >= table.columns) break;
+            centre_[column] = static_cast<Number>(table.centre[own]);
+            factor_[column] = static_cast<Number>(table.factor ? table.factor[own] : 1.0);
         }
     }
 
     Index width() const { return width_; }
 
-    // Encode a strip of `count` rows from `first` on into `rows`, whose padding is zero; absent rows become zeros.
+    // Encode a strip of `count` rows from `first` on into `rows`; absent rows become zeros.
     void encode(Index first, Index count, Number* rows) const {
         const Number* raw = table_.raw + first * table_.row_step;
-        if (table_.column_step == 1) encode_rows(raw, count, rows);
+        if (table_.column_step == 1 && table_.row_step == width_ && count == strip_rows) encode_run(raw, rows);
+        else if (table_.column_step == 1) encode_rows(raw, count, rows);
         else if (table_.row_step == 1 && count == strip_rows) encode_columns(raw, rows);
         else encode_cells(raw, count, rows);
         std::memset(rows + count * width_, 0, static_cast<std::size_t>((strip_rows - count) * width_) * sizeof(Number));
@@ -81,6 +88,16 @@ private:
     template <class V>
     ILK_INLINE V encoded(V raw, V centre, V factor) const {
         return (raw * power_ - centre) * factor;
+    }
+
+    // Rows without gaps, several to a vector or several vectors to a row.
+    void encode_run(const Number* raw, Number* to) const {
+        using V = EightNumbers;
+        const Index period = width_ < eight ? eight : width_;
+        for (Index done = 0; done < strip_rows * width_; done += period)
+            for (Index column = 0; column < period; column += eight)
+                store(to + done + column, encoded(load<V>(raw + done + column), load<V>(centre_ + column),
+                                                  load<V>(factor_ + column)));
     }
 
     void encode_rows(const Number* raw, Index count, Number* to) const {
@@ -105,6 +122,7 @@ private:
                     columns[index] = encoded(load<V>(raw + (first + index) * table_.column_step + row), centre, factor);
                 }
                 transpose<4>(columns);
+                // What a narrow row stores beyond its end, the next one overwrites.
                 for (Index index = 0; index < eight; ++index) store(to + (row + index) * width_ + first, columns[index]);
             }
         }
@@ -132,6 +150,7 @@ public:
     template <class Number>
     void fill(const Number* rows, Index width) {
         constexpr int count = lanes<Score>;
+        if (width == 2) return split_in_two(rows, std::make_index_sequence<count>{});
         for (Index first = 0; first < strip_rows; first += count)
             for (Index column = 0; column < columns_; column += count) {
                 Vector<Score> vectors[count];
@@ -139,13 +158,29 @@ public:
                 for (int row = 0; row < count; ++row)
                     vectors[row] = load_as<Score>(rows + (first + row) * width + column);
                 transpose<count / 2>(vectors);
-                Score* to = tiles_ + (first / tile_rows<Score> * depth_ + column) * tile_rows<Score> + first % tile_rows<Score>;
+                Score* to = cell(first, column);
 #pragma GCC unroll 16
                 for (int row = 0; row < count; ++row) store(to + row * tile_rows<Score>, vectors[row]);
             }
     }
 
 private:
+    Score* cell(Index row, Index column) {
+        constexpr Index height = tile_rows<Score>;
+        return tiles_ + (row / height * depth_ + column) * height + row % height;
+    }
+
+    // Two columns need no transposition: the even places are one column, the odd ones the other.
+    template <class Number, std::size_t... lane>
+    void split_in_two(const Number* rows, std::index_sequence<lane...>) {
+        constexpr int count = lanes<Score>;
+        for (Index first = 0; first < strip_rows; first += count, rows += 2 * count) {
+            const Vector<Score> a = load_as<Score>(rows), b = load_as<Score>(rows + count);
+            store(cell(first, 0), __builtin_shufflevector(a, b, (2 * lane)...));
+            store(cell(first, 1), __builtin_shufflevector(a, b, (2 * lane + 1)...));
+        }
+    }
+
     Index columns_, depth_;
     Scratch<Score> tiles_;
 };

@@ -12,15 +12,23 @@ class PaddedCentres {
 public:
     PaddedCentres(Centres centres, Index columns)
         : width_(rounded_up(columns, eight)), values_(centres.count * width_) {
+        for (Index column = 0; column < eight; ++column) last_columns_[column] = column < columns - (width_ - eight) ? -1 : 0;
         for (Index index = 0; index < centres.count; ++index)
             std::memcpy(values_ + index * width_, centres.values + index * columns,
                         static_cast<std::size_t>(columns) * sizeof(double));
     }
     Index width() const { return width_; }
-    const double* operator[](Index index) const { return values_ + index * width_; }
+    // Differences to eight columns of a centre, zero beyond the last column.
+    template <class Number>
+    ILK_INLINE Eight difference(const Number* row, Index index, Index column) const {
+        const Eight whole = load_eight(row + column) - load<Eight>(values_ + index * width_ + column);
+        return column + eight < width_ ? whole : (last_columns_ ? whole : Eight{});
+    }
 
 private:
+    typedef Index EightFlags __attribute__((vector_size(64)));
     Index width_;
+    EightFlags last_columns_;
     Scratch<double> values_;
 };
 
@@ -49,10 +57,9 @@ ILK_INLINE Eight costs_of_eight(const Number* rows, Index width, const std::int3
 #pragma GCC unroll 8
     for (Index index = 0; index < eight; ++index) {
         const Number* row = rows + index * width;
-        const double* centre = centres[labels[index]];
         Eight part = {};
         for (Index column = 0; column < centres.width(); column += eight) {
-            const Eight difference = load_eight(row + column) - load<Eight>(centre + column);
+            const Eight difference = centres.difference(row, labels[index], column);
             part += difference * difference;
         }
         parts[index] = part;
@@ -91,7 +98,8 @@ void for_each_chunk(const Table<Number>& table, Centres centres, Visit visit) {
         for (Index done = 0; done < count; done += strip_rows) {
             const Index some = count - done < strip_rows ? count - done : strip_rows;
             encoder.encode(first + done, some, rows + done * width);
-            ranking.label(rows + done * width, width, some, encoder.after(first + done), labels + done);
+            ranking.label(rows + done * width, width, some, encoder.after(first + done), labels + done, costs + done);
+            if (ranking.knows_costs()) continue;
             for (Index row = done; row < done + some; row += eight)
                 store(costs + row, costs_of_eight(rows + row * width, width, labels + row, padded));
         }
@@ -284,7 +292,7 @@ void distances(const Table<Number>& table, Centres points, double* squared) {
     const Encoder<Number> encoder(table);
     const CentresByEight packed(points, table.columns);
     const Index width = encoder.width();
-    Scratch<Number> rows(strip_rows * width);
+    Scratch<Number> rows(strip_rows * width + overhang);
     for (Index first = 0; first < table.rows; first += strip_rows) {
         const Index count = table.rows - first < strip_rows ? table.rows - first : strip_rows;
         encoder.encode(first, count, rows);

@@ -36,6 +36,13 @@ ILK_INLINE void keep_two_best(Vector<Score> score, Index label, TileRanking<Scor
     best = larger(score, best);
 }
 
+// The largest of scores [from, to), by halves: a chain of comparisons would take longer than the scores.
+template <int from, int to, class V, int count>
+ILK_INLINE V largest(const V (&score)[count][tile_vectors], int part) {
+    if constexpr (to - from == 1) return score[from][part];
+    else return larger(largest<from, (from + to) / 2>(score, part), largest<(from + to) / 2, to>(score, part));
+}
+
 // Score a tile against `count` centres packed as [column][count], and keep the two best scores.
 template <Labels labels, int count, class Score>
 void rank_group(const Score* tile, Index columns, const Score* packed, const Score* minus_half_norms, Index first,
@@ -64,10 +71,7 @@ void rank_group(const Score* tile, Index columns, const Score* packed, const Sco
 #pragma GCC unroll 3
     for (int part = 0; part < tile_vectors; ++part) {
         if constexpr (labels == Labels::group) {
-            V peak = score[0][part];
-#pragma GCC unroll 8
-            for (int centre = 1; centre < count; ++centre) peak = larger(score[centre][part], peak);
-            keep_two_best<Score>(peak, first, ranking, part);
+            keep_two_best<Score>(largest<0, count>(score, part), first, ranking, part);
         } else {
 #pragma GCC unroll 8
             for (int centre = 0; centre < count; ++centre)
@@ -191,7 +195,7 @@ public:
     }
 
     template <class Number>
-    std::int32_t nearest(const Number* row) const {
+    std::int32_t nearest(const Number* row, double* cost) const {
         double best = std::numeric_limits<double>::infinity();
         Index label = 0;
         for (Index first = 0; first < count_; first += eight) {
@@ -202,12 +206,13 @@ public:
                     label = first + lane;
                 }
         }
+        *cost = best;
         return static_cast<std::int32_t>(label);
     }
 
     // The nearest of the eight centres among which `labels[index]` is, for each of eight rows.
     template <class Number>
-    void nearest_in_eight(const Number* rows, Index width, std::int32_t* labels) const {
+    void nearest_in_eight(const Number* rows, Index width, std::int32_t* labels, double* costs) const {
         Eight squared[8];
 #pragma GCC unroll 8
         for (Index row = 0; row < eight; ++row)
@@ -219,6 +224,7 @@ public:
             place = squared[index] < best ? everywhere<Eight>(static_cast<double>(index)) : place;
             best = squared[index] < best ? squared[index] : best;
         }
+        store(costs, best);
         for (Index row = 0; row < eight; ++row)
             labels[row] = (labels[row] & ~std::int32_t{7}) + static_cast<std::int32_t>(place[row]);
     }
@@ -243,9 +249,12 @@ public:
           single_(centres, columns),
           single_tiles_(columns) {}
 
-    // Labels of a whole encoded strip, of which `count` rows are wanted.
+    // Whether labelling yields the costs too. Up to two columns all orders of summation are one.
+    bool knows_costs() const { return by_group_ && columns_ <= 2; }
+
+    // Labels of a whole encoded strip, of which `count` rows are wanted, and costs if it knows them.
     template <class Number>
-    void label(const Number* rows, Index width, Index count, Ahead ahead, std::int32_t* labels) {
+    void label(const Number* rows, Index width, Index count, Ahead ahead, std::int32_t* labels, double* costs) {
         if (16 * open_rows_ <= labelled_rows_) {
             rank(single_, single_tiles_, rows, width, ahead, labels);
         } else {
@@ -260,10 +269,10 @@ public:
         open_rows_ += __builtin_popcountll(open);
         if (by_group_)
             for (Index row = 0; row < strip_rows; row += eight)
-                by_eight().nearest_in_eight(rows + row * width, width, labels + row);
+                by_eight().nearest_in_eight(rows + row * width, width, labels + row, costs + row);
         for (; open != 0; open &= open - 1) {
             const Index row = __builtin_ctzll(open);
-            labels[row] = by_eight().nearest(rows + row * width);
+            labels[row] = by_eight().nearest(rows + row * width, costs + row);
         }
     }
 
