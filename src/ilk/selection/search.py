@@ -32,7 +32,7 @@ K_MOST = 9
 ROWS_PER_GROUP = (
     4  # a table of n rows is searched up to K = n / 4: beyond, groups of one or two rows explain all
 )
-SEARCH_ROWS = 50_000  # a larger table is searched on a sample of so many rows; the winner then sees all rows
+SEARCH_ROWS = 20_000  # a larger table is searched on a sample of so many rows; the winner then sees all rows
 SAME_OPTIMUM = 1e-6  # starts whose costs differ relatively by less ended in the same place
 
 OK, EXACT, SINGULAR, REFERENCE = "ok", "ok_exact", "singular", "reference"
