@@ -22,11 +22,12 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"which to run: {', '.join(BENCHMARKS)}; all if not given")
     parser.add_argument("--quick", action="store_const", const="quick", dest="size", help="smaller tables")
-    parser.add_argument("--size", choices=("full", "quick", "tiny"), default="full")
+    parser.add_argument("--size", choices=("full", "quick", "tiny"))
     parser.add_argument("--case", action="append", help="only cases whose name begins so; may be repeated")
     parser.add_argument("--rounds", type=int, help="rounds of every case instead of its own number")
     parser.add_argument("--no-memory", action="store_true", help="leave out the fits that measure memory")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder for the JSON lines")
+    parser.set_defaults(size="full")
     chosen = parser.parse_args(arguments)
     if unknown := [name for name in chosen.names if name not in BENCHMARKS]:
         parser.error(f"no benchmark named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")

@@ -22,6 +22,7 @@ from benchmarks.requirement import Requirement
 Array = NDArray[Any]
 Size = Literal["full", "quick", "tiny"]
 OURS = "ilk"
+CLOCK_TICK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,11 @@ class Score:
         """The ratio of the shortest times."""
         ratio = min(self.seconds) / min(ours.seconds)
         return 1.0 / ratio if self.name.startswith(OURS) else ratio
+
+    def processor_ratio(self, ours: Score) -> float:
+        """The ratio of processor times, median over rounds: what other work on the machine disturbs least."""
+        pairs = zip(self.processor_seconds, ours.processor_seconds, strict=False)
+        return statistics.median(own / max(base, CLOCK_TICK) for own, base in pairs)
 
     def processors(self) -> float:
         """Processors kept busy: 1.0 for an undisturbed single thread."""

@@ -10,5 +10,6 @@ z[cbind(seq_len(shape[1]), label)] <- 1
 # The first of each pair rules the passes, the second what happens inside the M step of some structures.
 control <- emControl(itmax = c(shape[4], .Machine$integer.max), tol = c(0, sqrt(.Machine$double.eps)))
 found <- clocked(function() me(data = x, modelName = given[6], z = z, control = control))
-tell("passes", attr(found, "info")[["iterations"]])
+# The first entry, by place as its name varies; with a minus sign where the limit ended the passes.
+tell("passes", abs(attr(found, "info")[[1]]))
 tell("loglik", found$loglik)

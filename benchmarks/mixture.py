@@ -188,6 +188,6 @@ MIXTURE = Benchmark(
     _cases(),
     _requirements(),
     absence,
-    notes="The objective is minus the mean log-likelihood. mclust starts with its M step and reports the "
-    "likelihood of its last E step, so it may stand half a pass away from the others.",
+    notes="The objective is minus the mean log-likelihood. mclust counts the M step on the partition as part "
+    "of its first pass, so its objective is that of one pass less.",
 )

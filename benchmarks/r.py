@@ -45,7 +45,7 @@ def run_script(script: str, *arguments: object) -> dict[str, str]:
         command, capture_output=True, text=True, check=False, env={**os.environ, **ONE_THREAD}
     )
     if told.returncode:
-        raise RuntimeError((told.stderr.strip().splitlines() or ["Rscript failed"])[-1])
+        raise RuntimeError(" ".join(told.stderr.split()) or "Rscript failed")
     return dict(line.split(" ", 1) for line in told.stdout.splitlines() if " " in line)
 
 

@@ -13,12 +13,13 @@ from benchmarks.requirement import Verdict
 
 MIB = 2**20
 HEADER = (
-    *("", "ratio", "lowest", "of best", "rounds", "best s", "cpus"),
+    *("", "ratio", "lowest", "of best", "by cpu", "rounds", "best s", "cpus"),
     *("objective", "vs ilk", "passes", "+MiB", "labels"),
 )
 EXPLAINED = """\
 ratio: time of the peer over time of ilk on one thread in the same round, median; lowest: over the rounds;
 of best: ratio of the shortest times. For ilk on 2 threads: time of 1 thread over time of 2.
+by cpu: ratio of processor times, median, always over ilk on one thread; the least disturbed by other work.
 cpus: processor time over wall time; below 1 other work had the processor, above 1 several threads ran.
 vs ilk: relative difference of the objective, above 0 where the peer's is larger; where there is a value per
 row, the largest difference of any. +MiB: peak resident memory during the fit beyond that before it, in a
@@ -37,10 +38,13 @@ def case_table(setting: Setting, scores: Sequence[Score]) -> str:
 def _cells(score: Score, ours: Score) -> list[str]:
     if not score.seconds or score.answer is None:
         return [score.name, "failed"]
-    cells = [score.name, "", "", ""]
+    cells = [score.name, "", "", "", ""]
     if score is not ours and ours.seconds:
         ratios = score.ratios(ours)
-        numbers = statistics.median(ratios), min(ratios), score.best_ratio(ours)
+        numbers = (
+            *(statistics.median(ratios), min(ratios)),
+            *(score.best_ratio(ours), score.processor_ratio(ours)),
+        )
         cells[1:] = [f"{number:.2f}" for number in numbers]
     answer = score.answer
     cells += [str(len(score.seconds)), f"{min(score.seconds):.3g}", f"{score.processors():.2f}"]

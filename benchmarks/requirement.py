@@ -51,7 +51,8 @@ class Verdict:
 
 def _ratio(theirs: Score, ours: Score, setting: Setting) -> tuple[float, str]:
     ratios = theirs.ratios(ours)
-    beside = f"lowest {min(ratios):.2f}, of best times {theirs.best_ratio(ours):.2f}, rounds {len(ratios)}"
+    beside = f"lowest {min(ratios):.2f}, of best times {theirs.best_ratio(ours):.2f}, "
+    beside += f"of processor times {theirs.processor_ratio(ours):.2f}, rounds {len(ratios)}"
     return statistics.median(ratios), beside
 
 

@@ -32,6 +32,14 @@ def run(*arguments: str, folder: Path, **environment: str) -> tuple[str, list[di
     return told.stdout, [json.loads(line) for line in written.read_text().splitlines()]
 
 
+def test_tables_are_full_unless_asked_otherwise():
+    assert command.parsed([]).size == "full"
+    assert command.parsed(["--quick"]).size == "quick"
+    assert command.parsed(["kmeans", "--size", "tiny"]).size == "tiny"
+    with pytest.raises(SystemExit):
+        command.parsed(["nothing"])
+
+
 def test_kmeans_with_its_peers_and_memory(tmp_path):
     printed, lines = run("kmeans", "--size", "tiny", "--rounds", "2", "--case", "A float64", folder=tmp_path)
     scores = {line["contender"]: line for line in lines if line["kind"] == "score"}
