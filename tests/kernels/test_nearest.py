@@ -222,6 +222,12 @@ def test_fastest_path_returns_the_bits_of_numpy(data: st.DataObject, n: int, d: 
     )
 
 
+def test_table_without_columns_has_one_place(path: ModuleType) -> None:
+    labels, cost = path.nearest(np.zeros((5, 0)), *nothing(0), np.zeros((3, 0)))
+    np.testing.assert_array_equal(labels, np.zeros(5))
+    np.testing.assert_array_equal(cost, np.zeros(5))
+
+
 def test_no_centre_is_an_error(path: ModuleType) -> None:
     with pytest.raises(ValueError, match="at least one centre"):
         path.nearest(np.zeros((3, 2)), *nothing(2), np.zeros((0, 2)))

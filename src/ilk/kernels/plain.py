@@ -114,8 +114,8 @@ def _labels(numbers: Array, centres: Array) -> Array:
     best = score[everyone, labels]
     score[everyone, labels] = -inf
     # The bound is derived in native/ranking.hpp.
-    unit = 4 * (centres.shape[1] + 4) * np.finfo(numbers.dtype).eps
-    tolerance = unit * (np.square(numbers).sum(axis=1) / 2 + norms.max())
+    unit = 1.02 * (centres.shape[1] + 4) * (np.finfo(numbers.dtype).eps + 2 * np.finfo(np.float64).eps)
+    tolerance = unit * (np.square(numbers).sum(axis=1) / 2 + 1.5 * norms.max()) + np.finfo(numbers.dtype).tiny
     undecided = np.flatnonzero(~(best - score.max(axis=1) > tolerance))
     labels[undecided] = np.argmin(_squared_distances(numbers[undecided], centres), axis=1)
     return labels

@@ -41,7 +41,10 @@ ILK_INLINE void transpose(V (&vectors)[count]) {
 // beyond the last row by less than `overhang` numbers.
 constexpr Index overhang = 16;
 
-constexpr Index width_for(Index columns) { return eight % columns == 0 ? columns : rounded_up(columns, eight); }
+constexpr Index width_for(Index columns) {
+    if (columns == 0) return eight;
+    return eight % columns == 0 ? columns : rounded_up(columns, eight);
+}
 
 template <class Number>
 class Encoder {
@@ -70,7 +73,8 @@ public:
         else if (table_.column_step == 1) encode_rows(raw, count, rows);
         else if (table_.row_step == 1 && count == strip_rows) encode_columns(raw, rows);
         else encode_cells(raw, count, rows);
-        std::memset(rows + count * width_, 0, static_cast<std::size_t>((strip_rows - count) * width_) * sizeof(Number));
+        const Index absent = (strip_rows - count) * width_;
+        std::memset(rows + count * width_, 0, static_cast<std::size_t>(absent) * sizeof(Number));
     }
 
     // The strip after the one that starts at `first`, where its rows lie close together.
@@ -105,7 +109,8 @@ private:
         for (Index row = 0; row < count; ++row, raw += table_.row_step, to += width_) {
             Index column = 0;
             for (; column + eight <= table_.columns; column += eight)
-                store(to + column, encoded(load<V>(raw + column), load<V>(centre_ + column), load<V>(factor_ + column)));
+                store(to + column,
+                      encoded(load<V>(raw + column), load<V>(centre_ + column), load<V>(factor_ + column)));
             for (; column < table_.columns; ++column)
                 to[column] = encoded(raw[column], centre_[column], factor_[column]);
         }
@@ -118,12 +123,14 @@ private:
             for (Index row = 0; row < strip_rows; row += eight) {
                 V columns[8] = {};
                 for (Index index = 0; index < some; ++index) {
-                    const V centre = everywhere<V>(centre_[first + index]), factor = everywhere<V>(factor_[first + index]);
-                    columns[index] = encoded(load<V>(raw + (first + index) * table_.column_step + row), centre, factor);
+                    const Index column = first + index;
+                    columns[index] = encoded(load<V>(raw + column * table_.column_step + row),
+                                             everywhere<V>(centre_[column]), everywhere<V>(factor_[column]));
                 }
                 transpose<4>(columns);
                 // What a narrow row stores beyond its end, the next one overwrites.
-                for (Index index = 0; index < eight; ++index) store(to + (row + index) * width_ + first, columns[index]);
+                for (Index index = 0; index < eight; ++index)
+                    store(to + (row + index) * width_ + first, columns[index]);
             }
         }
     }
@@ -143,7 +150,8 @@ private:
 template <class Score>
 class Tiles {
 public:
-    explicit Tiles(Index columns) : columns_(columns), depth_(rounded_up(columns, lanes<Score>)), tiles_(strip_rows * depth_) {}
+    explicit Tiles(Index columns)
+        : columns_(columns), depth_(rounded_up(columns, lanes<Score>)), tiles_(strip_rows * depth_) {}
 
     const Score* operator[](Index tile) const { return tiles_ + tile * tile_rows<Score> * depth_; }  // [column][row]
 

@@ -129,11 +129,14 @@ void silhouette_sums(const Matrix& rows, const Matrix& table, const Starts& star
                      const std::optional<Vector>& weight, const Filled<double, 2>& sums) {
     const Index columns = size_of(table, 1), clusters = size_of(starts, 0) - 1;
     require(size_of(rows, 1) == columns, "rows must have the columns of the table");
-    require(!weight || size_of(*weight, 0) == size_of(table, 0), "weight must hold one number per row of the table");
+    require(!weight || size_of(*weight, 0) == size_of(table, 0),
+            "weight must hold one number per row of the table");
     require(clusters >= 0 && starts(0) >= 0 && starts(static_cast<std::size_t>(clusters)) <= size_of(table, 0),
             "starts must lie within the table");
-    require(sums.shape(0) == rows.shape(0) && size_of(sums, 1) == clusters, "the array for the sums has the wrong shape");
-    const ilk::SortedTable sorted = {table.data(), weight ? weight->data() : nullptr, starts.data(), columns, clusters};
+    require(sums.shape(0) == rows.shape(0) && size_of(sums, 1) == clusters,
+            "the array for the sums has the wrong shape");
+    const double* row_weights = weight ? weight->data() : nullptr;
+    const ilk::SortedTable sorted = {table.data(), row_weights, starts.data(), columns, clusters};
     nb::gil_scoped_release released;
     chosen->silhouette_sums(rows.data(), size_of(rows, 0), sorted, sums.data());
 }

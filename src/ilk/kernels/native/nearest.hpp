@@ -12,12 +12,15 @@ class PaddedCentres {
 public:
     PaddedCentres(Centres centres, Index columns)
         : width_(rounded_up(columns, eight)), values_(centres.count * width_) {
-        for (Index column = 0; column < eight; ++column) last_columns_[column] = column < columns - (width_ - eight) ? -1 : 0;
+        const Index in_last_eight = columns - (width_ - eight);
+        for (Index lane = 0; lane < eight; ++lane) last_columns_[lane] = lane < in_last_eight ? -1 : 0;
         for (Index index = 0; index < centres.count; ++index)
             std::memcpy(values_ + index * width_, centres.values + index * columns,
                         static_cast<std::size_t>(columns) * sizeof(double));
     }
+
     Index width() const { return width_; }
+
     // Differences to eight columns of a centre, zero beyond the last column.
     template <class Number>
     ILK_INLINE Eight difference(const Number* row, Index index, Index column) const {

@@ -85,7 +85,10 @@ template <class Score>
 class PackedCentres {
 public:
     PackedCentres(Centres centres, Index columns)
-        : count_(centres.count), columns_(columns), packed_(centres.count * columns), minus_half_norms_(centres.count) {
+        : count_(centres.count),
+          columns_(columns),
+          packed_(centres.count * columns),
+          minus_half_norms_(centres.count) {
         double largest = 0;
         for (Index first = 0; first < count_; first += group_centres) {
             const Index size = count_ - first < group_centres ? count_ - first : group_centres;
@@ -105,7 +108,8 @@ public:
         // (columns + 3) * epsilon * (|x|^2 / 2 + 3 |c|^2 / 2). To that comes the error of the differences, which
         // decide what the scores leave open: with it every score decides as the differences would.
         const double roundings = 1.02 * static_cast<double>(columns + 4);
-        const double unit = roundings * (std::numeric_limits<Score>::epsilon() + 2 * std::numeric_limits<double>::epsilon());
+        const double own_epsilon = std::numeric_limits<Score>::epsilon();
+        const double unit = roundings * (own_epsilon + 2 * std::numeric_limits<double>::epsilon());
         per_norm_ = static_cast<Score>(unit / 2);
         tolerance_ = static_cast<Score>(unit * largest * 1.5 + roundings * std::numeric_limits<Score>::min());
     }
@@ -150,8 +154,8 @@ private:
 
     template <Labels labels_of, int count>
     ILK_INLINE void rank_some(const Score* tile, Index first, Ahead& ahead, TileRanking<Score>& ranking) const {
-        rank_group<labels_of, count>(tile, columns_, packed_ + first * columns_, minus_half_norms_ + first, first, ahead,
-                                     ranking);
+        rank_group<labels_of, count>(tile, columns_, packed_ + first * columns_, minus_half_norms_ + first, first,
+                                     ahead, ranking);
     }
 
     // The last group may hold fewer centres.
