@@ -20,6 +20,7 @@ DATA = HERE / "data"
 def ilk(tmp_path, monkeypatch):
     """Call `ilk ARGS` in an empty folder; gives click's result with stdout, stderr and exit_code."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # test runners set it
 
     def run(*args, **options):
         return CliRunner().invoke(cli, [str(a) for a in args], **options)

@@ -229,13 +229,13 @@ def test_damaged_model_file(ilk, blobs, tmp_path):
 
 @pytest.fixture
 def large(tmp_path):
-    """A table whose search takes some seconds."""
+    """A table without groups, searched up to K = 9."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    numbers = np.random.default_rng(0).normal(size=(40_000, 12))
-    pq.write_table(pa.table({f"c{j}": numbers[:, j] for j in range(12)}), tmp_path / "large.parquet")
+    numbers = np.random.default_rng(0).normal(size=(3_000, 6))
+    pq.write_table(pa.table({f"c{j}": numbers[:, j] for j in range(6)}), tmp_path / "large.parquet")
     return tmp_path / "large.parquet"
 
 

@@ -26,6 +26,7 @@ def blocks(language):
 def customers(tmp_path, monkeypatch):
     """The table that the examples speak of."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)  # test runners set it
     draws = np.random.default_rng(0)
     group = np.repeat([0, 1], [80, 40])
     pd.DataFrame(
