@@ -412,7 +412,7 @@ def demo(**options: Any) -> int:
 
 def main() -> None:
     """The console script."""
-    cli.main()
+    cli.main(prog_name="ilk")
 
 
 if __name__ == "__main__":

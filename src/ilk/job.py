@@ -14,7 +14,7 @@ import numpy as np
 
 import ilk
 from ilk.engines.memory import MemoryRows
-from ilk.errors import IlkWarning, UsageError, shown
+from ilk.errors import IlkWarning, UsageError, shown, warn
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.model import Model, cost_quantiles
 from ilk.fitting.restarts import Recipe
@@ -118,7 +118,11 @@ def cluster(
     >>> [group.name for group in result.groups]
     ['low size', 'high size']
     """
-    return run(Job(data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback))
+    job = Job(data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback)
+    result = run(job)
+    if result.interrupted:
+        warn("interrupted", "the run was interrupted; this is the best found so far")
+    return result
 
 
 def run(job: Job) -> Result:
@@ -212,7 +216,8 @@ def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
 def _dominated(job: Job, ready: Prepared) -> list[Caution]:
     if job.scale is not None or ready.rows.n_columns < 2:
         return []
-    variance = np.nanvar(ready.rows.take(np.arange(min(ready.rows.n_rows, 10_000))).numbers, axis=0)
+    numbers = ready.rows.take(np.arange(min(ready.rows.n_rows, 10_000))).numbers
+    variance = np.where(np.isnan(numbers), 0.0, numbers).var(axis=0)  # 0 is about the middle of a column
     names = [c.name for c in ready.described if c.used]
     if variance.max() <= DOMINANT * variance.sum():
         return []
@@ -319,7 +324,7 @@ def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution])
             "structure": chosen.structure,
             "k": len(found.fit.size),
             "pieces": len(found.fit.size),
-            "as_asked": len(ks) == 1,
+            "as_asked": len(ks) == 1 and job.k != "auto",
             "bic": chosen.bic,
             "cost": found.fit.cost,
             "reason": found.fit.reason,

@@ -157,6 +157,30 @@ def test_large_tables_are_searched_on_a_sample(monkeypatch):
     assert "sampled-search" in [code for code, _ in result.warnings]
 
 
+def test_an_interrupt_is_said(monkeypatch):
+    import ilk.selection.search as search
+
+    whole = search.fit_cell
+
+    def stop(rows, recipe, k, seed, **options):
+        if k == 3:
+            raise KeyboardInterrupt
+        return whole(rows, recipe, k, seed, **options)
+
+    monkeypatch.setattr(search, "fit_cell", stop)
+    with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
+        result = ilk.cluster(two_groups())
+    assert result.interrupted
+    assert result.k == 2
+
+
+def test_a_table_too_small_to_search_is_one_group():
+    result = ilk.cluster(np.array([[1.0, 2.5], [2.0, 3.5], [9.0, 1.5], [4.0, 4.5]]))
+    assert result.k == 1
+    assert "as asked" not in repr(result)
+    assert "no other number of groups was tried" in repr(result)
+
+
 def test_budget_takes_the_best_so_far():
     result = ilk.cluster(two_groups(), budget=1e-9)
     assert {c.status for c in result.candidates[1:]} == {"did_not_start"}

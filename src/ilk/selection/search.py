@@ -3,9 +3,9 @@
 The rule. Lowest BIC wins (`measures.criteria`: for K-means that of round Gaussians of one variance), the
 smaller K among equals; K = 1 is a legal answer and means "no clear groups". A cell in which every row lies on
 its centre has no finite likelihood. In a table of several columns so few distinct rows are the groups, and
-the smallest such K wins outright; in a single column they are only its values, and the cell cannot win unless no
-other K was asked for. Cells that found fewer distinct rows than groups, or never ran, cannot win either.
-The silhouette stands beside the BIC and does not choose: it cannot say K = 1.
+the smallest such K wins outright; in a single column they are only its values, and the cell cannot win
+unless no other K was asked for. Cells that found fewer distinct rows than groups, or never ran, cannot win
+either. The silhouette stands beside the BIC and does not choose: it cannot say K = 1.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def beside(value: float, *thresholds: float) -> str:
 def _one_group(found: Search) -> Reason:
     tried = {c.k for c in found.candidates if c.bic is not None}
     if tried == {1}:
-        return Reason("one_group", "one group, as asked; no other number was tried")
+        return Reason("one_group", "no other number of groups was tried")
     gain = found.margin(found.runner_up)
     text = "" if gain is None else f": two or more groups raise the BIC by at least {gain:.0f}"
     return Reason("one_group", "the table looks like one cloud" + text)
