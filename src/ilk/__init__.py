@@ -13,6 +13,7 @@ _HOME = {
     "Result": "ilk.job",
     "load": "ilk.fitting.model",
     "Model": "ilk.fitting.model",
+    "GaussianMixture": "ilk.estimators.mixture",
     "KMeans": "ilk.estimators.kmeans",
     "KMedians": "ilk.estimators.kmeans",
     "TrimmedKMeans": "ilk.estimators.kmeans",

@@ -65,9 +65,37 @@ def training_rows(
     return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
 
 
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"bad-{name}", f"{name}={value!r}", do=f"Choose one of {', '.join(map(repr, allowed))}")
+
+
+def given_start(init: Any, rows: MemoryRows, k: int) -> Array:
+    """Centres (K, columns) or one label per row, as the user gave them; copied and checked."""
+    start = np.array(init)
+    if start.shape == (rows.n_rows,) and start.ndim == 1:
+        names, label = np.unique(start, return_inverse=True)
+        if len(names) == k:
+            return label.astype(np.int32)
+        raise UsageError("bad-start", f"init has {len(names)} different labels for {k} groups",
+                         do="Give as many labels as groups")
+    if start.shape != (k, rows.n_columns):
+        raise UsageError(
+            "bad-start",
+            f"init has shape {start.shape}",
+            do=f"Give centres of shape ({k}, {rows.n_columns}), one label per row, or the name of a start",
+        )
+    start = start.astype(np.float64)
+    if not np.isfinite(start).all():
+        raise UsageError("bad-start", "init holds NaN or infinite centres", do="Give finite centres")
+    return start
+
+
 Callback = Callable[[Any], None]
 
 REASONS = {
+    "degenerate": ("degenerate", "ended in a component without spread ({status}); use prior=\"default\", fewer "
+                   "components or another structure"),
     "pass limit": ("not-converged", "did not settle within max_iter={max_iter} passes; raise max_iter"),
     "interrupted": ("interrupted", "was interrupted; this is the best found so far"),
     "time limit": ("time-limit", "ran out of time; this is the best found so far"),
@@ -79,7 +107,8 @@ def warn_of(estimator: Any, fit: Any) -> None:
     name = type(estimator).__name__
     if fit.reason in REASONS:
         code, text = REASONS[fit.reason]
-        warn(code, f"{name} {text.format(max_iter=getattr(estimator, 'max_iter', '?'))}.", depth=4)
+        told = text.format(max_iter=getattr(estimator, "max_iter", "?"), status=fit.status)
+        warn(code, f"{name} {told}.", depth=4)
     if fit.status == "fewer_distinct_rows":
         found = len(fit.size)
         warn(

@@ -15,6 +15,7 @@ from ilk.errors import UsageError
 from ilk.estimators.base import (
     Callback,
     checked_array,
+    given_start,
     real_number,
     training_rows,
     warn_of,
@@ -126,27 +127,6 @@ def _visit_least_cost(state: Any, block: Block) -> Array:
 def _visit_cost(state: Any, block: Block) -> Array:
     family, params = state
     return family.cost(params, block)
-
-
-def given_start(init: Any, rows: MemoryRows, k: int) -> Array:
-    """Centres (K, columns) or one label per row, as the user gave them; copied and checked."""
-    start = np.array(init)
-    if start.shape == (rows.n_rows,) and start.ndim == 1:
-        names, label = np.unique(start, return_inverse=True)
-        if len(names) == k:
-            return label.astype(np.int32)
-        raise UsageError("bad-start", f"init has {len(names)} different labels for {k} groups",
-                         do="Give as many labels as groups")
-    if start.shape != (k, rows.n_columns):
-        raise UsageError(
-            "bad-start",
-            f"init has shape {start.shape}",
-            do=f"Give centres of shape ({k}, {rows.n_columns}), one label per row, or the name of a start",
-        )
-    start = start.astype(np.float64)
-    if not np.isfinite(start).all():
-        raise UsageError("bad-start", "init holds NaN or infinite centres", do="Give finite centres")
-    return start
 
 
 class KMeans(_CentroidEstimator):

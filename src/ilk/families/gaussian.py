@@ -169,8 +169,11 @@ class Gaussian:
             scatter = scatter - shift[:, :, None] * away[:, None, :]
         else:
             scatter = np.maximum(scatter - shift * away, 0.0)
-        total = float(sums["count"].sum())
-        noise_share = 0.0 if self.noise is None else float(sums["count"][n_components]) / total
+        total, noise_share = float(sums["count"].sum()), params.noise_share
+        if len(sums["count"]) > n_components:
+            noise_share = float(sums["count"][n_components]) / total
+        else:  # a partition knows no noise: it keeps the share it starts with
+            total /= 1 - noise_share
         new = self._parameters(params, mean, cells, scatter)
         vanished = not self.hard and self.prior is None and (count < VANISHED * total).any()
         mixing = np.full(n_components, (1 - noise_share) / n_components) if self.equal_mixing else count / total

@@ -12,7 +12,17 @@ import numpy as np
 
 from ilk.table.block import Array
 
-TREE_ROWS = 2000  # n^2 determinants: above, a tree is grown on a sample
+TREE_ROWS = 2000  # above, a tree is grown on a sample
+TREE_WORK = 4e9  # rows^2 determinants of columns^3 operations
+
+
+def tree_rows(n_columns: int) -> int:
+    """How many rows a tree may have.
+
+    >>> tree_rows(4), tree_rows(20)
+    (2000, 707)
+    """
+    return min(TREE_ROWS, int((TREE_WORK / n_columns**3) ** 0.5))
 
 
 @dataclass(frozen=True)

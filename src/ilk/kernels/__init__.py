@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import os
 
-from ilk.kernels import pairs, plain
+from ilk.kernels import pairs, plain, plain_mixture
 from ilk.kernels.pairs import round_pairs
+from ilk.kernels.plain_mixture import memberships
 
 __all__ = [
     "COMPILED",
     "INSTRUCTIONS",
     "add_pairs",
     "distances",
+    "memberships",
+    "mixture_scores",
+    "mixture_step",
     "nearest",
     "nearest_step",
     "round_pairs",
@@ -30,6 +34,8 @@ nearest = plain.nearest
 distances = plain.distances
 silhouette_sums = plain.silhouette_sums
 add_pairs = pairs.add_pairs
+mixture_step = plain_mixture.mixture_step
+mixture_scores = plain_mixture.mixture_scores
 
 if os.environ.get("ILK_KERNELS", "") != "numpy":
     try:

@@ -31,6 +31,15 @@ class Encoding:
     centre: Array
     factor: Array | None = None
 
+    @property
+    def unit(self) -> Array:
+        """Encoded units in one unit of the user, per column."""
+        return self.power * (np.ones(len(self.centre)) if self.factor is None else self.factor)
+
+    def columns(self, which: Array) -> Encoding:
+        """The encoding of some of the columns."""
+        return Encoding(self.power, self.centre[which], None if self.factor is None else self.factor[which])
+
     def apply(self, raw: Array) -> Array:
         """Encoded copy of raw values (..., columns), in the dtype of `raw`."""
         kind = raw.dtype.type

@@ -1,0 +1,110 @@
+"""From a family with spreads to a fit: starts on a sample, short runs, the best polished on all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.engines.memory import MemoryRows
+from ilk.families.base import Family
+from ilk.fitting.fit import Fit, finish
+from ilk.fitting.loop import USABLE, Event, Run, Stop, run_starts
+from ilk.fitting.partitions import Partitioner, start_names
+from ilk.fitting.restarts import from_centres, from_labels
+from ilk.table.block import Array, Block
+
+SEARCH_ROWS = 10_000  # starts are compared on a sample of so many rows
+SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
+N_POLISHED = 2  # of the starts compared, so many run to the end
+
+
+@dataclass(frozen=True)
+class MixturePlan:
+    """How a mixture is sought: which starts, and when the last run ends."""
+
+    init: str = "auto"
+    n_init: int | None = None
+    stop: Stop = Stop(tolerance=1e-8, max_passes=1000)
+    trim: float = 0.0
+
+
+def sample_of(rows: Rows, seed: int, n_rows: int = SEARCH_ROWS) -> MemoryRows:
+    """A sample as a table of its own, in the same encoding."""
+    block = rows.sample(n_rows, seed)
+    return rows_of_block(block)
+
+
+def rows_of_block(block: Block) -> MemoryRows:
+    return MemoryRows(
+        block.raw, block.encoding, weight=block.weight, codes=block.codes, complete=block.complete, threads=1
+    )
+
+
+def fit_mixture(
+    rows: Rows,
+    family: Family[Any],
+    k: int,
+    seed: int,
+    plan: MixturePlan,
+    *,
+    init: Array | None = None,
+    callback: Callable[[Event], None] | None = None,
+) -> Fit:
+    """The best fit over the plan's starts; `init` gives means (K, columns) or a label per row instead."""
+    if init is not None:
+        first = [given_params(rows, family, init, k)]
+        runs = run_starts(rows, [family], first, trim=plan.trim, stop=plan.stop, callback=callback)
+        return finish(rows, best_run(runs), runs, trim=plan.trim)
+    sample = sample_of(rows, seed)
+    partitioner = Partitioner(sample.take(np.arange(sample.n_rows)), seed)
+    names = start_names(plan.init, rows.n_columns, plan.n_init) if k > 1 else ("k-means",)
+    partitions = [partitioner.labels(name, k, number) for number, name in enumerate(names)]
+    starts = [from_labels(sample, family, part, int(part.max()) + 1) for part in distinct(partitions)]
+    families = [family] * len(starts)
+    found = run_starts(sample, families, starts, trim=plan.trim, stop=SEARCH_STOP, callback=callback)
+    chosen = sorted(found, key=rank_of)[:N_POLISHED]
+    if rank_of(chosen[0])[0]:  # not one start is usable: report the commonest failure with what it reached
+        return finish(rows, chosen[0], found, trim=plan.trim)
+    chosen = [run for run in chosen if not rank_of(run)[0]]
+    polished = run_starts(
+        rows, [family] * len(chosen), [run.params for run in chosen], trim=plan.trim, stop=plan.stop, callback=callback
+    )
+    if sample.n_rows == rows.n_rows:
+        for before, after in zip(chosen, polished, strict=True):
+            later = [replace(record, number=record.number + len(before.trace)) for record in after.trace]
+            after.trace = before.trace + later
+    return finish(rows, best_run(polished), found, trim=plan.trim)
+
+
+def given_params(rows: Rows, family: Family[Any], init: Array, k: int) -> Any:
+    """First parameters from means in the user's units, or from a partition."""
+    if init.ndim == 1:
+        return from_labels(rows, family, init, k)
+    return from_centres(rows, family, rows.encoding.apply(np.asarray(init, dtype=np.float64)))
+
+
+def distinct(partitions: Sequence[Array]) -> list[Array]:
+    """Partitions without those that an earlier one repeats."""
+    kept: dict[bytes, Array] = {}
+    for part in partitions:
+        kept.setdefault(_by_first_row(part).tobytes(), part)
+    return list(kept.values())
+
+
+def _by_first_row(label: Array) -> Array:
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return np.asarray(rank[inverse], dtype=np.int32)
+
+
+def rank_of(run: Run) -> tuple[bool, float]:
+    """Usable runs first, then by cost; the earlier start wins ties because sorting is stable."""
+    return run.status not in USABLE, run.cost
+
+
+def best_run(runs: Sequence[Run]) -> Run:
+    return min(runs, key=rank_of)

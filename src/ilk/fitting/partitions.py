@@ -1,0 +1,152 @@
+"""Where a mixture begins: partitions of a sample of rows, from which the first update takes its sums.
+
+No single start is near the best optimum often enough, so the default is a mix (covariance.md, section 7): the
+likelihood tree, K-means on standardised columns, and K-log-K on standardised and on whitened ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from ilk.engines.memory import MemoryRows
+from ilk.errors import UsageError
+from ilk.families.centroid import Means
+from ilk.fitting.exact import solve_line
+from ilk.fitting.restarts import Recipe, fit_recipe
+from ilk.fitting.start import STARTS, in_content_order, k_log_k, start_centres, ward
+from ilk.fitting.tree import Tree, grow_tree, tree_axes, tree_rows
+from ilk.random import stream
+from ilk.table.block import Array, Block, Encoding
+
+K_MEANS_RUNS = 10
+LEAST_TREE_ROWS = 200  # where the columns allow fewer, Ward's tree takes its place
+PRINCIPAL_SHARE = 0.9  # of the variance that the leading subspace keeps
+
+AUTO = ("tree", "k-means", "k-log-k", "k-log-k whitened", "k-log-k")
+AUTO_LINE = ("quantile", "k-means", "k-log-k", "k-log-k", "k-log-k")  # one column
+
+
+class Partitioner:
+    """Partitions of one sample into any K; what does not depend on K is made once."""
+
+    def __init__(self, sample: Block, seed: int) -> None:
+        self.sample, self.seed = sample, seed
+
+    def labels(self, name: str, k: int, number: int) -> Array:
+        """Partition `number` of the start `name`: a label 0 .. K-1 per row of the sample."""
+        if k == 1:
+            return np.zeros(self.sample.n_rows, dtype=np.int32)
+        if name in PARTITIONS:
+            return PARTITIONS[name](self, k, number)
+        if name in STARTS:
+            return self._nearest(self.standardised, start_centres(name, self.standardised, k, self.seed, number))
+        known = ", ".join(["auto", *PARTITIONS, *(n for n in STARTS if n not in PARTITIONS)])
+        raise UsageError("bad-start", f"init={name!r} is not a start", do=f"Choose one of {known}")
+
+    @cached_property
+    def _filled(self) -> Array:
+        """Encoded numbers, missing cells at the mean of their column; for starts only."""
+        numbers = self.sample.numbers.astype(np.float64)
+        observed = ~np.isnan(numbers)
+        count = np.maximum(observed.sum(axis=0), 1)
+        mean = np.where(observed, numbers, 0.0).sum(axis=0) / count
+        return np.where(observed, numbers, mean)
+
+    @cached_property
+    def standardised(self) -> Block:
+        deviation = self._filled.std(axis=0)
+        return self._block((self._filled - self._filled.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
+
+    @cached_property
+    def whitened(self) -> Block:
+        left, singular, _ = np.linalg.svd(self.standardised.raw, full_matrices=False)
+        return self._block(left[:, singular > singular[0] * 1e-8] * np.sqrt(len(left)))
+
+    @cached_property
+    def principal(self) -> Block:
+        left, singular, _ = np.linalg.svd(self.standardised.raw, full_matrices=False)
+        reached = np.cumsum(singular**2) / np.sum(singular**2)
+        return self._block((left * singular)[:, : 1 + int(np.searchsorted(reached, PRINCIPAL_SHARE))])
+
+    @cached_property
+    def tree(self) -> tuple[Tree, Array]:
+        """The tree and the rows it was grown on."""
+        rows = np.arange(self.sample.n_rows)
+        if len(rows) > tree_rows(self.sample.n_columns):
+            n_rows = tree_rows(self.sample.n_columns)
+            rows = np.sort(stream(self.seed, "tree").choice(len(rows), n_rows, replace=False))
+        return grow_tree(tree_axes(self._filled[rows])), rows
+
+    def _block(self, numbers: Array) -> Block:
+        identity = Encoding(1.0, np.zeros(numbers.shape[1]))
+        return Block(np.ascontiguousarray(numbers), identity, weight=self.sample.weight)
+
+    def _nearest(self, block: Block, centres: Array) -> Array:
+        means = Means()
+        return means.assign(means.start(centres), block)[0]
+
+    def by_tree(self, k: int, number: int) -> Array:
+        if tree_rows(self.sample.n_columns) < LEAST_TREE_ROWS:
+            return self._nearest(self.standardised, ward(self.standardised, k, stream(self.seed, "ward")))
+        tree, rows = self.tree
+        label = tree.cut(min(k, len(rows)))
+        if len(rows) == self.sample.n_rows:
+            return label.astype(np.int32)
+        space = self.standardised
+        centres = np.array([space.raw[rows[label == g]].mean(axis=0) for g in range(label.max() + 1)])
+        return self._nearest(space, centres)
+
+    def by_k_means(self, k: int, number: int) -> Array:
+        block = self.standardised
+        if block.n_columns == 1:
+            weight = block.weights
+            return self._nearest(block, solve_line(block.raw[:, 0], weight, k)[:, None])
+        rows = MemoryRows(block.raw, block.encoding, weight=block.weight, threads=1)
+        recipe = replace(K_MEANS_START, n_starts=K_MEANS_RUNS)
+        return fit_recipe(rows, recipe, k, self.seed + number).labels
+
+    def by_k_log_k(self, k: int, number: int) -> Array:
+        return self._log(self.standardised, k, number)
+
+    def by_k_log_k_whitened(self, k: int, number: int) -> Array:
+        return self._log(self.whitened, k, number)
+
+    def by_principal(self, k: int, number: int) -> Array:
+        return self._log(self.principal, k, number)
+
+    def _log(self, block: Block, k: int, number: int) -> Array:
+        centres = k_log_k(in_content_order(block), k, stream(self.seed, "k-log-k", block.n_columns, number))
+        return self._nearest(block, centres)
+
+    def by_quantile(self, k: int, number: int) -> Array:
+        """Groups of equal count along the first principal axis, the only column where there is one."""
+        axis = self.principal.raw[:, 0]
+        rank = np.empty(len(axis), dtype=np.int64)
+        rank[np.argsort(axis, kind="stable")] = np.arange(len(axis))
+        return (rank * k // len(axis)).astype(np.int32)
+
+
+K_MEANS_START = Recipe("k-means", Means())
+
+PARTITIONS: dict[str, Callable[[Partitioner, int, int], Array]] = {
+    "tree": Partitioner.by_tree,
+    "k-means": Partitioner.by_k_means,
+    "k-log-k": Partitioner.by_k_log_k,
+    "k-log-k whitened": Partitioner.by_k_log_k_whitened,
+    "principal": Partitioner.by_principal,
+    "quantile": Partitioner.by_quantile,
+}
+
+
+def start_names(init: str, n_columns: int, n_init: int | None) -> Sequence[str]:
+    """The starts that an `init` stands for; `n_init` repeats a named start, or lengthens the automatic mix."""
+    if init != "auto":
+        return (init,) * (n_init or (1 if init in ("tree", "ward", "quantile") else 3))
+    mix = AUTO_LINE if n_columns == 1 else AUTO
+    if n_init is None:
+        return mix
+    return (*mix, *("k-log-k",) * (n_init - len(mix)))[:n_init]

@@ -1,0 +1,118 @@
+"""What mixtures need to know of the whole table: means, covariance and extent of its encoded columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.families.gaussian import LOG_2_PI, Noise
+from ilk.table.block import Array, Block
+
+BROAD = 3.0  # standard deviations of the table that one of the broad Gaussian noise has
+
+
+@dataclass(frozen=True)
+class TableMoments:
+    """Sums over the rows, in encoded units; pairs of columns over the rows that have both cells."""
+
+    weight: Array  # (d, d)
+    total: Array  # (d, d): sum of column i over the rows that have i and j
+    product: Array  # (d, d)
+    low: Array
+    high: Array
+    row_weight: float  # of rows with an observed cell
+
+    def __add__(self, other: TableMoments) -> TableMoments:
+        return TableMoments(
+            self.weight + other.weight,
+            self.total + other.total,
+            self.product + other.product,
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.row_weight + other.row_weight,
+        )
+
+    @property
+    def mean(self) -> Array:
+        weight = np.diagonal(self.weight)
+        return np.diagonal(self.total) / np.where(weight > 0, weight, 1.0)
+
+    @property
+    def covariance(self) -> Array:
+        """Divisor rows; encoded columns are centred near zero, so sums about zero keep their digits."""
+        weight = np.where(self.weight > 0, self.weight, 1.0)
+        return np.asarray(self.product / weight - (self.total / weight) * (self.total.T / weight))
+
+    @property
+    def variance(self) -> Array:
+        """Of the columns; 0 for a constant one."""
+        varies = self.high > self.low
+        return np.where(varies, np.maximum(np.diagonal(self.covariance), 0.0), 0.0)
+
+    @property
+    def cells(self) -> Array:
+        """Weight of the observed cells of each column."""
+        return np.diagonal(self.weight)
+
+
+def _visit(state: None, block: Block) -> TableMoments:
+    numbers = block.numbers.astype(np.float64, copy=False)
+    observed = ~np.isnan(numbers)
+    values = np.where(observed, numbers, 0.0)
+    weighted = values * block.weights[:, None]
+    counted = observed * block.weights[:, None]
+    present = observed & (block.weights > 0)[:, None]
+    return TableMoments(
+        counted.T @ observed,
+        weighted.T @ observed,
+        weighted.T @ values,
+        np.where(present, numbers, np.inf).min(axis=0),
+        np.where(present, numbers, -np.inf).max(axis=0),
+        float(block.weights @ observed.any(axis=1)),
+    )
+
+
+def table_moments(rows: Rows) -> TableMoments:
+    """One pass over the table."""
+    return rows.reduce(_visit, None)
+
+
+@dataclass(frozen=True)
+class _Extent:
+    low: Array
+    high: Array
+
+    def __add__(self, other: _Extent) -> _Extent:
+        return _Extent(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+
+def _visit_extent(axes: Any, block: Block) -> _Extent:
+    scores = block.numbers.astype(np.float64, copy=False)[block.weights > 0] @ axes
+    return _Extent(scores.min(axis=0, initial=np.inf), scores.max(axis=0, initial=-np.inf))
+
+
+def bounding_noise(rows: Rows, moments: TableMoments) -> Noise:
+    """Uniform noise over the smaller of two boxes: along the columns, or along the principal axes (as mclust).
+
+    With missing cells the box along the columns, so that a missing cell drops out.
+    """
+    d = rows.n_columns
+    along_columns = np.log(moments.high - moments.low)
+    log_range = along_columns
+    if rows.complete:
+        _, axes = np.linalg.eigh(moments.covariance)
+        extent = rows.reduce(_visit_extent, axes)
+        with np.errstate(divide="ignore"):
+            along_axes = np.log(extent.high - extent.low)
+        if np.isfinite(along_axes).all() and along_axes.sum() < along_columns.sum():
+            log_range = np.full(d, along_axes.sum() / d)
+    return Noise(moments.mean, np.zeros(d), -log_range)
+
+
+def broad_noise(moments: TableMoments) -> Noise:
+    """A Gaussian along the columns, `BROAD` times as wide as the table."""
+    deviation = BROAD * np.sqrt(moments.variance)
+    return Noise(moments.mean, 1 / deviation, -(np.log(deviation) + LOG_2_PI / 2))
