@@ -24,7 +24,7 @@ from ilk.recipes import CATALOGUE, K_MEANS
 from ilk.report.facts import Group, describe
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
 from ilk.selection.search import Candidate, Progress, Search, k_range, search
-from ilk.selection.verdict import Verdict, judge
+from ilk.selection.verdict import SOLID_SILHOUETTE, Verdict, judge
 from ilk.table.block import Array
 from ilk.table.ledger import Caution
 from ilk.table.read import Table
@@ -203,6 +203,12 @@ def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
         made.append(
             ("k-at-limit", f"K={limit} is the largest that was tried; for more: k=range(1, {2 * limit + 1})")
         )
+    sharpest = max(found.candidates, key=lambda c: c.silhouette or 0.0)
+    if len(fit.size) == 1 and (sharpest.silhouette or 0.0) >= SOLID_SILHOUETTE:
+        text = (
+            f"BIC prefers one group, yet {sharpest.k} groups are sharp (silhouette {sharpest.silhouette:.2f})"
+        )
+        made.append(("silhouette-disagrees", f"{text}; look at k={sharpest.k}"))
     if found.n_rows_searched < ready.rows.n_rows:
         made.append(
             (

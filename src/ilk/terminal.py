@@ -73,6 +73,7 @@ def as_options(text: str) -> str:
     'say so: --types year=categorical; more: --k 1..18'
     """
     text = re.sub(r'types=\{"(.+?)": "(\w+)"\}', lambda m: f"--types {_quoted(m[1])}={m[2]}", text)
+    text = re.sub(r"\bk=(\d+)", r"--k \1", text)
     text = re.sub(r"k=range\((\d+), (\d+)\)", lambda m: f"--k {m[1]}..{int(m[2]) - 1}", text)
     text = re.sub(r"""missing=\[['"](.*?)['"]\]""", lambda m: f"--missing {_quoted(m[1])}", text)
     return re.sub(r"\b(scale|decimal|absent)=(['\"])(.*?)\2", lambda m: f"--{m[1]} {_quoted(m[3])}", text)

@@ -137,6 +137,16 @@ def test_one_cloud_is_one_group():
     assert result.assign(np.zeros((2, 3)))["second"].null_count == 2
 
 
+def test_sharp_groups_that_bic_does_not_want_are_said():
+    draws = np.random.default_rng(0)
+    X = np.column_stack([np.repeat([0.0, 9.0, 18.0], 50) + draws.normal(size=150), draws.normal(size=150)])
+    result = ilk.cluster(X)  # a column of noise, standardised, hides the groups from round Gaussians
+    assert result.k == 1
+    assert "silhouette-disagrees" in dict(result.warnings)
+    assert ilk.cluster(X, scale=None).k == 3
+    assert "silhouette-disagrees" not in dict(ilk.cluster(draws.normal(size=(200, 5))).warnings)
+
+
 def test_few_distinct_rows_of_several_columns_are_the_groups():
     rows = [[0.5, 1.5, 0.5], [2.5, 0.5, 3.5], [4.5, 4.5, 0.5]]
     result = ilk.cluster(np.array(rows * 40))

@@ -79,7 +79,7 @@ def _one_group(found: Search) -> Reason:
         return Reason("one_group", "no other number of groups was tried")
     gain = found.margin(found.runner_up)
     text = "" if gain is None else f": two or more groups raise the BIC by at least {gain:.0f}"
-    return Reason("one_group", "the table looks like one cloud" + text)
+    return Reason("one_group", "one round cloud explains the table best" + text)
 
 
 def _weak_reasons(found: Search, margin: float | None) -> list[Reason]:
