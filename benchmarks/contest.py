@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.gauge import second_thread
 from benchmarks.requirement import Requirement
 
 Array = NDArray[Any]
@@ -104,6 +105,7 @@ class Score:
     difference: float | None = None  # largest difference of `values` to ours
     extra_bytes: int | None = None
     failure: str | None = None
+    ceilings: list[float] = field(default_factory=list)  # what a second thread was worth at that moment
 
     def ratios(self, ours: Score) -> list[float]:
         """Time of this contender over ours, round by round; for ilk on more threads how much it gains."""
@@ -164,6 +166,8 @@ def _play(contender: Contender, score: Score, setting: Setting, ours: Answer | N
         if answer.values is not None and ours is not None and ours.values is not None:
             score.difference = float(np.abs(answer.values - ours.values).max())
         score.answer = answer
+    if contender.is_ours and contender.name != OURS:
+        score.ceilings.append(second_thread())
     score.seconds.append(seconds)
     score.processor_seconds.append(processor_seconds)
 

@@ -30,6 +30,11 @@ Seconds are those of this machine at this hour: use the ratios."""
 def case_table(setting: Setting, scores: Sequence[Score]) -> str:
     rows = [_cells(score, scores[0]) for score in scores]
     lines = [aligned([(setting.objective if name == "objective" else name for name in HEADER), *rows])]
+    lines += [
+        f"  {score.name}: plain hashing gained {statistics.median(score.ceilings):.2f} from its second thread"
+        for score in scores
+        if score.ceilings
+    ]
     lines += [f"  {score.name}: FAILED: {score.failure}" for score in scores if score.failure]
     lines += [f"  {peer}: {why}" for peer, why in setting.absent.items()]
     return "\n".join(lines)
@@ -115,6 +120,7 @@ class Journal:
                 extra_bytes=score.extra_bytes,
                 data_bytes=setting.data_bytes,
                 failure=score.failure,
+                ceilings=score.ceilings,
             )
         for peer, why in setting.absent.items():
             self.add("absent", benchmark=benchmark, case=case, contender=peer, why=why)

@@ -53,6 +53,8 @@ def _ratio(theirs: Score, ours: Score, setting: Setting) -> tuple[float, str]:
     ratios = theirs.ratios(ours)
     beside = f"lowest {min(ratios):.2f}, of best times {theirs.best_ratio(ours):.2f}, "
     beside += f"of processor times {theirs.processor_ratio(ours):.2f}, rounds {len(ratios)}"
+    if theirs.ceilings:
+        beside += f"; plain hashing gained {statistics.median(theirs.ceilings):.2f}"
     return statistics.median(ratios), beside
 
 

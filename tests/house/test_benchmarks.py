@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("threadpoolctl")
 
 from benchmarks import __main__ as command
-from benchmarks import contest, kmeans, memory, mixture, peers, requirement, tables
+from benchmarks import contest, gauge, kmeans, memory, mixture, peers, requirement, tables
 from benchmarks.catalogue import BENCHMARKS
 from benchmarks.contest import Answer, Case, Contender, Score, Setting
 
@@ -130,6 +130,10 @@ def test_ratios_and_verdicts():
     played = {"case": (Setting([], 1000), [ours, more, peer])}
     words = [verdict.word for verdict in requirement.judge(promises, played, full_size=True)]
     assert words == ["PASS", "short", "PASS", "PASS", "short", "not measured"]
+
+
+def test_a_second_thread_is_worth_something():
+    assert 0.0 < gauge.second_thread() < 10.0
 
 
 def test_memory_is_that_of_the_call_alone():
