@@ -23,7 +23,9 @@ def table_of(name: str) -> np.ndarray:
     return X
 
 
-@pytest.mark.parametrize(("name", "k", "run"), LLOYD, ids=[f"{n}-{k}-{i}" for i, (n, k, _) in enumerate(LLOYD)])
+@pytest.mark.parametrize(
+    ("name", "k", "run"), LLOYD, ids=[f"{n}-{k}-{i}" for i, (n, k, _) in enumerate(LLOYD)]
+)
 def test_lloyd_from_the_same_rows(name, k, run):
     X = table_of(name)
     model = ilk.KMeans(k, init=X[run["start_rows"]], n_init=1).fit(X)

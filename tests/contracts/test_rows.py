@@ -44,7 +44,9 @@ def test_same_bits_for_any_number_of_threads(table, threads):
         assert np.array_equal(one.cost.parts, other.cost.parts)
 
 
-@pytest.mark.parametrize("layout", [np.asfortranarray, lambda X: X[::-1][::-1], lambda X: np.repeat(X, 2, 0)[::2]])
+@pytest.mark.parametrize(
+    "layout", [np.asfortranarray, lambda X: X[::-1][::-1], lambda X: np.repeat(X, 2, 0)[::2]]
+)
 def test_same_bits_for_any_memory_layout(table, layout):
     usual, other = rows_of(table, 2), rows_of(layout(table), 2)
     params = FAMILY.start(usual.sample(4, 0).numbers[:4])

@@ -101,7 +101,10 @@ def test_fewer_distinct_rows_than_components(family):
 
 
 def test_the_dearest_rows_that_are_trimmed_do_not_draw_a_vacant_component():
-    X = np.concatenate([np.zeros(50), np.ones(40), np.full(10, 1e3)])[:, None] + np.linspace(0, 0.01, 100)[:, None]
+    X = (
+        np.concatenate([np.zeros(50), np.ones(40), np.full(10, 1e3)])[:, None]
+        + np.linspace(0, 0.01, 100)[:, None]
+    )
     rows = rows_of(X, 1)
     start = FAMILY.start(rows.encoding.apply(np.array([[0.2], [-50.0]])))
     found = fit(rows, FAMILY, [start], trim=0.1)

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,9 @@ def thread_count(threads: int | None) -> int:
     if threads is None or threads == -1:
         return available
     if isinstance(threads, bool) or threads < 1:
-        raise UsageError("bad-threads", f"threads={threads!r}", do="Give a number of 1 or more, or -1 for all")
+        raise UsageError(
+            "bad-threads", f"threads={threads!r}", do="Give a number of 1 or more, or -1 for all"
+        )
     return min(int(threads), 256)
 
 
@@ -70,7 +72,7 @@ class MemoryRows:
 
     @property
     def n_blocks(self) -> int:
-        return -(-self.n_rows // BLOCK_ROWS)
+        return int(-(-self.n_rows // BLOCK_ROWS))
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
         def visit_block(number: int) -> SummableT:
@@ -123,7 +125,7 @@ def _fold(visit: Callable[[int], SummableT], n_blocks: int, threads: int) -> Sum
     return _Fold(visit, n_blocks, total).run(threads)
 
 
-class _Fold:
+class _Fold(Generic[SummableT]):
     """Shared state of one threaded fold: the next block to take, and finished partials out of order."""
 
     def __init__(self, visit: Callable[[int], SummableT], n_blocks: int, first: SummableT) -> None:

@@ -35,7 +35,7 @@ def real_number(name: str, value: object, least: float, below: float) -> float:
 
 def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a float64 or float32 array; the array itself where it is one already."""
-    return validate_data(
+    array: Array = validate_data(
         estimator,
         X,
         reset=reset,
@@ -43,6 +43,7 @@ def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
         ensure_all_finite=False,
         accept_large_sparse=False,
     )
+    return array
 
 
 def training_rows(
@@ -67,7 +68,9 @@ def training_rows(
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
-        raise UsageError(f"bad-{name}", f"{name}={value!r}", do=f"Choose one of {', '.join(map(repr, allowed))}")
+        raise UsageError(
+            f"bad-{name}", f"{name}={value!r}", do=f"Choose one of {', '.join(map(repr, allowed))}"
+        )
 
 
 def given_start(init: Any, rows: MemoryRows, k: int) -> Array:
@@ -77,8 +80,11 @@ def given_start(init: Any, rows: MemoryRows, k: int) -> Array:
         names, label = np.unique(start, return_inverse=True)
         if len(names) == k:
             return label.astype(np.int32)
-        raise UsageError("bad-start", f"init has {len(names)} different labels for {k} groups",
-                         do="Give as many labels as groups")
+        raise UsageError(
+            "bad-start",
+            f"init has {len(names)} different labels for {k} groups",
+            do="Give as many labels as groups",
+        )
     if start.shape != (k, rows.n_columns):
         raise UsageError(
             "bad-start",
@@ -94,8 +100,11 @@ def given_start(init: Any, rows: MemoryRows, k: int) -> Array:
 Callback = Callable[[Any], None]
 
 REASONS = {
-    "degenerate": ("degenerate", "ended in a component without spread ({status}); use prior=\"default\", fewer "
-                   "components or another structure"),
+    "degenerate": (
+        "degenerate",
+        'ended in a component without spread ({status}); use prior="default", fewer '
+        "components or another structure",
+    ),
     "pass limit": ("not-converged", "did not settle within max_iter={max_iter} passes; raise max_iter"),
     "interrupted": ("interrupted", "was interrupted; this is the best found so far"),
     "time limit": ("time-limit", "ran out of time; this is the best found so far"),

@@ -31,9 +31,7 @@ from ilk.table.condition import survey
 from ilk.table.encode import check_weight
 
 
-class _CentroidEstimator(  # type: ignore[misc]
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
-):
+class _CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Fitting, labelling and measuring distances, the same for every kind of centroid."""
 
     _recipe: Recipe
@@ -116,17 +114,20 @@ class _CentroidEstimator(  # type: ignore[misc]
 
 def _visit_label(state: Any, block: Block) -> Array:
     family, params = state
-    return family.assign(params, block)[0]
+    found: Array = family.assign(params, block)[0]
+    return found
 
 
 def _visit_least_cost(state: Any, block: Block) -> Array:
     family, params = state
-    return family.assign(params, block)[1]
+    found: Array = family.assign(params, block)[1]
+    return found
 
 
 def _visit_cost(state: Any, block: Block) -> Array:
     family, params = state
-    return family.cost(params, block)
+    cost: Array = family.cost(params, block)
+    return cost
 
 
 class KMeans(_CentroidEstimator):
@@ -203,8 +204,9 @@ class KMeans(_CentroidEstimator):
         if not (self.exact or by_default):
             return super()._solve(rows, recipe, k, seed)
         if not rows.complete:
-            raise UsageError("exact-with-missing", "exact=True needs a table without missing cells",
-                             do="Leave exact=False")
+            raise UsageError(
+                "exact-with-missing", "exact=True needs a table without missing cells", do="Leave exact=False"
+            )
         return fit_exact(rows, recipe, k, seed)
 
 
@@ -294,5 +296,7 @@ class TrimmedKMeans(_CentroidEstimator):
 
     def _finish(self, rows: MemoryRows, recipe: Recipe, found: Fit) -> None:
         super()._finish(rows, recipe, found)
-        beyond = np.zeros(rows.n_rows, dtype=bool) if found.row_cost is None else found.row_cost > found.cut.limit
+        beyond = (
+            np.zeros(rows.n_rows, dtype=bool) if found.row_cost is None else found.row_cost > found.cut.limit
+        )
         self.outliers_ = beyond

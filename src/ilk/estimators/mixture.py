@@ -35,7 +35,7 @@ from ilk.table.condition import survey
 from ilk.table.encode import check_weight
 
 
-class GaussianMixture(DensityMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class GaussianMixture(DensityMixin, ClusterMixin, BaseEstimator):
     """A mixture of Gaussians with any of the fourteen covariance structures, fitted by EM.
 
     The density of a row is sum_k weight_k N(x | mean_k, covariance_k). Structures are named by three letters:

@@ -72,9 +72,18 @@ Params = TypeVar("Params")
 class Family(Protocol, Generic[Params]):
     """Score rows under the components, gather weighted sums, update the parameters from the sums."""
 
-    name: str
-    starts_from_partition: bool  # whether the first parameters need the rows of each component
-    n_phases: int  # passes that make one update: 1, but for families that need order statistics
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def starts_from_partition(self) -> bool:
+        """Whether the first parameters need the rows of each component, not only its centre."""
+        ...
+
+    @property
+    def n_phases(self) -> int:
+        """Passes that make one update: 1, but for families that need order statistics."""
+        ...
 
     def start(self, centres: Array) -> Params:
         """Parameters whose components lie at `centres` (K, columns), in encoded units."""
@@ -82,10 +91,6 @@ class Family(Protocol, Generic[Params]):
 
     def step(self, params: Params, block: Block, cut: Cut) -> Partial:
         """Score, assign and gather in one go."""
-        ...
-
-    def gather(self, params: Params, block: Block, membership: Array) -> Mapping[str, Any]:
-        """Sums of one block under given memberships (rows, K)."""
         ...
 
     def assign(self, params: Params, block: Block) -> tuple[Array, Array]:
@@ -126,4 +131,12 @@ class Family(Protocol, Generic[Params]):
 
     def penalty(self, params: Params) -> float:
         """What the parameters themselves cost: minus the log prior density, 0 without a prior."""
+        ...
+
+
+class SpreadFamily(Family[Params], Protocol):
+    """A family whose components have a spread, so that a fit can start from a partition of the rows."""
+
+    def gather(self, params: Params, block: Block, membership: Array) -> Mapping[str, Any]:
+        """Sums of one block under given memberships (rows, K)."""
         ...

@@ -35,7 +35,7 @@ def solve_line(values: Array, weight: Array, k: int) -> Array:
 
     def spread(first: Array, last: Array) -> Array:
         total, first_moment, second_moment = (p[last] - p[first] for p in prefix)
-        return np.maximum(second_moment - first_moment**2 / total, 0.0)
+        return np.asarray(np.maximum(second_moment - first_moment**2 / total, 0.0))
 
     ends = np.arange(1, n + 1)
     cost = spread(np.zeros(n, np.intp), ends)  # cost[j-1]: values 0..j-1 in one group
@@ -51,7 +51,9 @@ def solve_line(values: Array, weight: Array, k: int) -> Array:
     return np.asarray(middle + first_moment / total)
 
 
-def _next_layer(cost: Array, spread: Callable[[Array, Array], Array], layer: int, n: int) -> tuple[Array, Array]:
+def _next_layer(
+    cost: Array, spread: Callable[[Array, Array], Array], layer: int, n: int
+) -> tuple[Array, Array]:
     """Best cost with one group more, and where its last group begins, for every end position."""
     best = np.full(n, np.inf)
     begin = np.zeros(n, dtype=np.intp)

@@ -71,7 +71,12 @@ def fit_mixture(
         return finish(rows, chosen[0], found, trim=plan.trim)
     chosen = [run for run in chosen if not rank_of(run)[0]]
     polished = run_starts(
-        rows, [family] * len(chosen), [run.params for run in chosen], trim=plan.trim, stop=plan.stop, callback=callback
+        rows,
+        [family] * len(chosen),
+        [run.params for run in chosen],
+        trim=plan.trim,
+        stop=plan.stop,
+        callback=callback,
     )
     if sample.n_rows == rows.n_rows:
         for before, after in zip(chosen, polished, strict=True):

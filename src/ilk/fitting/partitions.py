@@ -43,7 +43,9 @@ class Partitioner:
         if name in PARTITIONS:
             return PARTITIONS[name](self, k, number)
         if name in STARTS:
-            return self._nearest(self.standardised, start_centres(name, self.standardised, k, self.seed, number))
+            return self._nearest(
+                self.standardised, start_centres(name, self.standardised, k, self.seed, number)
+            )
         known = ", ".join(["auto", *PARTITIONS, *(n for n in STARTS if n not in PARTITIONS)])
         raise UsageError("bad-start", f"init={name!r} is not a start", do=f"Choose one of {known}")
 
@@ -59,7 +61,9 @@ class Partitioner:
     @cached_property
     def standardised(self) -> Block:
         deviation = self._filled.std(axis=0)
-        return self._block((self._filled - self._filled.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0))
+        return self._block(
+            (self._filled - self._filled.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+        )
 
     @cached_property
     def whitened(self) -> Block:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
-from ilk.families.base import Family
+from ilk.families.base import Family, SpreadFamily
 from ilk.families.centroid import Means, Moments
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, StartRecord, finish, fit
@@ -86,13 +86,13 @@ def from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> Any:
     params = family.start(label_means(rows, label, k))
     if not family.starts_from_partition:
         return params
-    sums = rows.reduce(_visit_partition, _Partition(family, params, label))
+    sums = rows.reduce(_visit_partition, _Partition(cast(SpreadFamily[Any], family), params, label))
     return family.update(params, sums.values)
 
 
 @dataclass(frozen=True)
 class _Partition:
-    family: Family[Any]
+    family: SpreadFamily[Any]
     params: Any
     label: Array
 
@@ -139,7 +139,9 @@ def fit_exact(rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         known = fit_recipe(rows, recipe, k, seed)
         label, _ = solve_tiny(points, weight, k, known.cost)
         n_groups = int(label.max()) + 1
-        centres = np.array([np.average(points[label == g], axis=0, weights=weight[label == g]) for g in range(n_groups)])
+        centres = np.array(
+            [np.average(points[label == g], axis=0, weights=weight[label == g]) for g in range(n_groups)]
+        )
     run = Run(recipe.family, recipe.family.start(centres), reason=PROVEN)
     found = finish(rows, run, [run])
     return replace(found, starts=(StartRecord(found.cost, 0, PROVEN, found.status),))

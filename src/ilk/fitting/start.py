@@ -37,7 +37,8 @@ def random_hull(sample: Block, k: int, draws: Generator) -> Array:
     n_corners = sample.n_columns + 1
     corners = _draw(sample.weights, (k, n_corners), draws)
     share = draws.dirichlet(np.ones(n_corners), size=k)
-    return np.einsum("kc,kcd->kd", share, _filled(sample, corners.ravel()).reshape(k, n_corners, -1))
+    points = _filled(sample, corners.ravel()).reshape(k, n_corners, -1)
+    return np.asarray(np.einsum("kc,kcd->kd", share, points))
 
 
 def farthest_first(sample: Block, k: int, draws: Generator) -> Array:
@@ -131,7 +132,8 @@ def start_centres(name: str, sample: Block, k: int, seed: int, number: int) -> A
 def in_content_order(sample: Block) -> Block:
     """The same rows in an order that depends on their cells alone, so that a start does not depend on how the
     rows of the table were ordered, nor on whether one counts twice or stands there twice."""
-    bits = (sample.raw + 0.0).astype(np.float64).view(np.uint64)
+    # Encoded cells, so that a change of unit by a power of two changes nothing; -0.0 is 0.0.
+    bits = (sample.numbers + 0.0).astype(np.float64).view(np.uint64)
     bits = np.where(np.isnan(sample.raw), np.uint64(1), bits)
     mix = stream(0, "content order").integers(1, 2**63, size=sample.n_columns, dtype=np.uint64) | np.uint64(1)
     bits ^= bits >> np.uint64(32)  # the low bits of short numbers are all zero
@@ -155,7 +157,7 @@ def _draw(weight: Array, size: int | tuple[int, ...], draws: Generator) -> Array
         return draws.integers(0, len(weight), size)
     position = np.searchsorted(cumulative, draws.random(size) * cumulative[-1], side="right")
     # Rounding can point past the last row that counts.
-    return np.minimum(position, np.flatnonzero(weight > 0)[-1])
+    return np.asarray(np.minimum(position, np.flatnonzero(weight > 0)[-1]))
 
 
 def _draw_distinct(sample: Block, k: int, draws: Generator) -> Array:

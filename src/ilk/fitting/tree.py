@@ -58,7 +58,7 @@ def tree_axes(numbers: Array) -> Array:
 
 def grow_tree(points: Array) -> Tree:
     """All merges from single rows to one group; ties go to the lowest numbers."""
-    n_rows, n_columns = points.shape
+    n_rows = len(points)
     state = _Groups(points)
     first, second = np.empty(n_rows - 1, np.intp), np.empty(n_rows - 1, np.intp)
     for merge in range(n_rows - 1):

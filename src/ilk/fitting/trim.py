@@ -21,9 +21,7 @@ class _State:
     searches: Sequence[Search]
 
 
-def find_cuts(
-    rows: Rows, families: Sequence[Family[Any]], params: Sequence[Any], keep: float
-) -> list[Cut]:
+def find_cuts(rows: Rows, families: Sequence[Family[Any]], params: Sequence[Any], keep: float) -> list[Cut]:
     """Per start, the cut that keeps exactly the share `keep` of the weight: the cheapest rows."""
     searches = [Search.begin(keep, (1,))] * len(params)
     while not searches[0].done:

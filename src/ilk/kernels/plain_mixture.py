@@ -74,7 +74,9 @@ def memberships(scores: Array, hard: bool) -> tuple[Array, Array]:
         membership = np.zeros_like(scores)
         membership[np.arange(len(scores)), scores.argmax(axis=1)] = 1.0
         return membership, -top
-    finite = np.where(np.isfinite(top), top, 0.0)  # a row impossible under all components shows as infinite cost
+    finite = np.where(
+        np.isfinite(top), top, 0.0
+    )  # a row impossible under all components shows as infinite cost
     membership = np.exp(scores - finite[:, None])
     total = membership.sum(axis=1)
     with np.errstate(divide="ignore"):
@@ -89,7 +91,7 @@ def _encoded(raw: Array, power: float, centre: Array, factor: Array | None) -> A
     numbers -= centre.astype(kind)
     if factor is not None:
         numbers *= factor.astype(kind)
-    return numbers.astype(np.float64, copy=False)
+    return np.asarray(numbers, dtype=np.float64)
 
 
 def _whitened(away: Array, whiten: Array) -> Array:

@@ -89,8 +89,8 @@ class Search:
         below = np.take_along_axis(cumulative, digit[:, None], axis=1)[:, 0] - at
         shape = self.prefix.shape
         prefix = (self.prefix << np.uint64(DIGIT_BITS)) | digit.astype(np.uint64).reshape(shape)
-        fields = (x.reshape(shape) for x in (below, at, total))
-        return Search(self.share, prefix, *fields, self.n_found + 1)
+        below, at, total = below.reshape(shape), at.reshape(shape), total.reshape(shape)
+        return Search(self.share, prefix, below, at, total, self.n_found + 1)
 
     @property
     def share_at(self) -> Array:
