@@ -46,9 +46,10 @@ def solve_line(values: Array, weight: Array, k: int) -> Array:
     cuts = [n]
     for begin in reversed(begins):
         cuts.append(int(begin[cuts[-1] - 1]))
-    edges = np.array([0, *cuts[::-1]])
-    total, first_moment = (p[edges[1:]] - p[edges[:-1]] for p in prefix[:2])
-    return np.asarray(middle + first_moment / total)
+    begin = np.array([0, *cuts[:0:-1]])
+    lowest = values[begin]  # about its own lowest value a group's mean keeps all its digits
+    above = values - np.repeat(lowest, np.diff([*begin, n]))
+    return np.asarray(lowest + np.add.reduceat(weight * above, begin) / np.add.reduceat(weight, begin))
 
 
 def _next_layer(
