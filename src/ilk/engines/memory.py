@@ -56,6 +56,18 @@ class MemoryRows:
         self.threads = thread_count(threads)
         self.n_rows, self.n_columns = raw.shape
 
+    @classmethod
+    def of_block(cls, block: Block, threads: int | None = None) -> MemoryRows:
+        """A block, such as a sample, as a table of its own."""
+        return cls(
+            block.raw,
+            block.encoding,
+            weight=block.weight,
+            codes=block.codes,
+            complete=block.complete,
+            threads=threads,
+        )
+
     def block(self, number: int) -> Block:
         first = number * BLOCK_ROWS
         return self._slice(slice(first, first + BLOCK_ROWS), first)

@@ -47,6 +47,10 @@ class Fit:
         return self.reason in CONVERGED
 
 
+def start_records(runs: Sequence[Run]) -> tuple[StartRecord, ...]:
+    return tuple(StartRecord(run.cost, len(run.trace), run.reason, run.status) for run in runs)
+
+
 def fit(
     rows: Rows,
     family: Family[Any],
@@ -91,7 +95,7 @@ def finish(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> 
         reason=best.reason,
         status=best.status,
         trace=tuple(best.trace),
-        starts=tuple(StartRecord(run.cost, len(run.trace), run.reason, run.status) for run in runs),
+        starts=start_records(runs),
         cut=cut,
         row_cost=row_cost if trim else None,
     )

@@ -15,7 +15,7 @@ from ilk.fitting.fit import Fit, finish
 from ilk.fitting.loop import USABLE, Event, Run, Stop, run_starts
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.restarts import from_centres, from_labels
-from ilk.table.block import Array, Block
+from ilk.table.block import Array
 
 SEARCH_ROWS = 10_000  # starts are compared on a sample of so many rows
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
@@ -30,18 +30,6 @@ class MixturePlan:
     n_init: int | None = None
     stop: Stop = Stop(tolerance=1e-8, max_passes=1000)
     trim: float = 0.0
-
-
-def sample_of(rows: Rows, seed: int, n_rows: int = SEARCH_ROWS) -> MemoryRows:
-    """A sample as a table of its own, in the same encoding."""
-    block = rows.sample(n_rows, seed)
-    return rows_of_block(block)
-
-
-def rows_of_block(block: Block) -> MemoryRows:
-    return MemoryRows(
-        block.raw, block.encoding, weight=block.weight, codes=block.codes, complete=block.complete, threads=1
-    )
 
 
 def fit_mixture(
@@ -59,7 +47,7 @@ def fit_mixture(
         first = [given_params(rows, family, init, k)]
         runs = run_starts(rows, [family], first, trim=plan.trim, stop=plan.stop, callback=callback)
         return finish(rows, best_run(runs), runs, trim=plan.trim)
-    sample = sample_of(rows, seed)
+    sample = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed))
     partitioner = Partitioner(sample.take(np.arange(sample.n_rows)), seed)
     names = start_names(plan.init, rows.n_columns, plan.n_init) if k > 1 else ("k-means",)
     partitions = [partitioner.labels(name, k, number) for number, name in enumerate(names)]

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk import store
+from ilk import kernels, store
 from ilk.engines.memory import MemoryRows
-from ilk.errors import DataError, ModelFileError, shown, warn
+from ilk.errors import DataError, ModelFileError, UsageError, shown, warn
 from ilk.families.base import Family
 from ilk.families.centroid import Centroids, Means, Medians
+from ilk.families.covariance import Covariance, Structure
+from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import Fit
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.encode import encode_new
@@ -28,19 +30,34 @@ from ilk.table.read import Table, from_arrow, read
 from ilk.table.schema import Schema
 
 KIND = "clustering model"
-FAMILIES: dict[str, Family[Any]] = {family.name: family for family in (Means(), Medians())}
 N_QUANTILES = 201  # costs at every half per cent of the rows of a group
-OUTPUT = ("group", "second", "novelty")
+OUTPUT = ("group", "probability", "second", "novelty")
 SUFFIX = "ilk"
 
 
 @dataclass(frozen=True)
 class Placed:
-    """Where rows belong: group and second nearest group (-1 for none), and novelty (NaN likewise)."""
+    """Where rows belong: group and second group (-1 for none), probability and novelty (NaN likewise).
+
+    Hard methods give no probability: it is NaN throughout, and has no column.
+    """
 
     group: Array
     second: Array
     novelty: Array
+    probability: Array
+
+
+def family_of(name: str) -> Family[Any] | None:
+    """The family of a saved model by its name, None for one that this version does not know."""
+    if name.startswith("gaussian "):
+        return Gaussian(Structure.parse(name.removeprefix("gaussian ")), np.ones(1))
+    return {"means": Means(), "medians": Medians()}.get(name)
+
+
+def is_soft(family: str) -> bool:
+    """Whether the family gives probabilities."""
+    return family.startswith("gaussian ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +69,7 @@ class Model:
     options: Mapping[str, Any]
     schema: Schema
     encoding: Encoding
-    params: Centroids
+    params: Centroids | Mixture
     letters: tuple[str, ...]
     names: tuple[str, ...]
     sizes: Array
@@ -71,9 +88,9 @@ class Model:
     def assign(self, data: Any, *, absent: str = "error") -> Any:
         """The group of each row of `data`, in a frame of the caller's kind (arrays, paths: an Arrow table).
 
-        Columns: `group` (its letter), `second` (the next nearest group), `novelty` (how unusual the row is
-        among the training rows of its group: 0 is at the centre, 1 is further out than any of them). Methods
-        that give no probabilities have no `probability` column. Columns are matched by name: order does not
+        Columns: `group` (its letter), `probability` (of that group; methods that give none have no such
+        column), `second` (the next likeliest or nearest group), `novelty` (how unusual the row is among the
+        training rows of its group: 0 is at the centre, 1 is further out than any of them). Columns are matched by name: order does not
         matter, unknown ones are ignored with a warning, a missing one is refused. A level that was not seen
         in training counts as missing, with a warning. A row without a value in the columns used has no group.
         A column of ours that `data` has already is named `group_ilk`, with a warning. `absent="missing"`
@@ -118,13 +135,20 @@ class Model:
     def place_rows(self, rows: MemoryRows) -> Placed:
         parts = [*rows.scan(_visit, self)] if rows.n_rows else []
         if not parts:
-            return Placed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))
+            return Placed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
         return Placed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def columns_for(self, placed: Placed, taken: tuple[str, ...] = ()) -> dict[str, Array]:
         """The output columns under names that the table does not use itself."""
-        values = (self._marks(placed.group), self._marks(placed.second), np.round(placed.novelty, 4))
-        return dict(zip(free_names(taken), values, strict=True))
+        values = {
+            "group": self._marks(placed.group),
+            "probability": np.round(placed.probability, 4),
+            "second": self._marks(placed.second),
+            "novelty": np.round(placed.novelty, 4),
+        }
+        if not is_soft(self.family):
+            del values["probability"]
+        return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
 
     def _marks(self, number: Array) -> Array:
         """Letters as text, or as objects where a row has none."""
@@ -148,7 +172,7 @@ class Model:
                 "centre": self.encoding.centre,
                 "factor": self.encoding.factor,
             },
-            "parameters": {"centre": self.params.centre, "weight": self.params.weight},
+            "parameters": parameter_tree(self.params),
             "letters": list(self.letters),
             "names": list(self.names),
             "sizes": self.sizes,
@@ -157,11 +181,28 @@ class Model:
         }
 
 
-def _visit(model: Model, block: Block) -> tuple[Array, Array, Array]:
-    family = FAMILIES[model.family]
+def parameter_tree(params: Centroids | Mixture) -> dict[str, Any]:
+    """Parameters as a tree of arrays and numbers."""
+    if isinstance(params, Centroids):
+        return {"centre": params.centre, "weight": params.weight}
+    covariance = params.covariance
+    return {
+        "mixing": params.mixing,
+        "mean": params.mean,
+        "log_variance": covariance.log_variance,
+        "axes": covariance.axes,
+    }
+
+
+def _visit(model: Model, block: Block) -> tuple[Array, Array, Array, Array]:
+    family = family_of(model.family)
+    assert family is not None
     label, cost = family.assign(model.params, block)
     everyone = np.arange(block.n_rows)
     costs = np.array(family.cost(model.params, block), dtype=np.float64)
+    probability = np.full(block.n_rows, np.nan)
+    if is_soft(model.family):
+        probability = kernels.memberships(-costs, False)[0][everyone, label]
     costs[everyone, label] = np.inf
     second = costs.argmin(axis=1).astype(np.int32) if model.k > 1 else np.full(block.n_rows, -1, np.int32)
     novelty = np.empty(block.n_rows)
@@ -171,8 +212,8 @@ def _visit(model: Model, block: Block) -> tuple[Array, Array, Array]:
     if not block.complete:
         lost = np.isnan(block.raw).all(axis=1)
         label, second = np.where(lost, -1, label), np.where(lost, -1, second)
-        novelty[lost] = np.nan
-    return label, second, novelty
+        novelty[lost] = probability[lost] = np.nan
+    return label, second, novelty, probability
 
 
 def novelty_of(cost: Array, quantiles: Array) -> Array:
@@ -226,22 +267,22 @@ def _visit_cost(state: tuple[Family[Any], Any], block: Block) -> Array:
     return state[0].assign(state[1], block)[1]
 
 
-def free_names(taken: tuple[str, ...]) -> tuple[str, ...]:
+def free_names(taken: tuple[str, ...], wanted: tuple[str, ...] = OUTPUT) -> tuple[str, ...]:
     """Our output columns, renamed where the table has a column of that name.
 
     >>> free_names(("size",))
-    ('group', 'second', 'novelty')
+    ('group', 'probability', 'second', 'novelty')
     """
-    clash = [name for name in OUTPUT if name in taken]
+    clash = [name for name in wanted if name in taken]
     made = []
-    for name in OUTPUT:
+    for name in wanted:
         free = name
         while free in taken:
             free = f"{free}_{SUFFIX}"
         made.append(free)
     if clash:
         now = ", ".join(
-            f"{old} is written as {new}" for old, new in zip(OUTPUT, made, strict=True) if old != new
+            f"{old} is written as {new}" for old, new in zip(wanted, made, strict=True) if old != new
         )
         warn("column-renamed", f"the table has columns called {', '.join(clash)}; {now}", depth=5)
     return tuple(made)
@@ -270,7 +311,11 @@ class _Checked:
     def model(self) -> Model:
         tree = self.tree
         family = self.text("family")
-        self.need(family in FAMILIES, "family", f"{shown(family)} is not known to this version")
+        try:
+            known = family_of(family) is not None
+        except UsageError:  # a structure that does not exist
+            known = False
+        self.need(known, "family", f"{shown(family)} is not known to this version")
         schema = Schema.from_dict(tree.get("schema"))
         binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
         n_columns = len(schema.numeric) + len(binary)
@@ -282,12 +327,10 @@ class _Checked:
             "letters",
             "marks and names of the groups do not fit",
         )
-        parameters = self.section("parameters")
-        centre = self.array(parameters, "centre", (k, n_columns))
-        weight = self.array(parameters, "weight", (k,), least=0.0)
+        params = self.mixture(k, n_columns) if is_soft(family) else self.centroids(k, n_columns)
         sizes = self.array(tree, "sizes", (k,), least=0.0)
         self.need(bool(sizes.sum() > 0), "sizes", "no group has a row")
-        quantiles = self.array(tree, "quantiles", (k, N_QUANTILES), least=0.0)
+        quantiles = self.array(tree, "quantiles", (k, N_QUANTILES))
         self.need(bool((np.diff(quantiles, axis=1) >= 0).all()), "quantiles", "they do not rise")
         return Model(
             self.text("method"),
@@ -295,13 +338,33 @@ class _Checked:
             self.section("options"),
             schema,
             self.encoding(n_columns),
-            Centroids(centre, weight),
+            params,
             letters,
             names,
             sizes,
             quantiles,
             self.section("training"),
         )
+
+    def centroids(self, k: int, n_columns: int) -> Centroids:
+        parameters = self.section("parameters")
+        weight = self.array(parameters, "weight", (k,), least=0.0)
+        return Centroids(self.array(parameters, "centre", (k, n_columns)), weight)
+
+    def mixture(self, k: int, n_columns: int) -> Mixture:
+        parameters = self.section("parameters")
+        mixing = self.array(parameters, "mixing", (k,), least=0.0)
+        self.need(abs(float(mixing.sum()) - 1) < 1e-6, "mixing", "the shares do not add up to 1")
+        mean = self.array(parameters, "mean", (k, n_columns))
+        log_variance = self.array(parameters, "log_variance", (k, n_columns))
+        axes = parameters.get("axes")
+        if axes is not None:
+            common = isinstance(axes, np.ndarray) and axes.ndim == 2
+            shape = (n_columns, n_columns) if common else (k, n_columns, n_columns)
+            axes = self.array(parameters, "axes", shape)
+            product = axes.swapaxes(-1, -2) @ axes
+            self.need(bool(np.allclose(product, np.eye(n_columns), atol=1e-6)), "axes", "they are not orthogonal")
+        return Mixture(mixing, mean, Covariance(log_variance, axes))
 
     def encoding(self, n_columns: int) -> Encoding:
         plain = self.section("encoding")

@@ -9,14 +9,19 @@ from typing import Any, cast
 import numpy as np
 
 from ilk.engines.base import Rows
+from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.families.base import Family, SpreadFamily
 from ilk.families.centroid import Means, Moments
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
-from ilk.fitting.fit import Fit, StartRecord, finish, fit
-from ilk.fitting.loop import PROVEN, Event, Run, Stop
+from ilk.fitting.fit import Fit, finish, fit, start_records
+from ilk.fitting.loop import INTERRUPTED, PROVEN, Event, Run, Stop, run_starts
 from ilk.fitting.start import STARTS, in_content_order, sample_rows, start_centres
 from ilk.table.block import Array, Block
+
+
+NEAR_BEST = 1.001  # of the starts that ended on a sample, those that cost at most so much more
+MOST_CONTINUED = 3
 
 
 @dataclass(frozen=True)
@@ -43,22 +48,45 @@ def fit_recipe(
     """Fit `recipe` with K components; `init` gives centres (K, columns) or a label per row instead of a named start."""
     family = recipe.family
     if init is None:
-        starts = [from_centres(rows, family, points) for points in named_starts(rows, recipe, k, seed)]
-    elif init.ndim == 2:
+        return _fit_named(rows, recipe, k, seed, callback)
+    if init.ndim == 2:
         starts = [from_centres(rows, family, rows.encoding.apply(np.asarray(init, dtype=np.float64)))]
     else:
         starts = [from_labels(rows, family, init, k)]
     return fit(rows, family, starts, trim=recipe.trim, stop=recipe.stop, callback=callback)
 
 
-def named_starts(rows: Rows, recipe: Recipe, k: int, seed: int) -> list[Array]:
+def _fit_named(
+    rows: Rows, recipe: Recipe, k: int, seed: int, callback: Callable[[Event], None] | None
+) -> Fit:
+    """Several starts on a large table run to their end on the sample they were drawn from; those that end near
+    the best of them go on with all rows."""
+    family, trim, stop = recipe.family, recipe.trim, recipe.stop
+    block = rows.sample(sample_rows(rows.n_columns, k), seed)
+    centres = named_starts(block, recipe, k, seed)
+    if block.n_rows == rows.n_rows or recipe.n_starts == 1:
+        starts = [from_centres(rows, family, points) for points in centres]
+        return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
+    sample = MemoryRows.of_block(block)
+    starts = [from_centres(sample, family, points) for points in centres]
+    runs = run_starts(sample, [family] * len(starts), starts, trim=trim, stop=stop, callback=callback)
+    if any(run.reason == INTERRUPTED for run in runs):
+        return finish(rows, min(runs, key=lambda run: run.cost), runs, trim=trim)
+    least = min(run.cost for run in runs)
+    near = sorted((run for run in runs if run.cost <= least * NEAR_BEST), key=lambda run: run.cost)
+    chosen = [run.params for run in near[:MOST_CONTINUED]]
+    found = fit(rows, family, chosen, trim=trim, stop=stop, callback=callback)
+    return replace(found, starts=start_records(runs))
+
+
+def named_starts(sample: Block, recipe: Recipe, k: int, seed: int) -> list[Array]:
     """Centres of every start of the recipe; each start draws from its own stream."""
     if recipe.init not in STARTS:
         raise UsageError(
             "bad-start", f"init={recipe.init!r} is not a start", do=f"Choose one of {', '.join(STARTS)}"
         )
-    sample = in_content_order(rows.sample(sample_rows(rows.n_columns, k), seed))
-    return [start_centres(recipe.init, sample, k, seed, number) for number in range(recipe.n_starts)]
+    ordered = in_content_order(sample)
+    return [start_centres(recipe.init, ordered, k, seed, number) for number in range(recipe.n_starts)]
 
 
 @dataclass(frozen=True)
@@ -144,4 +172,4 @@ def fit_exact(rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         )
     run = Run(recipe.family, recipe.family.start(centres), reason=PROVEN)
     found = finish(rows, run, [run])
-    return replace(found, starts=(StartRecord(found.cost, 0, PROVEN, found.status),))
+    return replace(found, starts=start_records([replace(run, cost=found.cost)]))

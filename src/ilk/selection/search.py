@@ -48,7 +48,9 @@ STATUS_OF_REASON = {
 class Candidate:
     """One cell of the table: a method, a structure and a K, with what was measured and how it ended.
 
-    `bic` is lower-is-better; None where it has no finite value. `icl` and `structure` belong to mixtures.
+    All criteria are lower-is-better, None where there is no finite value; `icl`, `aic`, `adjusted_bic` and
+    `structure` belong to mixtures. After a search on a sample the criteria are those of the sample, and
+    `bic_all_rows` that of the whole table for the cells that were fitted to it.
     """
 
     method: str
@@ -59,6 +61,9 @@ class Candidate:
     parameters: int | None = None
     bic: float | None = None
     icl: float | None = None
+    aic: float | None = None
+    adjusted_bic: float | None = None
+    bic_all_rows: float | None = None
     cost: float | None = None
     silhouette: float | None = None
     silhouette_error: float | None = None
@@ -185,10 +190,8 @@ def search(
     table = _Cells(few, seed, frozenset(ks), end)
     for done, (recipe, k) in enumerate(cells, start=1):
         table.add(recipe, k)
-        if callback is not None:
-            _tell(
-                callback, Progress(done, len(cells), recipe.name, k, table.best_bic, time.monotonic() - began)
-            )
+        seconds = time.monotonic() - began
+        told(callback, Progress(done, len(cells), recipe.name, k, table.best_bic, seconds))
     found = table.choose()
     return found if few is rows else _on_all_rows(found, rows, end)
 
@@ -198,7 +201,10 @@ def _with_single(ks: Sequence[int]) -> list[int]:
     return [*ks] if 1 in ks else [1, *ks]
 
 
-def _tell(callback: Callable[[Progress], None], progress: Progress) -> None:
+def told(callback: Callable[[Progress], None] | None, progress: Progress) -> None:
+    """Tell the user's callback, if there is one; its errors are named as its own."""
+    if callback is None:
+        return
     try:
         callback(progress)
     except Exception as error:
@@ -212,10 +218,7 @@ def _tell(callback: Callable[[Progress], None], progress: Progress) -> None:
 def _sampled(rows: MemoryRows, seed: int) -> MemoryRows:
     if rows.n_rows <= SEARCH_ROWS:
         return rows
-    part = rows.sample(SEARCH_ROWS, seed)
-    return MemoryRows(
-        part.raw, part.encoding, weight=part.weight, complete=part.complete, threads=rows.threads
-    )
+    return MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
 
 
 class _Cells:
@@ -268,12 +271,7 @@ class _Cells:
             last = (FEWER_DISTINCT_ROWS, SINGULAR)
             order = [i for i, c in enumerate(self.candidates) if c.status in last and c.k in self.asked]
         if not order:
-            raise NoModelError(
-                "no-valid-model",
-                "none of the models that were tried is valid",
-                where=", ".join(sorted({c.status for c in self.candidates})),
-                do="Try other K or another method",
-            )
+            raise no_model(self.candidates)
         winner = order[0]
         found = self.fits[winner]
         assert found is not None
@@ -288,6 +286,23 @@ class _Cells:
             self.rows.n_rows,
             self.interrupted,
         )
+
+
+def choose(candidates: Sequence[Candidate]) -> list[int]:
+    """As `ranking`, but no valid candidate at all is an error."""
+    order = ranking(candidates)
+    if not order:
+        raise no_model(candidates)
+    return order
+
+
+def no_model(candidates: Sequence[Candidate]) -> NoModelError:
+    return NoModelError(
+        "no-valid-model",
+        "none of the models that were tried is valid",
+        where=", ".join(sorted({c.status for c in candidates})),
+        do="Try other K or another method",
+    )
 
 
 def ranking(candidates: Sequence[Candidate]) -> list[int]:
@@ -337,13 +352,12 @@ def scored(rows: Rows, recipe: Recipe, k: int, found: Fit, sharp: Sharpness | No
         _finite(loglik),
         parameters,
         _finite(value),
-        None,
-        found.cost,
-        None if sharp is None else sharp.mean,
-        None if sharp is None else sharp.error,
-        len(found.starts),
-        at_best,
-        found.n_passes,
+        cost=found.cost,
+        silhouette=None if sharp is None else sharp.mean,
+        silhouette_error=None if sharp is None else sharp.error,
+        n_starts=len(found.starts),
+        n_starts_at_best=at_best,
+        n_passes=found.n_passes,
     )
 
 
