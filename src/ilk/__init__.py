@@ -10,12 +10,15 @@ __version__ = "0.1.0"
 # Public names and where they live; loaded on first use so that `import ilk` costs little.
 _HOME = {
     "cluster": "ilk.job",
+    "select": "ilk.job",
     "Result": "ilk.job",
     "load": "ilk.fitting.model",
     "Model": "ilk.fitting.model",
     "GaussianMixture": "ilk.estimators.mixture",
     "KMeans": "ilk.estimators.kmeans",
     "KMedians": "ilk.estimators.kmeans",
+    "LaplaceMixture": "ilk.estimators.heavy",
+    "StudentMixture": "ilk.estimators.heavy",
     "TrimmedKMeans": "ilk.estimators.kmeans",
 }
 _MODULES = ("measures", "errors")

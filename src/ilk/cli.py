@@ -55,7 +55,7 @@ def cli() -> None:
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="k-means, k-medians or trimmed-k-means.",
+    help="gaussian, k-means, k-medians or trimmed-k-means; auto: gaussian where all columns are numbers.",
 )
 @click.option(
     "--scale",
@@ -198,19 +198,19 @@ def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
 
 def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
     from ilk.folder import json_bytes
-    from ilk.job import recipes_for
+    from ilk.job import known_method
     from ilk.prepare import prepare
     from ilk.report.summary import column_entries
     from ilk.selection.search import k_range
     from ilk.terminal import columns_table, line
 
-    recipes = recipes_for(job.method)
-    ready = prepare(job, recipes[0].name)
+    known_method(job.method)
+    ready = prepare(job)
     ks = k_range(job.k, ready.rows.n_rows)
     if options["as_json"]:
         plan = {
             "columns": column_entries(ready.schema, ready.used),
-            "methods": [r.name for r in recipes],
+            "methods": [ready.method],
             "k": list(ks),
             "rows": ready.rows.n_rows,
             "folder": folder,
@@ -218,7 +218,7 @@ def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
         put(json_bytes(plan).decode(), end="")
     elif not options["quiet"]:
         surface = surface_of(sys.stdout)
-        what = f"{', '.join(r.name for r in recipes)}, K {ks[0] if len(ks) == 1 else f'{ks[0]}-{ks[-1]}'}"
+        what = f"{ready.method}, K {ks[0] if len(ks) == 1 else f'{ks[0]}-{ks[-1]}'}"
         what += f", {ready.rows.n_rows} rows, {ready.rows.n_columns} columns"
         put(columns_table(ready.used.print_lines(), surface))
         put(

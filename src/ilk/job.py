@@ -13,22 +13,27 @@ from typing import Any
 import numpy as np
 
 import ilk
+from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.errors import IlkWarning, UsageError, shown, warn
+from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.model import Model, cost_quantiles
-from ilk.fitting.restarts import Recipe
 from ilk.prepare import Job, Prepared, prepare
 from ilk.random import seed_of
-from ilk.recipes import CATALOGUE, K_MEANS
+from ilk.recipes import CATALOGUE
 from ilk.report.facts import Group, describe
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
+from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, k_range, search
 from ilk.selection.verdict import SOLID_SILHOUETTE, Verdict, judge
-from ilk.table.block import Array
+from ilk.table.block import Array, Block
 from ilk.table.ledger import Caution
 from ilk.table.read import Table
 
+GAUSSIAN = "gaussian"
+METHODS = ("auto", GAUSSIAN, *CATALOGUE)
+PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
 DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
 
 
@@ -98,7 +103,8 @@ def cluster(
     ----------
     data : frame (pandas, Polars, Arrow, DuckDB), 2-D array, list of rows, or path of a file
     k : "auto", a number, or a range of numbers to choose from
-    method : "auto" or "k-means", "k-medians", "trimmed-k-means"
+    method : "auto" or "gaussian", "k-means", "k-medians", "trimmed-k-means"
+        "auto" takes Gaussian mixtures of fourteen structures where all columns are numbers, else K-means.
     weight, truth, id : names of columns
         How much a row counts; a known class to compare with, never used for fitting; what names a row.
     types : mapping or path of a types file
@@ -125,29 +131,70 @@ def cluster(
     return result
 
 
+def select(
+    data: Any,
+    *,
+    k: Any = range(1, 10),
+    structures: str | Sequence[str] = "all",
+    weight: str | None = None,
+    types: Any = None,
+    ignore: str | Sequence[str] = (),
+    scale: str | None = None,
+    seed: int = 0,
+    budget: float | None = None,
+    threads: int | None = None,
+    callback: Callable[[Progress], None] | None = None,
+) -> Search:
+    """Gaussian mixtures of every structure at every K: the whole table of candidates, and the lowest BIC.
+
+    Each candidate has log-likelihood, parameters, BIC, ICL, AIC and adjusted BIC (all lower is better), its
+    status, and how many of its starts reached the best. Units are taken as they are unless scale="standard".
+    The result prints as a table of BIC; `.chosen` is the winner, `.margin(.runner_up)` by how much.
+
+    Examples
+    --------
+    >>> import ilk, numpy as np
+    >>> draws = np.random.default_rng(0)
+    >>> X = np.vstack([draws.normal(0, 1, (40, 2)), draws.normal(9, 1, (40, 2))])
+    >>> found = ilk.select(X, k=range(1, 4), structures=["EII", "VVV"])
+    >>> found.chosen.structure, found.chosen.k
+    ('EII', 2)
+    """
+    job = Job(data, k, GAUSSIAN, weight, types, None, None, ignore, scale, seed, budget, threads, callback)
+    names = (
+        [s.name for s in STRUCTURES] if isinstance(structures, str) and structures == "all" else structures
+    )
+    wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
+    ready = prepare(job)
+    ks, _ = _wanted(k, ready.rows)
+    return search_mixtures(
+        ready.rows, ks, seed_of(seed), structures=wanted, budget=_seconds(budget), callback=callback
+    )
+
+
 def run(job: Job) -> Result:
     """Read, type, encode, search, describe."""
     began = time.monotonic()
-    recipes, seed = recipes_for(job.method), seed_of(job.seed)
-    ready = prepare(job, recipes[0].name)
+    known_method(job.method)
+    seed, budget = seed_of(job.seed), _seconds(job.budget)
+    ready = prepare(job)
     ks, notes = _wanted(job.k, ready.rows)
     searched = time.monotonic()
-    found = search(ready.rows, recipes, ks, seed, budget=_seconds(job.budget), callback=job.callback)
+    if ready.method == GAUSSIAN:
+        found = search_mixtures(ready.rows, ks, seed, patience=PATIENCE, budget=budget, callback=job.callback)
+    else:
+        found = search(ready.rows, [CATALOGUE[ready.method]], ks, seed, budget=budget, callback=job.callback)
     searched = time.monotonic() - searched
     return _result(
         job, ready, found, [*ready.warnings, *notes, *cautions(job, ready, found)], (began, searched)
     )
 
 
-def recipes_for(method: str) -> list[Recipe]:
-    """The candidate recipes of a method; "auto" is K-means as long as no mixture is there to compete."""
-    if method == "auto":
-        return [K_MEANS]
-    if method not in CATALOGUE:
+def known_method(method: str) -> None:
+    if method not in METHODS:
         raise UsageError(
-            "bad-method", f"method={shown(method)!r} is not known", do=f"Use auto, {', '.join(CATALOGUE)}"
+            "bad-method", f"method={shown(method)!r} is not known", do=f"Use {', '.join(METHODS)}"
         )
-    return [CATALOGUE[method]]
 
 
 def _seconds(budget: float | None) -> float | None:
@@ -242,7 +289,11 @@ def _result(
 ) -> Result:
     fit, k = found.fit, len(found.fit.size)
     silhouettes = None if found.sharpness is None else found.sharpness.groups
-    groups = describe(ready.described, fit.labels, k, weight=ready.rows.weight, silhouette=silhouettes)
+    probabilities = memberships(ready, found)
+    own = None if probabilities is None else probabilities[np.arange(len(fit.labels)), fit.labels]
+    groups = describe(
+        ready.described, fit.labels, k, weight=ready.rows.weight, silhouette=silhouettes, probability=own
+    )
     model = Model(
         found.recipe.name,
         found.recipe.family.name,
@@ -258,7 +309,12 @@ def _result(
     )
     labels = np.full(ready.table.n_rows, -1, dtype=np.int32)
     labels[ready.kept] = fit.labels
-    verdict = judge(found)
+    sure = None if own is None else float(np.average(own, weights=ready.rows.weight))
+    verdict = judge(found, sure)
+    if probabilities is not None:
+        everyone = np.full((ready.table.n_rows, k), np.nan)
+        everyone[ready.kept] = probabilities
+        probabilities = everyone
     truth = None
     if job.truth is not None:
         known = ready.table.column(job.truth).to_pylist()
@@ -274,7 +330,7 @@ def _result(
     summary["search"]["seconds"] = times[1]
     return Result(
         labels,
-        None,
+        probabilities,
         k,
         k,
         groups,
@@ -285,6 +341,19 @@ def _result(
         ready.table,
         plain(summary),
     )
+
+
+def memberships(ready: Prepared, found: Search) -> Array | None:
+    """Probability of each group for each row used; None for hard methods."""
+    if ready.method != GAUSSIAN:
+        return None
+    return np.concatenate([*ready.rows.scan(_visit_memberships, (found.recipe.family, found.fit.params))])
+
+
+def _visit_memberships(state: Any, block: Block) -> Array:
+    family, params = state
+    membership: Array = kernels.memberships(family.scores(params, block), False)[0]
+    return membership
 
 
 def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution]) -> dict[str, Any]:
@@ -319,6 +388,7 @@ def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution])
         "options": options,
         "search": {
             "methods": list(dict.fromkeys(c.method for c in found.candidates)),
+            "structures": len({c.structure for c in found.candidates if c.structure}),
             "k_least": min(ks),
             "k_most": max(ks),
             "starts": max(c.n_starts for c in found.candidates),

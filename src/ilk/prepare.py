@@ -53,20 +53,27 @@ class Prepared:
     kept: Array
     ledger: Ledger
     warnings: tuple[Caution, ...]
+    method: str
 
 
-def prepare(job: Job, method: str) -> Prepared:
+def method_for(schema: Schema) -> str:
+    """The method that "auto" stands for: mixtures where all columns are numbers, else K-means."""
+    return "gaussian" if all(column.kind == "numeric" for column in schema.used) else "k-means"
+
+
+def prepare(job: Job) -> Prepared:
     """From data to rows: the columns a method of numbers uses, and all columns that are told."""
     threads = thread_count(job.threads)
     table = job.data if isinstance(job.data, Table) else read(job.data, **job.reading)
     if table.n_rows == 0:
         raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
     schema = infer(table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth)
+    method = method_for(schema) if job.method == "auto" else job.method
     used = numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
     encoded = encode(table, schema)
-    raw = design(encoded.numbers, encoded.codes, schema)
+    raw = design(encoded.numbers, encoded.codes, schema, used)
     blank = np.isnan(raw).all(axis=1) if not np.isfinite(raw).all() else np.zeros(len(raw), dtype=bool)
     warnings = [*table.warnings, *schema.warnings, *encoded.warnings]
     ledger, kept, weight, codes = encoded.ledger, encoded.row_numbers, encoded.weight, encoded.codes
@@ -86,7 +93,7 @@ def prepare(job: Job, method: str) -> Prepared:
     rows = _conditioned(raw, weight, job.scale, threads)
     numbers = encoded.numbers[~blank] if blank.any() else encoded.numbers
     described = _described(schema, used, replace(encoded, codes=codes), numbers)
-    return Prepared(table, schema, used, rows, described, kept, ledger, tuple(warnings))
+    return Prepared(table, schema, used, rows, described, kept, ledger, tuple(warnings), method)
 
 
 def _conditioned(raw: Array, weight: Array | None, scale: str | None, threads: int) -> MemoryRows:

@@ -218,17 +218,27 @@ def _percent(share: float) -> str:
 def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     found = summary["search"]
     least, most = found["k_least"], found["k_most"]
-    text = f"{', '.join(found['methods'])}, K {least if least == most else f'{least}-{most}'}"
-    text += f", {plural(found['starts'], 'start')}{' each' if found['starts'] > 1 else ''}"
+    names = [
+        m if m != "gaussian" else f"Gaussian mixtures of {plural(found['structures'], 'structure')}"
+        for m in found["methods"]
+    ]
+    text = f"{', '.join(names)}, K {least if least == most else f'{least}-{most}'}"
+    most_starts = plural(found["starts"], "start") + (" each" if found["starts"] > 1 else "")
+    text += f", {'up to ' if found['structures'] else ''}{most_starts}"
     if found["rows"] < summary["table"]["rows_used"]:
         text += f", on a sample of {plural(found['rows'], 'row')}"
     return line("tried", [(text, ""), ("  " + seconds_text(found["seconds"]), "dim")], surface)
 
 
+def method_text(cell: Mapping[str, Any]) -> str:
+    """A method in words: `Gaussian mixture VEV`."""
+    return f"Gaussian mixture {cell['structure']}" if cell["method"] == "gaussian" else str(cell["method"])
+
+
 def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     chosen = summary["chosen"]
     asked = ["as asked"] if chosen["as_asked"] else []
-    words = [plural(chosen["k"], "group"), *asked, chosen["method"]]
+    words = [plural(chosen["k"], "group"), *asked, method_text(chosen)]
     pieces: list[Piece] = [(", ".join(words), "bold")]
     if chosen["bic"] is not None:
         pieces.append((f"  BIC {value_text(chosen['bic'], 1)}", ""))
@@ -236,7 +246,8 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         has_rival = rival and rival["bic_difference"] is not None
         pieces.append(("(lower is better)" + "," * bool(has_rival), "dim"))
         if has_rival:
-            pieces.append((f"next: K={rival['k']} +{value_text(rival['bic_difference'], 1)}", ""))
+            structure = f" {rival['structure']}" if rival["structure"] else ""
+            pieces.append((f"next: K={rival['k']}{structure} +{value_text(rival['bic_difference'], 1)}", ""))
     return line("chosen", pieces, surface)
 
 
@@ -254,17 +265,17 @@ def _trust(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     groups = summary["groups"]
     shown_groups = groups[:MOST_GROUPS]
-    sharp = any(g["silhouette"] is not None for g in groups)
+    measure = next((m for m in ("sure", "silhouette") if any(g[m] is not None for g in groups)), None)
     mark = max(5, *(len(g["letter"]) for g in shown_groups))
     rows = max(5, *(cells(count_text(g["rows"])) for g in shown_groups))
-    head = f"  {'group':<{mark}}  {'rows':>{rows}}   share" + ("  silhouette" if sharp else "")
+    head = f"  {'group':<{mark}}  {'rows':>{rows}}   share" + (f"  {measure}" if measure else "")
     lines = [surface.paint(f"{head}   what sets it apart", "dim")]
     for number, group in enumerate(shown_groups):
         colour = f"bold {GROUP_COLOURS[number]}" if number < len(GROUP_COLOURS) else "bold"
         count = count_text(group["rows"])
         start = "  " + surface.paint(f"{group['letter']:<{mark}}", colour)
         start += f"  {' ' * (rows - cells(count))}{count}  {tenths_text(group['share']):>6}"
-        start += f"  {score_text(group['silhouette']):>10}" if sharp else ""
+        start += f"  {score_text(group[measure]):>{len(measure)}}" if measure else ""
         lines += wrap(start + "   ", len(head) + 3, _apart(group, surface), len(head) + 3, surface)
     if len(groups) > MOST_GROUPS:
         lines.append(surface.paint(f"  and {len(groups) - MOST_GROUPS} more, in summary.json", "dim"))

@@ -52,7 +52,8 @@ def family_of(name: str) -> Family[Any] | None:
     """The family of a saved model by its name, None for one that this version does not know."""
     if name.startswith("gaussian "):
         return Gaussian(Structure.parse(name.removeprefix("gaussian ")), np.ones(1))
-    return {"means": Means(), "medians": Medians()}.get(name)
+    centroids: dict[str, Family[Any]] = {"means": Means(), "medians": Medians()}
+    return centroids.get(name)
 
 
 def is_soft(family: str) -> bool:
@@ -226,9 +227,10 @@ def novelty_of(cost: Array, quantiles: Array) -> Array:
     return np.asarray((below + upto) / (2 * len(quantiles)))
 
 
-def design(numbers: Array, codes: Array | None, schema: Schema) -> Array:
-    """The numbers K-means works on: numeric columns, then binary ones as 0 and 1; NaN where missing."""
-    places = [j for j, column in enumerate(schema.coded) if column.kind == "binary"]
+def design(numbers: Array, codes: Array | None, schema: Schema, used: Schema | None = None) -> Array:
+    """The numbers a method works on: numeric columns, then the binary ones it uses as 0 and 1; NaN where missing."""
+    wanted = {column.name for column in (used or schema).used}
+    places = [j for j, column in enumerate(schema.coded) if column.kind == "binary" and column.name in wanted]
     if not places or codes is None:
         return numbers
     binary = codes[:, places].astype(numbers.dtype)
@@ -237,10 +239,11 @@ def design(numbers: Array, codes: Array | None, schema: Schema) -> Array:
 
 
 def numbers_only(schema: Schema, method: str) -> Schema:
-    """The schema of a method of numbers: numeric and binary columns; the others by name only."""
+    """The schema of a method of numbers: numeric columns (and binary ones, but for mixtures); the others by name only."""
+    others = ("categorical", "ordinal", "binary") if method == "gaussian" else ("categorical", "ordinal")
     columns = tuple(
         replace(c, kind="left out", levels=None, reason=f"described, not used by {method}")
-        if c.kind in ("categorical", "ordinal")
+        if c.kind in others
         else c
         for c in schema.columns
     )
@@ -363,7 +366,9 @@ class _Checked:
             shape = (n_columns, n_columns) if common else (k, n_columns, n_columns)
             axes = self.array(parameters, "axes", shape)
             product = axes.swapaxes(-1, -2) @ axes
-            self.need(bool(np.allclose(product, np.eye(n_columns), atol=1e-6)), "axes", "they are not orthogonal")
+            self.need(
+                bool(np.allclose(product, np.eye(n_columns), atol=1e-6)), "axes", "they are not orthogonal"
+            )
         return Mixture(mixing, mean, Covariance(log_variance, axes))
 
     def encoding(self, n_columns: int) -> Encoding:

@@ -19,7 +19,6 @@ from ilk.fitting.loop import INTERRUPTED, PROVEN, Event, Run, Stop, run_starts
 from ilk.fitting.start import STARTS, in_content_order, sample_rows, start_centres
 from ilk.table.block import Array, Block
 
-
 NEAR_BEST = 1.001  # of the starts that ended on a sample, those that cost at most so much more
 MOST_CONTINUED = 3
 

@@ -80,6 +80,7 @@ class Group:
     weight: float
     share: float
     silhouette: float | None
+    sure: float | None
     facts: tuple[Fact, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,8 +94,9 @@ def describe(
     *,
     weight: Array | None = None,
     silhouette: Sequence[float | None] | None = None,
+    probability: Array | None = None,
 ) -> tuple[Group, ...]:
-    """Facts of every group; `labels` holds 0 .. k-1.
+    """Facts of every group; `labels` holds 0 .. k-1, `probability` that of each row's own group.
 
     >>> size = Described("size", np.array([1.0, 1.2, 1.1, 9.0, 9.1]))
     >>> [group.name for group in describe([size], np.array([0, 0, 0, 1, 1]), 2)]
@@ -111,6 +113,9 @@ def describe(
     sizes = np.bincount(labels, weights=heft, minlength=k)
     total = float(sizes.sum())
     names = _names(ordered)
+    sure = None
+    if probability is not None:
+        sure = np.bincount(labels, weights=heft * probability, minlength=k) / np.maximum(sizes, 1e-300)
     return tuple(
         Group(
             letter(g),
@@ -119,6 +124,7 @@ def describe(
             float(sizes[g]),
             float(sizes[g]) / total,
             None if silhouette is None else silhouette[g],
+            None if sure is None else float(sure[g]),
             ordered[g],
         )
         for g in range(k)

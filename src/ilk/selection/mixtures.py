@@ -25,7 +25,7 @@ from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner, start_names
-from ilk.fitting.restarts import Recipe, label_means
+from ilk.fitting.restarts import Recipe
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl, log_certainty
 from ilk.random import stream
@@ -41,7 +41,9 @@ FINAL_STOP = Stop(tolerance=1e-8, max_passes=1000)
 SAME_OPTIMUM = 1e-5  # relative difference of costs below which two runs ended in the same place
 
 
-def run_quick(rows: MemoryRows, families: Sequence[Gaussian], starts: Sequence[Mixture], stop: Stop) -> list[Run]:
+def run_quick(
+    rows: MemoryRows, families: Sequence[Gaussian], starts: Sequence[Mixture], stop: Stop
+) -> list[Run]:
     return run_starts(rows, families, starts, stop=stop)
 
 
@@ -66,7 +68,11 @@ class Cell:
             return "did_not_start"
         best = self.best
         if best.status == OK:
-            limits = {PASS_LIMIT: "ok_iteration_limit", TIME_LIMIT: "ok_time_limit", INTERRUPTED: "ok_interrupted"}
+            limits = {
+                PASS_LIMIT: "ok_iteration_limit",
+                TIME_LIMIT: "ok_time_limit",
+                INTERRUPTED: "ok_interrupted",
+            }
             return limits.get(best.reason, OK)
         failures = [run.status for run in self.runs]
         return max(set(failures), key=failures.count)
@@ -116,7 +122,9 @@ class Grid:
         for i, run in zip(good, runs, strict=True):
             whose[i].runs.append(run)
         for i in set(range(len(starts))) - set(good):
-            whose[i].runs.append(Run(whose[i].family, starts[i], reason="degenerate", status=starts[i].status))
+            whose[i].runs.append(
+                Run(whose[i].family, starts[i], reason="degenerate", status=starts[i].status)
+            )
 
     def _run_splits(self, cells: Sequence[Cell], stop: Stop) -> None:
         """The best fit with one component less, each component in turn cut in two; the best cut is run out."""
@@ -130,10 +138,16 @@ class Grid:
                 if start.status == OK:
                     trials.append((cell, start))
         short = replace(stop, max_passes=SPLIT_PASSES)
-        runs = run_quick(self.rows, [cell.family for cell, _ in trials], [start for _, start in trials], short)
+        runs = run_quick(
+            self.rows, [cell.family for cell, _ in trials], [start for _, start in trials], short
+        )
         chosen = []
         for cell in cells:
-            mine = [run for (owner, _), run in zip(trials, runs, strict=True) if owner is cell and run.status == OK]
+            mine = [
+                run
+                for (owner, _), run in zip(trials, runs, strict=True)
+                if owner is cell and run.status == OK
+            ]
             if mine:
                 chosen.append((cell, best_run(mine).params))
         self._advance([cell for cell, _ in chosen], [params for _, params in chosen], stop)
@@ -329,7 +343,14 @@ def _decide(
     recipe = Recipe(f"gaussian {run.family.structure.name}", run.family, stop=FINAL_STOP)
     rest = [i for i in order if i != winner]
     return Search(
-        tuple(candidates), winner, rest[0] if rest else None, found, recipe, None, grid.rows.n_rows, interrupted
+        tuple(candidates),
+        winner,
+        rest[0] if rest else None,
+        found,
+        recipe,
+        None,
+        grid.rows.n_rows,
+        interrupted,
     )
 
 

@@ -105,6 +105,21 @@ class Search:
     n_rows_searched: int
     interrupted: bool
 
+    def __repr__(self) -> str:
+        """BIC by structure and K, the best marked; a cell without one shows its status."""
+        rows = list(dict.fromkeys(c.structure or c.method for c in self.candidates))
+        columns = sorted({c.k for c in self.candidates})
+        cells = {(c.structure or c.method, c.k): c for c in self.candidates}
+        lines = ["BIC (lower is better)", "".join(f"{text:>11}" for text in ["K", *map(str, columns)])]
+        for row in rows:
+            line = f"{row:>11}"
+            for k in columns:
+                cell = cells.get((row, k))
+                text = "" if cell is None else cell.status[:9] if cell.bic is None else f"{cell.bic:.1f}"
+                line += f"{text + ('*' if cell is self.chosen else ''):>11}"
+            lines.append(line)
+        return "\n".join(lines)
+
     @property
     def chosen(self) -> Candidate:
         return self.candidates[self.winner]

@@ -18,6 +18,8 @@ Word = Literal["solid", "fair", "weak"]
 WEAK_MARGIN = 10.0  # BIC over one group: below, the evidence is not strong (Kass and Raftery 1995)
 SOLID_SILHOUETTE = 0.50  # Kaufman and Rousseeuw 1990: from 0.51 a reasonable structure,
 WEAK_SILHOUETTE = 0.25  # up to 0.25 no substantial one
+SOLID_SURE = 0.85  # mean probability of the rows' own groups, for methods that give one
+WEAK_SURE = 0.70
 SOLID_STARTS = 0.20  # share of the starts that must reach the best optimum for the search to count as settled
 FEW_ROWS = 30
 
@@ -42,8 +44,12 @@ class Verdict:
         return asdict(self)
 
 
-def judge(found: Search) -> Verdict:
-    """The worst of three measurements; a word is solid only where all three are."""
+def judge(found: Search, sure: float | None = None) -> Verdict:
+    """The worst of three measurements; a word is solid only where all three are.
+
+    `sure` is the mean probability of the rows' own groups; where a method gives it, it stands in for the
+    silhouette, which knows round groups only.
+    """
     chosen = found.chosen
     margin, rival = found.margin(found.single), found.margin(found.runner_up)
     starts = chosen.n_starts_at_best / chosen.n_starts if chosen.n_starts else None
@@ -51,15 +57,24 @@ def judge(found: Search) -> Verdict:
         "bic_margin_to_one_group": margin,
         "bic_margin_to_runner_up": rival,
         "silhouette": chosen.silhouette,
+        "sure": sure,
         "share_of_starts_at_best": starts,
     }
     if len(found.fit.size) == 1:
         return Verdict("weak", (_one_group(found),), figures)
     weak, fair = _weak_reasons(found, margin), _fair_reasons(found, starts)
+    if sure is None:
+        weak, fair = weak + _blunt(chosen.silhouette), _half_sharp(chosen.silhouette) + fair
+        good = Reason(
+            "sharp",
+            f"silhouette {beside(chosen.silhouette or 0, SOLID_SILHOUETTE)} ({SOLID_SILHOUETTE} needed)",
+        )
+    else:
+        weak, fair = weak + _unsure(sure, WEAK_SURE, 0.0), _unsure(sure, SOLID_SURE, WEAK_SURE) + fair
+        good = Reason(
+            "sure", f"rows belong to their groups with probability {beside(sure, SOLID_SURE)} on average"
+        )
     word: Word = "weak" if weak else "fair" if fair else "solid"
-    good = Reason(
-        "sharp", f"silhouette {beside(chosen.silhouette or 0, SOLID_SILHOUETTE)} ({SOLID_SILHOUETTE} needed)"
-    )
     return Verdict(word, tuple(weak + fair) or (good,), figures)
 
 
@@ -79,12 +94,11 @@ def _one_group(found: Search) -> Reason:
         return Reason("one_group", "no other number of groups was tried")
     gain = found.margin(found.runner_up)
     text = "" if gain is None else f": two or more groups raise the BIC by at least {gain:.0f}"
-    return Reason("one_group", "one round cloud explains the table best" + text)
+    return Reason("one_group", "one cloud explains the table best" + text)
 
 
 def _weak_reasons(found: Search, margin: float | None) -> list[Reason]:
-    chosen, reasons = found.chosen, []
-    sharp = beside(chosen.silhouette or 0.0, WEAK_SILHOUETTE)
+    reasons = []
     if margin is not None and margin < WEAK_MARGIN:
         reasons.append(
             Reason(
@@ -92,29 +106,34 @@ def _weak_reasons(found: Search, margin: float | None) -> list[Reason]:
                 f"BIC is only {margin:.1f} better than one group ({WEAK_MARGIN:.0f} needed)",
             )
         )
-    if chosen.silhouette is not None and chosen.silhouette < WEAK_SILHOUETTE:
-        reasons.append(
-            Reason(
-                "not_sharp",
-                f"the groups run into each other: silhouette {sharp} "
-                f"({WEAK_SILHOUETTE} needed, {SOLID_SILHOUETTE} for solid)",
-            )
-        )
     return reasons
+
+
+def _blunt(silhouette: float | None) -> list[Reason]:
+    if silhouette is None or silhouette >= WEAK_SILHOUETTE:
+        return []
+    text = f"the groups run into each other: silhouette {beside(silhouette, WEAK_SILHOUETTE)}"
+    return [Reason("not_sharp", f"{text} ({WEAK_SILHOUETTE} needed, {SOLID_SILHOUETTE} for solid)")]
+
+
+def _half_sharp(silhouette: float | None) -> list[Reason]:
+    if silhouette is None:
+        return [Reason("not_measured", "the silhouette could not be measured")]
+    if not WEAK_SILHOUETTE <= silhouette < SOLID_SILHOUETTE:
+        return []
+    text = f"borders are not sharp: silhouette {beside(silhouette, SOLID_SILHOUETTE)}"
+    return [Reason("half_sharp", f"{text} ({SOLID_SILHOUETTE} for solid)")]
+
+
+def _unsure(sure: float, needed: float, least: float) -> list[Reason]:
+    if not least <= sure < needed:
+        return []
+    text = f"rows belong to their groups with probability {beside(sure, needed)} on average"
+    return [Reason("not_sure", f"{text} ({needed} needed)")]
 
 
 def _fair_reasons(found: Search, starts: float | None) -> list[Reason]:
     chosen, reasons = found.chosen, []
-    sharp = beside(chosen.silhouette or 0.0, SOLID_SILHOUETTE)
-    if chosen.silhouette is None:
-        reasons.append(Reason("not_measured", "the silhouette could not be measured"))
-    elif WEAK_SILHOUETTE <= chosen.silhouette < SOLID_SILHOUETTE:
-        reasons.append(
-            Reason(
-                "half_sharp",
-                f"borders are not sharp: silhouette {sharp} ({SOLID_SILHOUETTE} for solid)",
-            )
-        )
     if starts is not None and starts < SOLID_STARTS:
         reasons.append(
             Reason(
