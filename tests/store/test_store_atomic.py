@@ -333,11 +333,15 @@ def test_short_writes_are_continued_and_empty_ones_refused(tmp_path):
 
 def test_modes(tmp_path):
     path = tmp_path / "a"
-    write_atomically(path, OLD)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    path.chmod(0o640)
-    write_atomically(path, NEW, overwrite=True)
+    mask = os.umask(0o027)
+    try:
+        write_atomically(path, OLD)
+    finally:
+        os.umask(mask)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o604)
+    write_atomically(path, NEW, overwrite=True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
 
 
 @pytest.mark.badinput("E6")

@@ -40,7 +40,7 @@ class Calls:
         flags = (
             os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
         )
-        return os.open(path, flags, 0o600)
+        return os.open(path, flags, 0o666)
 
     def chmod(self, path: str, mode: int) -> None:
         os.chmod(path, mode)
@@ -72,7 +72,7 @@ def write_atomically(
 ) -> None:
     """Write `content`, bytes or a function that writes to the open file it is given, to `path` at one stroke.
 
-    The file is readable by its owner only, or has the mode of the file it replaces. A link is never written
+    The file has the mode that the user's mask gives, or that of the file it replaces. A link is never written
     through. After any failure the old file is as it was and no temporary file is left.
 
     >>> import pathlib, tempfile
