@@ -11,7 +11,6 @@ import os
 
 from ilk.kernels import pairs, plain, plain_mixture
 from ilk.kernels.pairs import round_pairs
-from ilk.kernels.plain_mixture import memberships
 
 __all__ = [
     "COMPILED",
@@ -34,6 +33,7 @@ nearest = plain.nearest
 distances = plain.distances
 silhouette_sums = plain.silhouette_sums
 add_pairs = pairs.add_pairs
+memberships = plain_mixture.memberships
 mixture_step = plain_mixture.mixture_step
 mixture_scores = plain_mixture.mixture_scores
 
@@ -51,5 +51,8 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         nearest_step = compiled.nearest_step
         nearest = compiled.nearest
         distances = compiled.distances
+        memberships = compiled.memberships
+        mixture_step = compiled.mixture_step
+        mixture_scores = compiled.mixture_scores
         silhouette_sums = compiled.silhouette_sums
         add_pairs = compiled.add_pairs

@@ -1,5 +1,6 @@
 // The kernels for one instruction set. Compiled three times; ILK_INSTRUCTIONS names the set and the build
 // passes the flags that allow it.
+#include "mixture.hpp"
 #include "nearest.hpp"
 #include "silhouette.hpp"
 
@@ -12,10 +13,11 @@ namespace ilk {
 
 extern const Kernels ILK_TABLE(ILK_INSTRUCTIONS) = {
     ILK_NAME(ILK_INSTRUCTIONS),
-    {nearest_step<float>, nearest<float>, distances<float>},
-    {nearest_step<double>, nearest<double>, distances<double>},
+    {nearest_step<float>, nearest<float>, distances<float>, mixture_step<float>, mixture_scores<float>},
+    {nearest_step<double>, nearest<double>, distances<double>, mixture_step<double>, mixture_scores<double>},
     add_pairs,
     silhouette_sums,
+    memberships,
 };
 
 }  // namespace ilk

@@ -45,11 +45,27 @@ struct SortedTable {
     Index columns, clusters;
 };
 
+// Components of a Gaussian mixture: log_weight - |whiten (x - mean)|^2 / 2.
+struct Components {
+    const double* mean;        // (count, columns)
+    const double* whiten;      // (count, columns, columns), lower triangular; (count, columns) when diagonal
+    const double* log_weight;  // (count,)
+    Index count;
+    bool diagonal;
+};
+
+// Where the sums of one EM step go; scatter has the shape of whiten.
+struct MixtureStep {
+    double *count, *shift, *scatter, *cost;
+};
+
 template <class Number>
 struct TableKernels {
     void (*nearest_step)(const Table<Number>&, const double* weight, Centres, Trim, StepSums);
     void (*nearest)(const Table<Number>&, Centres, std::int32_t* labels, double* cost);
     void (*distances)(const Table<Number>&, Centres points, double* squared);
+    void (*mixture_step)(const Table<Number>&, const double* weight, Components, bool hard, Trim, MixtureStep);
+    void (*mixture_scores)(const Table<Number>&, Components, double* scores);
 };
 
 struct Kernels {
@@ -58,6 +74,8 @@ struct Kernels {
     TableKernels<double> float64;
     void (*add_pairs)(const double* a, const double* b, Index count, double* sum);
     void (*silhouette_sums)(const double* rows, Index n_rows, const SortedTable&, double* sums);
+    void (*memberships)(const double* scores, Index rows, Index components, bool hard, double* membership,
+                        double* cost);
 };
 
 extern const Kernels plain_kernels;

@@ -23,6 +23,7 @@ using Raw = nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Pairs = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Whiten = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Starts = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class Number, std::size_t dimensions>
 using Filled = nb::ndarray<Number, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
@@ -120,6 +121,58 @@ void distances(const Raw<Number>& raw, double power, const Vector& centre, const
     chosen_for<Number>().distances(table, all, squared.data());
 }
 
+ilk::Components components_of(const Matrix& mean, const Whiten& whiten, const Vector& log_weight, Index columns) {
+    const Index count = size_of(mean, 0);
+    require(size_of(mean, 1) == columns, "means must have the columns of the table");
+    require(count > 0, "at least one component is needed");
+    require(size_of(log_weight, 0) == count, "log_weight must hold one number per component");
+    const bool diagonal = whiten.ndim() == 2;
+    require((diagonal || whiten.ndim() == 3) && size_of(whiten, 0) == count && size_of(whiten, 1) == columns &&
+                (diagonal || size_of(whiten, 2) == columns),
+            "whiten must hold a matrix or a row of numbers per component");
+    return {mean.data(), whiten.data(), log_weight.data(), count, diagonal};
+}
+
+template <class Number>
+void mixture_step(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+                  const std::optional<Vector>& weight, const Matrix& mean, const Whiten& whiten,
+                  const Vector& log_weight, bool hard, double limit, double share_at_limit,
+                  const Filled<double, 1>& count, const Filled<double, 2>& shift,
+                  const nb::ndarray<double, nb::c_contig, nb::device::cpu>& scatter, const Filled<double, 1>& cost) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const auto components = components_of(mean, whiten, log_weight, table.columns);
+    require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
+    require(size_of(count, 0) == components.count && size_of(shift, 0) == components.count &&
+                size_of(shift, 1) == table.columns && scatter.size() == whiten.size() && cost.shape(0) == 1,
+            "the arrays for the sums have the wrong shape");
+    const double* row_weights = weight ? weight->data() : nullptr;
+    nb::gil_scoped_release released;
+    chosen_for<Number>().mixture_step(table, row_weights, components, hard, {limit, share_at_limit},
+                                      {count.data(), shift.data(), scatter.data(), cost.data()});
+}
+
+template <class Number>
+void mixture_scores(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+                    const Matrix& mean, const Whiten& whiten, const Vector& log_weight,
+                    const Filled<double, 2>& scores) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const auto components = components_of(mean, whiten, log_weight, table.columns);
+    require(size_of(scores, 0) == table.rows && size_of(scores, 1) == components.count,
+            "the array for the scores has the wrong shape");
+    nb::gil_scoped_release released;
+    chosen_for<Number>().mixture_scores(table, components, scores.data());
+}
+
+void memberships(const Matrix& scores, bool hard, const Filled<double, 2>& membership,
+                 const Filled<double, 1>& cost) {
+    require(scores.shape(1) > 0, "at least one component is needed");
+    require(membership.shape(0) == scores.shape(0) && membership.shape(1) == scores.shape(1) &&
+                cost.shape(0) == scores.shape(0),
+            "the arrays for memberships and cost have the wrong shape");
+    nb::gil_scoped_release released;
+    chosen->memberships(scores.data(), size_of(scores, 0), size_of(scores, 1), hard, membership.data(), cost.data());
+}
+
 void add_pairs(const Pairs& a, const Pairs& b, const nb::ndarray<double, nb::c_contig, nb::device::cpu>& sum) {
     require(a.size() == b.size() && a.size() == sum.size() && a.size() % 2 == 0, "the arrays of pairs differ in shape");
     chosen->add_pairs(a.data(), b.data(), static_cast<Index>(a.size() / 2), sum.data());
@@ -150,6 +203,11 @@ void define_for(nb::module_& module) {
                "labels"_a.noconvert(), "cost"_a.noconvert());
     module.def("distances", distances<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(), "points"_a,
                "squared"_a.noconvert());
+    module.def("mixture_step", mixture_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
+               "weight"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "hard"_a, "limit"_a, "share_at_limit"_a,
+               "count"_a.noconvert(), "shift"_a.noconvert(), "scatter"_a.noconvert(), "cost"_a.noconvert());
+    module.def("mixture_scores", mixture_scores<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
+               "factor"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "scores"_a.noconvert());
 }
 
 }  // namespace
@@ -158,6 +216,7 @@ NB_MODULE(_compiled, module) {
     define_for<double>(module);
     define_for<float>(module);
     module.def("add_pairs", add_pairs, "a"_a, "b"_a, "sum"_a.noconvert());
+    module.def("memberships", memberships, "scores"_a, "hard"_a, "membership"_a.noconvert(), "cost"_a.noconvert());
     module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),
                "sums"_a.noconvert());
     module.def("instructions", [] { return chosen->instructions; });

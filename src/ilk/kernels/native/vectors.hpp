@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -89,7 +90,7 @@ ILK_INLINE Vector<Score> load_as(const Number* from) {
     return __builtin_convertvector(load<Numbers>(from), Vector<Score>);
 }
 
-// a * b + c, rounded once where the processor can; used for ranking only.
+// a * b + c, rounded once where the processor can: its last bit differs between instruction sets.
 template <class V>
 ILK_INLINE V multiply_add(V a, V b, V c) {
     return a * b + c;
@@ -163,7 +164,7 @@ class Scratch {
 public:
     explicit Scratch(Index count)
         : numbers_(static_cast<Number*>(std::aligned_alloc(64, bytes_for(count)))) {
-        if (numbers_ == nullptr) std::abort();
+        if (numbers_ == nullptr) throw std::bad_alloc();
         std::memset(numbers_, 0, bytes_for(count));
     }
     ~Scratch() { std::free(numbers_); }

@@ -1,0 +1,177 @@
+// One EM step of a Gaussian mixture on one block of rows, tile by tile: nothing of size rows x components or
+// rows x columns^2 is stored.
+#pragma once
+
+#include "mixture_sums.hpp"
+
+namespace ilk {
+namespace {
+
+// Scores of a tile, [component][point], turned in place into likelihoods relative to the best component.
+class Memberships {
+public:
+    Memberships(Index components, Index height, bool hard)
+        : components_(components), height_(height), hard_(hard), likelihoods_(components * height), cost_(height),
+          total_(height) {}
+
+    double* of(Index component) { return likelihoods_ + component * height_; }
+    const double* costs() const { return cost_; }
+
+    // Scores become roots of likelihoods; a point impossible under every component costs infinity.
+    void find(Index points) {
+        for (Index point = 0; point < points; point += group_points) {
+            if (hard_) choose(point);
+            else share(point);
+        }
+    }
+
+    // What to multiply the roots of likelihoods with to get the roots of memberships: sqrt(weight / total), the
+    // weight trimmed. Returns the sum of weight * cost, to be added up over its lanes.
+    Doubles weigh(Index points, Trim trim, const double* weight, double* scale) const {
+        Doubles sum = {};
+        for (Index point = 0; point < points; point += lanes<double>) {
+            const Doubles cost = load<Doubles>(cost_ + point), total = load<Doubles>(total_ + point);
+            Doubles counted = load<Doubles>(weight + point);
+            counted = cost == trim.limit ? counted * trim.share_at_limit : counted;
+            counted = cost > trim.limit ? Doubles{} : counted;
+            const Doubles share = counted / total;
+            store(scale + point, square_root(total > 0.0 ? share : Doubles{}));
+            sum += counted > 0.0 ? counted * cost : Doubles{};
+        }
+        return sum;
+    }
+
+private:
+    template <class Visit>
+    ILK_INLINE void for_each_part(Index point, Visit visit) {
+#pragma GCC unroll 3
+        for (int part = 0; part < group_vectors; ++part) visit(part, point + part * lanes<double>);
+    }
+
+    void find_best(Index point, Doubles (&best)[group_vectors]) {
+        for_each_part(point, [&](int part, Index) ILK_LAMBDA { best[part] = everywhere<Doubles>(-infinity); });
+        for (Index component = 0; component < components_; ++component)
+            for_each_part(point, [&](int part, Index place) ILK_LAMBDA {
+                best[part] = larger(load<Doubles>(of(component) + place), best[part]);
+            });
+    }
+
+    void share(Index point) {
+        Doubles best[group_vectors], total[group_vectors] = {};
+        find_best(point, best);
+        for (Index component = 0; component < components_; ++component)
+            for_each_part(point, [&](int part, Index place) ILK_LAMBDA {
+                double* score = of(component) + place;
+                const Doubles root = exponential((load<Doubles>(score) - best[part]) * 0.5);
+                store(score, root);
+                total[part] = multiply_add(root, root, total[part]);
+            });
+        for_each_part(point, [&](int part, Index place) ILK_LAMBDA {
+            const Doubles cost = -(best[part] + logarithm(total[part]));
+            store(cost_ + place, total[part] > 0.0 ? cost : everywhere<Doubles>(infinity));
+            store(total_ + place, total[part]);
+        });
+    }
+
+    // Ties go to the lowest number.
+    void choose(Index point) {
+        Doubles best[group_vectors];
+        Bits open[group_vectors];
+        find_best(point, best);
+        for_each_part(point, [&](int part, Index place) ILK_LAMBDA {
+            open[part] = best[part] == best[part];
+            store(cost_ + place, -best[part]);
+            store(total_ + place, everywhere<Doubles>(1.0));
+        });
+        for (Index component = 0; component < components_; ++component)
+            for_each_part(point, [&](int part, Index place) ILK_LAMBDA {
+                double* score = of(component) + place;
+                const Bits chosen = open[part] & (load<Doubles>(score) == best[part]);
+                store(score, chosen ? everywhere<Doubles>(1.0) : Doubles{});
+                open[part] &= ~chosen;
+            });
+    }
+
+    Index components_, height_;
+    bool hard_;
+    Scratch<double> likelihoods_, cost_, total_;
+};
+
+// Call visit(first row, number of rows) with every tile of the table, scored.
+template <class Number, class Visit>
+ILK_INLINE void for_each_tile(const Table<Number>& table, const Components& components, Tile& tile,
+                              Memberships& memberships, Visit visit) {
+    const Encoder<Number> encoder(table);
+    const Densities densities(components, table.columns);
+    Scratch<Number> rows(strip_rows * encoder.width() + overhang);
+    for (Index first = 0; first < table.rows; first += tile.height()) {
+        const Index count = table.rows - first < tile.height() ? table.rows - first : tile.height();
+        tile.fill<Number>(encoder, first, count, rows);
+        for (Index component = 0; component < components.count; ++component)
+            densities.score(component, tile, memberships.of(component));
+        visit(first, count);
+    }
+}
+
+template <class Number>
+void mixture_step(const Table<Number>& table, const double* weight, Components components, bool hard, Trim trim,
+                  MixtureStep out) {
+    Tile tile(table.columns);
+    Memberships memberships(components.count, tile.height(), hard);
+    MixtureSums sums(components, table.columns, tile);
+    Scratch<double> counted(tile.height()), scale(tile.height());
+    Doubles cost = {};
+    if (trim.limit == infinity) trim.share_at_limit = 1.0;
+    for_each_tile(table, components, tile, memberships, [&](Index first, Index count) {
+        for (Index point = 0; point < tile.points(); ++point)
+            counted[point] = point >= count ? 0.0 : weight ? weight[first + point] : 1.0;
+        memberships.find(tile.points());
+        cost += memberships.weigh(tile.points(), trim, counted, scale);
+        for (Index component = 0; component < components.count; ++component)
+            sums.add(component, tile, memberships.of(component), scale);
+    });
+    sums.write(out);
+    *out.cost = 0.0;
+    for (int lane = 0; lane < lanes<double>; ++lane) *out.cost += cost[lane];
+}
+
+template <class Number>
+void mixture_scores(const Table<Number>& table, Components components, double* scores) {
+    Tile tile(table.columns);
+    Memberships memberships(components.count, tile.height(), false);
+    for_each_tile(table, components, tile, memberships, [&](Index first, Index count) {
+        for (Index component = 0; component < components.count; ++component) {
+            const double* from = memberships.of(component);
+            double* to = scores + first * components.count + component;
+            for (Index point = 0; point < count; ++point) to[point * components.count] = from[point];
+        }
+    });
+}
+
+// Memberships and costs from scores (rows, components), to the bit those of mixture_step.
+inline void memberships(const double* scores, Index rows, Index components, bool hard, double* membership,
+                        double* cost) {
+    constexpr Index height = 2 * strip_rows;
+    Memberships tile(components, height, hard);
+    Scratch<double> weight(height), scale(height);
+    for (Index first = 0; first < rows; first += height) {
+        const Index count = rows - first < height ? rows - first : height;
+        for (Index component = 0; component < components; ++component)
+            for (Index point = 0; point < count; ++point) {
+                const double score = scores[(first + point) * components + component];
+                tile.of(component)[point] = score > -infinity ? score : -infinity;
+            }
+        tile.find(height);
+        for (Index point = 0; point < count; ++point) weight[point] = 1.0;
+        tile.weigh(height, {infinity, 1.0}, weight, scale);
+        for (Index component = 0; component < components; ++component)
+            for (Index point = 0; point < count; ++point) {
+                const double root = tile.of(component)[point] * scale[point];
+                membership[(first + point) * components + component] = root * root;
+            }
+        std::memcpy(cost + first, tile.costs(), static_cast<std::size_t>(count) * sizeof(double));
+    }
+}
+
+}  // namespace
+}  // namespace ilk

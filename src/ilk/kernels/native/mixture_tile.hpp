@@ -1,0 +1,197 @@
+// A tile of points across the vector lanes, and how well each component of a mixture explains them.
+#pragma once
+
+#include <type_traits>
+
+#include "encode.hpp"
+#include "mixture_functions.hpp"
+
+namespace ilk {
+namespace {
+
+// Columns are taken a few at a time, so that all products of two such blocks stay in registers.
+constexpr int block_columns = vector_registers == 32 ? 4 : 3;
+
+// Points whose products with a block of whitening rows stay in registers; strips hold a multiple of these.
+constexpr int group_vectors = 3;
+constexpr Index group_points = group_vectors * lanes<double>;
+static_assert(strip_rows % group_points == 0);
+
+// Call visit(first column, number of columns as a type) for every block of columns.
+template <class Visit>
+ILK_INLINE void for_each_block(Index columns, Visit visit) {
+    Index first = 0;
+    for (; first + block_columns <= columns; first += block_columns)
+        visit(first, std::integral_constant<int, block_columns>{});
+    if (columns - first == 1) visit(first, std::integral_constant<int, 1>{});
+    if (columns - first == 2) visit(first, std::integral_constant<int, 2>{});
+    if (block_columns > 3 && columns - first == 3) visit(first, std::integral_constant<int, 3>{});
+}
+
+// Enough points to make adding up lanes at the end of a tile cheap, few enough for the second-level cache.
+// Between 96 and 768 points no size was clearly faster.
+constexpr Index points_for(Index columns) {
+    constexpr Index tile_numbers = 24576, most = 192;
+    const Index fitting = columns == 0 ? most : tile_numbers / columns / strip_rows * strip_rows;
+    return fitting < strip_rows ? strip_rows : fitting > most ? most : fitting;
+}
+
+// Encoded points, [column][point]; columns stand `height` apart.
+class Tile {
+public:
+    explicit Tile(Index columns)
+        : columns_(columns), height_(points_for(columns)), values_(columns * height_) {}
+
+    Index height() const { return height_; }
+    Index points() const { return points_; }
+    const double* column(Index column) const { return values_ + column * height_; }
+
+    // Take `count` rows from `first` on; zeros make the last strip whole.
+    template <class Number>
+    void fill(const Encoder<Number>& encoder, Index first, Index count, Number* rows) {
+        points_ = rounded_up(count, strip_rows);
+        for (Index done = 0; done < count; done += strip_rows) {
+            encoder.encode(first + done, count - done < strip_rows ? count - done : strip_rows, rows);
+            if (columns_ == 2 && encoder.width() == 2)
+                split_in_two(rows, done, std::make_index_sequence<lanes<double>>{});
+            else turn(rows, encoder.width(), done);
+        }
+    }
+
+private:
+    template <class Number>
+    void turn(const Number* rows, Index width, Index done) {
+        constexpr int count = lanes<double>;
+        for (Index row = 0; row < strip_rows; row += count)
+            for (Index first = 0; first < columns_; first += count) {
+                Doubles vectors[count];
+#pragma GCC unroll 8
+                for (int lane = 0; lane < count; ++lane)
+                    vectors[lane] = load_as<double>(rows + (row + lane) * width + first);
+                transpose<count / 2>(vectors);
+#pragma GCC unroll 8
+                for (int lane = 0; lane < count; ++lane)
+                    if (first + lane < columns_) store(values_ + (first + lane) * height_ + done + row, vectors[lane]);
+            }
+    }
+
+    // Two columns need no transposition: the even places are one column, the odd ones the other.
+    template <class Number, std::size_t... lane>
+    void split_in_two(const Number* rows, Index done, std::index_sequence<lane...>) {
+        constexpr Index count = lanes<double>;
+        for (Index row = 0; row < strip_rows; row += count, rows += 2 * count) {
+            const Doubles a = load_as<double>(rows), b = load_as<double>(rows + count);
+            store(values_ + done + row, __builtin_shufflevector(a, b, (2 * lane)...));
+            store(values_ + height_ + done + row, __builtin_shufflevector(a, b, (2 * lane + 1)...));
+        }
+    }
+
+    Index columns_, height_;
+    Index points_ = 0;
+    Scratch<double> values_;
+};
+
+// Scores of points under the components: log_weight - |whiten (x - mean)|^2 / 2.
+class Densities {
+public:
+    Densities(const Components& components, Index columns)
+        : components_(components), columns_(columns), packed_columns_(packed_size(columns)),
+          packed_(components.diagonal ? 0 : components.count * packed_columns_) {
+        if (components.diagonal) return;
+        double* to = packed_;
+        for (Index component = 0; component < components.count; ++component) {
+            const double* whiten = components.whiten + component * columns * columns;
+            for_each_block(columns, [&](Index first, auto size) {
+                constexpr int rows = decltype(size)::value;
+                for (Index column = 0; column < first + rows; ++column)
+                    for (Index row = first; row < first + rows; ++row) *to++ = whiten[row * columns + column];
+            });
+        }
+    }
+
+    // The score of every point of the tile under one component. What overflows is impossible, not undefined.
+    void score(Index component, const Tile& tile, double* scores) const {
+        const double* mean = components_.mean + component * columns_;
+        const Doubles log_weight = everywhere<Doubles>(components_.log_weight[component]);
+        const Doubles impossible = everywhere<Doubles>(-infinity);
+        for (Index point = 0; point < tile.points(); point += group_points) {
+            Doubles squares[group_vectors] = {};
+            if (components_.diagonal) {
+                add_scaled(components_.whiten + component * columns_, mean, tile, point, squares);
+            } else {
+                const double* whiten = packed_ + component * packed_columns_;
+                for_each_block(columns_, [&](Index first, auto size) ILK_LAMBDA {
+                    constexpr int rows = decltype(size)::value;
+                    add_whitened<rows>(whiten, first, mean, tile, point, squares);
+                    whiten += (first + rows) * rows;
+                });
+            }
+#pragma GCC unroll 3
+            for (int part = 0; part < group_vectors; ++part) {
+                const Doubles score = multiply_add(squares[part], everywhere<Doubles>(-0.5), log_weight);
+                store(scores + point + part * lanes<double>, larger(score, impossible));
+            }
+        }
+    }
+
+private:
+    // Numbers in the packed lower triangle of one component, block by block, [column][row of the block].
+    static Index packed_size(Index columns) {
+        Index size = 0;
+        for_each_block(columns, [&](Index first, auto rows) {
+            size += (first + decltype(rows)::value) * decltype(rows)::value;
+        });
+        return size;
+    }
+
+    // Add the squares of some rows of whiten (x - mean).
+    template <int rows>
+    static ILK_INLINE void add_whitened(const double* whiten, Index first, const double* mean, const Tile& tile,
+                                        Index point, Doubles (&squares)[group_vectors]) {
+        Doubles y[rows][group_vectors] = {};
+        const double* x = tile.column(0) + point;
+        const auto add_column = [&](int begin) ILK_LAMBDA {
+            Doubles away[group_vectors];
+#pragma GCC unroll 3
+            for (int part = 0; part < group_vectors; ++part)
+                away[part] = load<Doubles>(x + part * lanes<double>) - *mean;
+#pragma GCC unroll 4
+            for (int row = begin; row < rows; ++row) {
+                const Doubles factor = everywhere<Doubles>(whiten[row]);
+#pragma GCC unroll 3
+                for (int part = 0; part < group_vectors; ++part)
+                    y[row][part] = multiply_add(factor, away[part], y[row][part]);
+            }
+            x += tile.height();
+            whiten += rows;
+            ++mean;
+        };
+        for (Index column = 0; column < first; ++column) add_column(0);
+#pragma GCC unroll 4
+        for (int column = 0; column < rows; ++column) add_column(column);
+#pragma GCC unroll 4
+        for (int row = 0; row < rows; ++row)
+#pragma GCC unroll 3
+            for (int part = 0; part < group_vectors; ++part)
+                squares[part] = multiply_add(y[row][part], y[row][part], squares[part]);
+    }
+
+    ILK_INLINE void add_scaled(const double* whiten, const double* mean, const Tile& tile, Index point,
+                               Doubles (&squares)[group_vectors]) const {
+        for (Index column = 0; column < columns_; ++column) {
+            const double* x = tile.column(column) + point;
+#pragma GCC unroll 3
+            for (int part = 0; part < group_vectors; ++part) {
+                const Doubles y = (load<Doubles>(x + part * lanes<double>) - mean[column]) * whiten[column];
+                squares[part] = multiply_add(y, y, squares[part]);
+            }
+        }
+    }
+
+    const Components& components_;
+    Index columns_, packed_columns_;
+    Scratch<double> packed_;
+};
+
+}  // namespace
+}  // namespace ilk
