@@ -1,6 +1,6 @@
-"""Missing cells in Gaussian components: the observed-data likelihood, rows grouped by what they lack.
+"""Distances and sums over the observed cells of Gaussian and Student components, rows grouped by what they lack.
 
-Components along the columns: a missing cell drops out of scores and sums. Components with axes: the conditional
+Components along the columns: a missing cell drops out of distances and sums. Components with axes: the conditional
 expectation of the missing cells, and its covariance, enter the sums (covariance.md, section 4; Little and Rubin,
 Statistical Analysis with Missing Data, chapter 11). With observed columns o, missing ones m:
 
@@ -11,26 +11,33 @@ Statistical Analysis with Missing Data, chapter 11). With observed columns o, mi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from ilk.table.block import Array, Block
 
 if TYPE_CHECKING:
-    from ilk.families.gaussian import Mixture, Noise
+    from ilk.families.gaussian import Mixture
 
-LOG_2_PI = float(np.log(2 * np.pi))
+KEPT_CELLS = 300_000  # of conditional distributions kept at a time; about 8 MB
 
 
-def anything_observed(block: Block) -> Array:
-    """1 for rows with an observed cell, 0 for those that say nothing and enter no sum."""
-    return (~np.isnan(block.raw)).any(axis=1).astype(np.float64)
+@dataclass(frozen=True)
+class Distances:
+    """Of the observed cells of each row from each component: all that an elliptical density needs."""
+
+    squared: Array  # (rows, K) Mahalanobis distances
+    log_determinant: Array  # (rows or 1, K) of the covariance of the observed columns
+    n_observed: Array  # (rows, 1) cells
 
 
 def patterns(block: Block) -> Iterator[tuple[Array, Array]]:
     """Row numbers of each pattern of missing cells, and its mask of observed columns."""
+    if block.complete:
+        yield np.arange(block.n_rows), np.ones(block.n_columns, dtype=bool)
+        return
     observed = ~np.isnan(block.raw)
     masks, inverse = np.unique(observed, axis=0, return_inverse=True)
     inverse = inverse.ravel()
@@ -40,74 +47,119 @@ def patterns(block: Block) -> Iterator[tuple[Array, Array]]:
         yield order[begin:end], mask
 
 
-def scores(params: Mixture, block: Block, noise: Noise | None) -> Array:
-    """Log of mixing share times density of the observed cells (rows, K), noise last; 0 observed cells: shares."""
-    found = np.empty((block.n_rows, len(params.mean) + (noise is not None)))
+def distances(params: Mixture, block: Block) -> Distances:
+    """Squared Mahalanobis distances and log-determinants over the observed cells; 0 for a row with none."""
     numbers = block.numbers.astype(np.float64, copy=False)
-    with np.errstate(divide="ignore"):
-        log_mixing, log_noise = np.log(params.mixing), np.log(params.noise_share)
-    matrices = None if params.covariance.axes is None else params.covariance.matrices()
+    n_components, d = params.mean.shape
+    squared = np.empty((block.n_rows, n_components))
+    if block.complete:
+        for k in range(n_components):
+            away = numbers - params.mean[k]
+            scaled = away * params.whiten[k] if params.whiten.ndim == 2 else away @ params.whiten[k].T
+            squared[:, k] = np.square(scaled).sum(axis=1)
+        return Distances(squared, params.covariance.log_determinants()[None], np.full((block.n_rows, 1), d))
+    observed = ~np.isnan(numbers)
+    n_observed = observed.sum(axis=1, keepdims=True)
+    if params.covariance.axes is None:
+        for k in range(n_components):
+            away = np.where(observed, (numbers - params.mean[k]) * params.whiten[k], 0.0)
+            squared[:, k] = np.square(away).sum(axis=1)
+        return Distances(squared, observed @ params.covariance.log_variance.T, n_observed)
+    log_determinant = np.empty_like(squared)
     for rows, mask in patterns(block):
-        x = numbers[np.ix_(rows, np.flatnonzero(mask))]
-        for k in range(len(params.mean)):
-            away = x - params.mean[k, mask]
-            if matrices is None:
-                logs = params.covariance.log_variance[k, mask]
-                distance, log_determinant = (away**2 * np.exp(-logs)).sum(axis=1), logs.sum()
-            else:
-                lower = np.linalg.cholesky(matrices[k][np.ix_(mask, mask)])
-                distance = np.square(solve_triangular(lower, away.T, lower=True)).sum(axis=0)
-                log_determinant = 2 * np.log(np.diagonal(lower)).sum()
-            found[rows, k] = log_mixing[k] - (distance + log_determinant + mask.sum() * LOG_2_PI) / 2
-        if noise is not None:
-            away = (x - noise.mean[mask]) * noise.precision[mask]
-            found[rows, -1] = log_noise + noise.log_density[mask].sum() - np.square(away).sum(axis=1) / 2
+        known = conditional(params, mask)
+        away = numbers[np.ix_(rows, np.flatnonzero(mask))] - params.mean[:, None, mask]
+        squared[rows] = np.square(away @ known.whiten.swapaxes(1, 2)).sum(axis=2).T
+        log_determinant[rows] = known.log_determinant
+    return Distances(squared, log_determinant, n_observed)
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """What the observed columns o of a pattern say under each component."""
+
+    whiten: Array  # (K, o, o): inverse of the lower root of covariance[o, o]
+    log_determinant: Array  # (K,) of covariance[o, o]
+    regression: Array  # (K, d, o): completes the observed part of a row, less its mean
+    remainder: Array  # (K, d, d): covariance of what that leaves open, 0 outside the missing columns
+
+
+def conditional(params: Mixture, mask: Array) -> Conditional:
+    """The conditional distribution given the columns in `mask`, kept for the next block where memory allows."""
+    name, kept = mask.tobytes(), params.conditionals
+    found = kept.get(name)
+    if found is None:
+        found = _conditional(params.covariance.matrices(), mask)
+        if (len(kept) + 1) * params.mean.size * params.mean.shape[1] <= KEPT_CELLS:
+            kept[name] = found
     return found
 
 
-def gather(params: Mixture, block: Block, membership: Array) -> dict[str, Array]:
-    """Sums about the current means; `membership` (rows, K or K + noise) holds the weights already."""
+def _conditional(covariance: Array, mask: Array) -> Conditional:
+    k, d = len(covariance), len(mask)
+    o, m = np.flatnonzero(mask), np.flatnonzero(~mask)
+    lower = np.linalg.cholesky(covariance[:, o[:, None], o])
+    whiten = np.linalg.inv(lower)
+    across = whiten @ covariance[:, o[:, None], m]
+    regression, remainder = np.zeros((k, d, len(o))), np.zeros((k, d, d))
+    regression[:, o] = np.eye(len(o))
+    regression[:, m] = across.swapaxes(1, 2) @ whiten
+    remainder[:, m[:, None], m] = covariance[:, m[:, None], m] - across.swapaxes(1, 2) @ across
+    log_determinant = 2 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+    return Conditional(whiten, log_determinant, regression, remainder)
+
+
+def gather(params: Mixture, block: Block, membership: Array, pull: Array | None = None) -> dict[str, Array]:
+    """Sums about the current means; `membership` (rows, K or K + noise) holds the weights already.
+
+    `pull` (rows, K) is how much a row counts in means and scatters, one where None (Student components):
+
+        count = sum r,  shift = sum r u (x - mean),  scatter = sum r u (x - mean)(x - mean)' + sum r C
+
+    with `cells` (K, d), the counts of the observed cells, along columns, and `pull`, the counts with u.
+    """
     if params.covariance.axes is None:
-        return _gather_along_columns(params, block, membership)
+        return _gather_along_columns(params, block, membership, pull)
     n_components, d = params.mean.shape
     shift, scatter = np.zeros((n_components, d)), np.zeros((n_components, d, d))
     numbers = block.numbers.astype(np.float64, copy=False)
-    matrices = params.covariance.matrices()
+    pulled = membership[:, :n_components] * (1.0 if pull is None else pull)
     for rows, mask in patterns(block):
         if not mask.any():
             continue
-        x = numbers[np.ix_(rows, np.flatnonzero(mask))]
-        for k in range(n_components):
-            weight = membership[rows, k]
-            away = x - params.mean[k, mask]
-            regression, remainder = _conditional(matrices[k], mask)
-            weighted = away * weight[:, None]
-            shift[k] += regression @ weighted.sum(axis=0)
-            scatter[k] += regression @ (weighted.T @ away) @ regression.T + weight.sum() * remainder
-    return {"count": membership.sum(axis=0), "shift": shift, "scatter": scatter}
+        away = numbers[np.ix_(rows, np.flatnonzero(mask))] - params.mean[:, None, mask]
+        weighted = away * pulled[rows].T[:, :, None]
+        total, products = weighted.sum(axis=1), weighted.swapaxes(1, 2) @ away
+        if mask.all():
+            shift += total
+            scatter += products
+        else:
+            known = conditional(params, mask)
+            shift += (known.regression @ total[:, :, None])[:, :, 0]
+            scatter += known.regression @ products @ known.regression.swapaxes(1, 2)
+            scatter += membership[rows, :n_components].sum(axis=0)[:, None, None] * known.remainder
+    sums = {"count": membership.sum(axis=0), "shift": shift, "scatter": scatter}
+    return sums if pull is None else sums | {"pull": pulled.sum(axis=0)}
 
 
-def _conditional(covariance: Array, mask: Array) -> tuple[Array, Array]:
-    """Matrix (d, observed) that completes a row's observed part, and the covariance (d, d) of what it leaves open."""
-    d = len(mask)
-    regression, remainder = np.zeros((d, int(mask.sum()))), np.zeros((d, d))
-    regression[mask] = np.eye(int(mask.sum()))
-    if not mask.all():
-        across = covariance[np.ix_(mask, ~mask)]
-        solved = cho_solve(cho_factor(covariance[np.ix_(mask, mask)], lower=True), across)
-        regression[~mask] = solved.T
-        remainder[np.ix_(~mask, ~mask)] = covariance[np.ix_(~mask, ~mask)] - across.T @ solved
-    return regression, remainder
-
-
-def _gather_along_columns(params: Mixture, block: Block, membership: Array) -> dict[str, Array]:
+def _gather_along_columns(
+    params: Mixture, block: Block, membership: Array, pull: Array | None
+) -> dict[str, Array]:
     numbers = block.numbers.astype(np.float64, copy=False)
-    observed = ~np.isnan(numbers)
     n_components, d = params.mean.shape
     shift, scatter = np.zeros((n_components, d)), np.zeros((n_components, d))
+    own = membership[:, :n_components]
+    pulled = own * (1.0 if pull is None else pull)
+    observed = None if block.complete else ~np.isnan(numbers)
     for k in range(n_components):
-        away = np.where(observed, numbers - params.mean[k], 0.0)
-        weighted = away * membership[:, k, None]
-        shift[k], scatter[k] = weighted.sum(axis=0), (weighted * away).sum(axis=0)
-    cells = membership[:, :n_components].T @ observed
-    return {"count": membership.sum(axis=0), "cells": cells, "shift": shift, "scatter": scatter}
+        away = numbers - params.mean[k]
+        if observed is not None:
+            away = np.where(observed, away, 0.0)
+        weighted = away * pulled[:, k, None]
+        shift[k], scatter[k] = weighted.sum(axis=0), np.einsum("ij,ij->j", weighted, away)
+    sums = {"count": membership.sum(axis=0), "shift": shift, "scatter": scatter}
+    if observed is not None:
+        sums["cells"] = own.T @ observed
+    if pull is not None:
+        sums["pull"] = pulled.sum(axis=0) if observed is None else pulled.T @ observed
+    return sums

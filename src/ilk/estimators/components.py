@@ -1,0 +1,289 @@
+"""What the mixture estimators share: fitting, scoring, criteria and sampling, the same for every family."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ilk import kernels
+from ilk.engines.memory import MemoryRows
+from ilk.errors import DataError, UsageError, warn
+from ilk.estimators.base import (
+    checked_array,
+    given_start,
+    one_of,
+    real_number,
+    training_rows,
+    warn_of,
+    whole_number,
+)
+from ilk.families.covariance import Prior, Structure
+from ilk.families.mixture import Noise
+from ilk.fitting.fit import Fit, finish
+from ilk.fitting.loop import Stop, run_starts
+from ilk.fitting.mixture import MixturePlan, fit_mixture
+from ilk.fitting.table_moments import TableMoments, bounding_noise, broad_noise, table_moments
+from ilk.measures.criteria import aic, bic, icl, log_certainty
+from ilk.random import seed_of, stream
+from ilk.table.block import Array, Block
+from ilk.table.condition import survey
+
+
+class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
+    """Everything but what a component is: `_make_family` and `_show_spread` say that."""
+
+    _structures: ClassVar[tuple[str, ...] | None] = None  # those the family has; None for all fourteen
+
+    def _make_family(self, rows: MemoryRows, moments: TableMoments, k: int) -> Any:
+        raise NotImplementedError
+
+    def _show_spread(self, params: Any, unit: Array, varies: Array) -> None:
+        """Set the attributes that tell of spread; `unit` is the user's units in one encoded unit, per column."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of the rows of X (numbers; NaN where missing)."""
+        k = whole_number("n_components", self.n_components)
+        plan, min_size = self._plan(), real_number("min_size", self.min_size, 0.0, np.inf)
+        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=self.threads, k=k)
+        if rows.n_rows < 2:
+            raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
+        init = None if isinstance(self.init, str) else given_start(self.init, rows, k)
+        rows, moments, constants = set_constant_aside(rows)
+        varies = np.isnan(constants)
+        if init is not None and init.ndim == 2:
+            init = init[:, varies]
+        family = self._make_family(rows, moments, k)
+        found = fit_mixture(
+            rows, family, k, seed_of(self.random_state), plan, init=init, callback=self.callback
+        )
+        n_before = len(found.size)
+        found = without_small(rows, family, found, plan, min_size)
+        if len(found.size) < n_before:
+            n_gone = n_before - len(found.size)
+            warn(
+                "small-components",
+                f"{n_gone} of {n_before} components held fewer than min_size={min_size:g} rows "
+                "and were merged into the others.",
+                depth=3,
+            )
+        self._finish(rows, family, moments, constants, found)
+        warn_of(self, found)
+        return self
+
+    # --- options
+
+    def _plan(self) -> MixturePlan:
+        stop = Stop(
+            real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter, least=0)
+        )
+        n_init = None if self.n_init is None else whole_number("n_init", self.n_init)
+        init = self.init if isinstance(self.init, str) else "auto"
+        return MixturePlan(init, n_init, stop, real_number("trim", self.trim, 0.0, 1.0))
+
+    def _make_structure(self, n_columns: int) -> Structure:
+        structure = Structure.parse(self.structure).for_columns(n_columns)
+        if not structure.applies_to(n_columns):
+            raise UsageError(
+                "bad-structure",
+                f"structure {structure.name} is for one column",
+                do="Choose a structure of three letters",
+            )
+        if n_columns > 1 and self._structures is not None and structure.name not in self._structures:
+            raise UsageError(
+                "bad-structure",
+                f"{type(self).__name__} has no structure {structure.name}",
+                do=f"Choose one of {' '.join(self._structures)}",
+            )
+        return structure
+
+    def _make_prior(self, moments: TableMoments, k: int) -> Prior | None:
+        if self.prior is None or isinstance(self.prior, Prior):
+            return self.prior
+        one_of("prior", self.prior, ("default",))
+        unbiased = moments.row_weight / max(moments.row_weight - 1, 1)
+        return Prior.from_table(moments.mean, moments.covariance * unbiased, k)
+
+    def _make_noise(self, rows: MemoryRows, moments: TableMoments) -> Noise | None:
+        if self.noise is False or self.noise is None:
+            return None
+        if self.noise is True or self.noise == "uniform":
+            return bounding_noise(rows, moments)
+        one_of("noise", self.noise, ("uniform", "gaussian"))
+        return broad_noise(moments)
+
+    # --- what a user reads
+
+    def _finish(
+        self, rows: MemoryRows, family: Any, moments: TableMoments, constants: Array, found: Fit
+    ) -> None:
+        """Everything in the user's units; `constants` holds NaN where a column varies."""
+        varies = np.isnan(constants)
+        encoding, params = rows.encoding, found.params
+        self._family, self._params, self._encoding, self._varies = family, params, encoding, varies
+        self.fit_ = found
+        self.weights_ = params.mixing
+        self.means_ = np.tile(constants, (len(params.mean), 1))
+        self.means_[:, varies] = encoding.undo(params.mean)
+        self._show_spread(params, 1 / encoding.unit, varies)
+        self.labels_ = found.labels
+        self._log_unit = np.log(encoding.unit)
+        kept = 1.0 - self.trim
+        self.loglik_ = -found.cost + kept * float(moments.cells @ self._log_unit)
+        self.n_parameters_ = family.free_parameters(params)
+        self.n_iter_ = found.n_passes
+        self.converged_ = found.converged
+        self.status_ = found.status
+        self._n_rows = moments.row_weight * kept
+        self._log_certainty = sum(rows.scan(_visit_certainty, (family, params, found.cut)))
+        beyond = np.zeros(rows.n_rows, dtype=bool)
+        self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
+
+    def _scan(self, X: Any, visit: Any) -> Array:
+        check_is_fitted(self)
+        raw = checked_array(self, X, reset=False)
+        facts = survey(raw)
+        if not self._varies.all():
+            raw = raw[:, self._varies]
+        rows = MemoryRows(raw, self._encoding, complete=facts.complete, threads=self.threads)
+        return np.concatenate([*rows.scan(visit, (self._family, self._params, self._log_unit))])
+
+    def predict(self, X: Any) -> Array:
+        """The likeliest component of each row, the lowest number among equals; -1 for noise."""
+        return self._scan(X, _visit_label)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each component for each row (rows, K); the noise component, if any, comes last."""
+        return self._scan(X, _visit_membership)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of each row (of its observed cells), in the user's units."""
+        return self._scan(X, _visit_log_density)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def _training_or(self, X: Any) -> tuple[float, float]:
+        """Log-likelihood and number of rows: of the training rows, or of X."""
+        check_is_fitted(self)
+        if X is None:
+            return self.loglik_, self._n_rows
+        density = self.score_samples(X)
+        return float(density.sum()), float(len(density))
+
+    def bic(self, X: Any = None) -> float:
+        """-2 log-likelihood + n_parameters log(rows), lower is better; of the training rows when X is None."""
+        loglik, n_rows = self._training_or(X)
+        return bic(loglik, self.n_parameters_, n_rows)
+
+    def aic(self, X: Any = None) -> float:
+        """-2 log-likelihood + 2 n_parameters, lower is better; of the training rows when X is None."""
+        return aic(self._training_or(X)[0], self.n_parameters_)
+
+    def icl(self, X: Any = None) -> float:
+        """BIC - 2 sum_n log(max_k probability_nk), lower is better; of the training rows when X is None."""
+        loglik, n_rows = self._training_or(X)
+        certainty = self._log_certainty if X is None else log_certainty(self.predict_proba(X))
+        return icl(loglik, self.n_parameters_, n_rows, certainty)
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
+        """Rows drawn from the mixture (without its noise), and their components."""
+        check_is_fitted(self)
+        n_samples = whole_number("n_samples", n_samples)
+        draws = stream(seed_of(self.random_state), "sample mixture")
+        label = draws.choice(len(self.weights_), n_samples, p=self.weights_ / self.weights_.sum()).astype(
+            np.int32
+        )
+        rows = self.means_[label]
+        rows[:, self._varies] = self._encoding.undo(self._family.draw(self._params, label, draws))
+        return rows, label
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def without_small(rows: MemoryRows, family: Any, found: Fit, plan: MixturePlan, min_size: float) -> Fit:
+    """The fit without components that hold less than `min_size` rows (sum of weights, by label).
+
+    The smallest goes, the others take its share of the mixing and run to their own end, and so on until every
+    one is large enough or one is left: what comes back is a fit of the smaller mixture, not a relabelling.
+    """
+    while len(found.size) > 1 and found.size[-1] < min_size:  # components stand in order of size
+        first = family.remaining(found.params, np.arange(len(found.size) - 1))
+        runs = run_starts(rows, [family], [first], trim=plan.trim, stop=plan.stop)
+        again = finish(rows, runs[0], runs, trim=plan.trim)
+        later = [replace(record, number=record.number + found.n_passes) for record in again.trace]
+        trace = (*found.trace, *later)
+        found = replace(again, n_passes=found.n_passes + again.n_passes, trace=trace, starts=found.starts)
+    return found
+
+
+def full_matrices(matrices: Array, unit: Array, varies: Array) -> Array:
+    """Matrices (K, d, d) in the user's units, zero for constant columns."""
+    k, d = len(matrices), len(varies)
+    full = np.zeros((k, d, d))
+    with np.errstate(over="ignore", under="ignore"):
+        full[:, varies[:, None] & varies] = (matrices * unit[:, None] * unit).reshape(k, -1)
+    return full
+
+
+def set_constant_aside(rows: MemoryRows) -> tuple[MemoryRows, TableMoments, Array]:
+    """The rows without constant columns, their moments, and the constants (NaN for a column that varies)."""
+    moments = table_moments(rows)
+    varies = moments.variance > 0
+    constants = np.full(rows.n_columns, np.nan)
+    if varies.all():
+        return rows, moments, constants
+    if not varies.any():
+        raise DataError(
+            "no-spread",
+            "every column is constant, so there is nothing to group",
+            do="Give at least one column that varies",
+        )
+    fixed = np.flatnonzero(~varies)
+    constants[fixed] = rows.encoding.undo(moments.mean)[fixed]
+    warn("constant-column", f"columns {', '.join(map(str, fixed))} are constant and set aside.", depth=4)
+    kept = MemoryRows(
+        rows.raw[:, varies],
+        rows.encoding.columns(varies),
+        weight=rows.weight,
+        complete=rows.complete,
+        threads=rows.threads,
+    )
+    return kept, table_moments(kept), constants
+
+
+State = tuple[Any, Any, Array]  # family, parameters, log of the units
+
+
+def _visit_label(state: State, block: Block) -> Array:
+    family, params, _ = state
+    label: Array = family.assign(params, block)[0]
+    return label
+
+
+def _visit_membership(state: State, block: Block) -> Array:
+    family, params, _ = state
+    membership: Array = kernels.memberships(family.scores(params, block), False)[0]
+    return membership
+
+
+def _visit_log_density(state: State, block: Block) -> Array:
+    family, params, log_unit = state
+    cost = kernels.memberships(family.scores(params, block), False)[1]
+    return np.asarray((~np.isnan(block.raw)) @ log_unit - cost)
+
+
+def _visit_certainty(state: Any, block: Block) -> float:
+    family, params, cut = state
+    scores = family.scores(params, block)
+    kept = cut.kept(kernels.memberships(scores, family.hard)[1])
+    return log_certainty(kernels.memberships(scores, False)[0], block.weights * kept)

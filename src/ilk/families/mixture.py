@@ -1,0 +1,187 @@
+"""What every mixture family shares: mixing shares, the noise component, memberships, where components lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from ilk import kernels
+from ilk.families.base import Cut, Pair
+from ilk.families.covariance import Structure, n_covariance_parameters
+from ilk.table.block import Array, Block
+
+VANISHED = 1e-8  # share of the rows below which a soft component is gone
+NOISE_SHARE = 0.05  # of the rows, that a noise component has at the start
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A component that does not move: density exp(sum of log_density) * exp(-|precision (x - mean)|^2 / 2).
+
+    Uniform noise has precision 0; a broad Gaussian has one over its standard deviations. Both per column, so
+    that a missing cell drops out.
+    """
+
+    mean: Array
+    precision: Array
+    log_density: Array
+
+    def log_densities(self, block: Block) -> Array:
+        """Log density of the observed cells of each row (rows,)."""
+        numbers = block.numbers.astype(np.float64, copy=False)
+        observed = ~np.isnan(numbers)
+        away = np.where(observed, (numbers - self.mean) * self.precision, 0.0)
+        return np.asarray(observed @ self.log_density - np.square(away).sum(axis=1) / 2)
+
+
+@dataclass(frozen=True)
+class Components:
+    """Parameters that every mixture has, in encoded units: shares (K,), and where the components lie (K, d).
+
+    `noise_share` is 0 without a noise component; `status` is "start" until the first update.
+    """
+
+    mixing: Array
+    mean: Array
+    noise_share: float = field(default=0.0, kw_only=True)
+    status: str = field(default="ok", kw_only=True)
+
+    @property
+    def log_mixing(self) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(self.mixing)
+
+
+Params = TypeVar("Params", bound=Components)
+
+
+@dataclass(frozen=True)
+class MixtureFamily(Generic[Params]):
+    """Mixtures whose cost is minus the log-likelihood (of the classification when `membership` is hard).
+
+    `column_variances` of the encoded table are the units of the singularity test.
+    """
+
+    structure: Structure
+    column_variances: Array
+    membership: str = "soft"
+    equal_mixing: bool = False
+    noise: Noise | None = field(default=None, kw_only=True)
+
+    starts_from_partition: ClassVar[bool] = True
+    n_phases: ClassVar[int] = 1
+
+    @property
+    def hard(self) -> bool:
+        return self.membership == "hard"
+
+    @property
+    def always_kept(self) -> bool:
+        """Whether a component without rows does no harm, as under a prior."""
+        return False
+
+    # --- rows
+
+    def scores(self, params: Params, block: Block) -> Array:
+        """Log of mixing share times density of the observed cells (rows, K), noise last."""
+        raise NotImplementedError
+
+    def with_noise(self, params: Params, block: Block, own: Array) -> Array:
+        """The scores of the components and, where there is noise, its own in one more column."""
+        if self.noise is None:
+            return own
+        with np.errstate(divide="ignore"):
+            noise = np.log(params.noise_share) + self.noise.log_densities(block)
+        return np.column_stack([own, noise])
+
+    def cost(self, params: Params, block: Block) -> Array:
+        return -self.scores(params, block)
+
+    def assign(self, params: Params, block: Block) -> tuple[Array, Array]:
+        scores = self.scores(params, block)
+        label = scores.argmax(axis=1).astype(np.int32)
+        label[label == len(params.mean)] = -1  # noise
+        return label, kernels.memberships(scores, self.hard)[1]
+
+    def counted(self, scores: Array, block: Block, cut: Cut) -> tuple[Array, Pair]:
+        """Memberships times weight (rows, K or K + 1) of the rows that count, and what these rows cost."""
+        membership, cost = kernels.memberships(scores, self.hard)
+        weight = block.weights * cut.kept(cost) * anything_observed(block)
+        total = float(weight @ np.where(weight > 0, cost, 0.0))
+        return membership * weight[:, None], Pair(np.array([total, 0.0]))
+
+    # --- parameters
+
+    def with_shares(self, new: Params, count: Array) -> Params:
+        """`new` with the mixing shares that the counts (K or K + 1) of the last pass give.
+
+        A partition knows no noise: it keeps the share it starts with.
+        """
+        n_components, noise_share = len(new.mean), new.noise_share
+        own, total = count[:n_components], float(count.sum())
+        if len(count) > n_components:
+            noise_share = float(count[n_components]) / total
+        else:
+            total /= 1 - noise_share
+        even = np.full(n_components, (1 - noise_share) / n_components)
+        gone = not (self.hard or self.always_kept) and bool((own < VANISHED * total).any())
+        return replace(
+            new,
+            mixing=even if self.equal_mixing else own / total,
+            noise_share=noise_share,
+            status="component_vanished" if gone else new.status,
+        )
+
+    def start_shares(self, n_components: int) -> tuple[Array, float]:
+        """Even mixing shares, and that of the noise."""
+        share = NOISE_SHARE if self.noise is not None else 0.0
+        return np.full(n_components, (1 - share) / n_components), share
+
+    def status(self, params: Params) -> str:
+        return params.status
+
+    def penalty(self, params: Params) -> float:
+        return 0.0
+
+    def free_parameters(self, params: Params) -> int:
+        """Mixing shares, means and spreads; noise counts its share and, as in mclust, its volume."""
+        k, d = (int(size) for size in params.mean.shape)
+        mixing = 0 if self.equal_mixing else k - 1
+        noise = 2 if self.noise is not None else 0
+        return mixing + noise + k * d + n_covariance_parameters(self.structure, k, d)
+
+    def centres(self, params: Params) -> Array:
+        return params.mean
+
+    def vacant(self, params: Params) -> Array:
+        return np.flatnonzero(params.mixing == 0) if self.hard else np.empty(0, dtype=np.intp)
+
+    def move(self, params: Params, which: Array, centres: Array) -> Params:
+        mean, mixing = params.mean.copy(), params.mixing.copy()
+        mean[which] = np.where(np.isnan(centres), mean[which], centres)
+        mixing[which] = 1.0 / len(mean)
+        return replace(params, mean=mean, mixing=mixing / mixing.sum() * (1 - params.noise_share))
+
+    def select(self, params: Params, which: Array | Sequence[int]) -> Params:
+        which = np.asarray(which)
+        return replace(params, mixing=params.mixing[which], mean=params.mean[which])
+
+    def remaining(self, params: Params, which: Array | Sequence[int]) -> Params:
+        """Only the components `which`, their shares scaled up to those of all."""
+        kept = self.select(params, which)
+        total = kept.mixing.sum()
+        even = np.full(len(kept.mixing), 1 / len(kept.mixing))
+        return replace(kept, mixing=(kept.mixing / total if total > 0 else even) * (1 - params.noise_share))
+
+    def same(self, one: Params, other: Params) -> bool:
+        return np.array_equal(one.mean, other.mean) and np.array_equal(one.mixing, other.mixing)
+
+
+def anything_observed(block: Block) -> Array:
+    """1 for rows with an observed cell, 0 for those that say nothing and enter no sum."""
+    if block.complete:
+        return np.ones(block.n_rows)
+    return np.asarray((~np.isnan(block.raw)).any(axis=1), dtype=np.float64)
