@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from ilk.kernels import pairs, plain, plain_mixture
+from ilk.kernels import pairs, plain, plain_mixture, plain_tree
 from ilk.kernels.pairs import round_pairs
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "INSTRUCTIONS",
     "add_pairs",
     "distances",
+    "grow_tree",
     "memberships",
     "mixture_scores",
     "mixture_step",
@@ -36,6 +37,7 @@ add_pairs = pairs.add_pairs
 memberships = plain_mixture.memberships
 mixture_step = plain_mixture.mixture_step
 mixture_scores = plain_mixture.mixture_scores
+grow_tree = plain_tree.grow_tree
 
 if os.environ.get("ILK_KERNELS", "") != "numpy":
     try:
@@ -56,3 +58,4 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         mixture_scores = compiled.mixture_scores
         silhouette_sums = compiled.silhouette_sums
         add_pairs = compiled.add_pairs
+        grow_tree = compiled.grow_tree

@@ -94,3 +94,72 @@ def silhouette_sums(rows: Array, table: Array, starts: Array, weight: Array | No
     sums = np.empty((len(rows), len(starts) - 1))
     native.silhouette_sums(rows, table, starts, weight, sums)
     return sums
+
+
+def update_covariance(
+    structure: str,
+    count: Array,
+    scatter: Array,
+    previous: tuple[Array, Array | None] | None,
+    column_variances: Array,
+) -> tuple[Array, Array | None, str, Array]:
+    """`families.covariance.update_covariance` for complete rows and three letters: log-variances, axes, status
+    ("ok", "singular", or "starved": then the first two mean nothing) and the components it names.
+
+    EVE and VVE need previous axes: their first update is a search and not done here.
+    """
+    n_components, d = len(count), len(column_variances)
+    log_variance, poor = np.empty((n_components, d)), np.empty(n_components, dtype=np.uint8)
+    axes = np.empty({"I": (0,), "E": (d, d), "V": (n_components, d, d)}[structure[2]])
+    room = np.empty(native.covariance_room(n_components, d))
+    before, before_axes = previous or (None, None)
+    status = native.update_covariance(
+        structure, count, scatter, before, before_axes, column_variances, log_variance, axes, poor, room
+    )
+    found = None if structure[2] == "I" else axes
+    return log_variance, found, ("ok", "singular", "starved")[status], np.flatnonzero(poor)
+
+
+def mixture_run(
+    numbers: Array,
+    weight: Array | None,
+    structure: str,
+    state: tuple[Array, Array, Array, Array],
+    cost: float,
+    column_variances: Array,
+    hard: bool,
+    equal_mixing: bool,
+    tolerance: float,
+    max_passes: int,
+    seconds: float,
+) -> tuple[list[float], str, str, float]:
+    """A run of EM over complete rows: the costs of its passes, why it ended, a status, the last lower cost.
+
+    `state` holds mixing (2, K), mean (2, K, d), log-variance (2, K, d) and axes (2, ...), changed in place:
+    first the parameters to go on from, then the last ones whose cost is known, `cost` (at first infinite).
+    Reasons: "" when passes or seconds ran out, "vacant" when a component lost its rows: that pass is then left
+    undone, for the caller.
+    """
+    costs = np.empty(max_passes)
+    reason, status, n_passes, cost = native.mixture_run(
+        numbers,
+        weight,
+        structure,
+        *state,
+        column_variances,
+        hard,
+        equal_mixing,
+        tolerance,
+        seconds,
+        cost,
+        costs,
+    )
+    reasons = ("", "no lower cost", "degenerate", "nothing changed", "tolerance", "vacant")
+    statuses = ("ok", "singular", "component_vanished")
+    return costs[:n_passes].tolist(), reasons[reason], statuses[status], cost
+
+
+def grow_tree(points: Array) -> tuple[Array, Array]:
+    first, second = np.empty(len(points) - 1, dtype=np.int64), np.empty(len(points) - 1, dtype=np.int64)
+    native.grow_tree(points, first, second)
+    return first, second

@@ -2,7 +2,9 @@
 // passes the flags that allow it.
 #include "mixture.hpp"
 #include "nearest.hpp"
+#include "run.hpp"
 #include "silhouette.hpp"
+#include "tree.hpp"
 
 #define ILK_JOIN(a, b) a##b
 #define ILK_TABLE(name) ILK_JOIN(name, _kernels)
@@ -18,6 +20,10 @@ extern const Kernels ILK_TABLE(ILK_INSTRUCTIONS) = {
     add_pairs,
     silhouette_sums,
     memberships,
+    quick::update_covariance,
+    quick::covariance_room,
+    quick::mixture_run,
+    quick::grow_tree,
 };
 
 }  // namespace ilk

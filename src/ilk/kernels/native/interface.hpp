@@ -59,6 +59,60 @@ struct MixtureStep {
     double *count, *shift, *scatter, *cost;
 };
 
+// What the covariances of a mixture share, as in families/covariance.py; E and V of one column are EII, VII.
+struct Letters {
+    char volume, shape, orientation;
+};
+
+struct CovarianceSums {
+    Letters letters;
+    Index components, columns;
+    const double* count;                  // (K,)
+    const double* scatter;                // (K, d) for orientation I, else (K, d, d)
+    const double* previous_log_variance;  // (K, d), null: none
+    const double* previous_axes;          // (d, d) for orientation E, (K, d, d) for V; null: none
+    const double* column_variances;       // (d,)
+};
+
+struct CovarianceResult {
+    double *log_variance, *axes;  // as the previous ones; not filled when starved
+    std::uint8_t* poor;           // (K,) which components are starved or singular
+};
+
+enum class CovarianceStatus { ok, singular, starved };
+
+// A run of EM over a complete table.
+struct RunTask {
+    const double* numbers;  // (rows, columns), encoded
+    Index rows, columns;
+    const double* weight;  // null: every row counts one
+    Letters letters;
+    Index components;
+    const double* column_variances;
+    bool hard, equal_mixing;
+    double tolerance;
+    Index max_passes;
+    double seconds;  // after which control goes back, with the run where it is
+};
+
+// Parameters to go on from, and the last whose cost is known; both are brought up to date.
+struct RunState {
+    double *mixing, *mean, *log_variance, *axes;
+    double *measured_mixing, *measured_mean, *measured_log_variance, *measured_axes;
+    double cost;    // of the measured ones, infinite at first
+    double* costs;  // (max_passes,)
+};
+
+enum class RunReason { running, no_lower_cost, degenerate, nothing_changed, tolerance, vacant };
+enum class RunStatus { ok, singular, vanished };
+
+struct RunEnd {
+    RunReason reason;
+    RunStatus status;
+    Index passes;
+    double cost;
+};
+
 template <class Number>
 struct TableKernels {
     void (*nearest_step)(const Table<Number>&, const double* weight, Centres, Trim, StepSums);
@@ -76,6 +130,10 @@ struct Kernels {
     void (*silhouette_sums)(const double* rows, Index n_rows, const SortedTable&, double* sums);
     void (*memberships)(const double* scores, Index rows, Index components, bool hard, double* membership,
                         double* cost);
+    CovarianceStatus (*update_covariance)(const CovarianceSums&, const CovarianceResult&, double* room);
+    Index (*covariance_room)(Index components, Index columns);  // numbers of room that update needs
+    RunEnd (*mixture_run)(const RunTask&, const RunState&);
+    void (*grow_tree)(const double* points, Index rows, Index columns, Index* first, Index* second);
 };
 
 extern const Kernels plain_kernels;

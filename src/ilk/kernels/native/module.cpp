@@ -194,6 +194,88 @@ void silhouette_sums(const Matrix& rows, const Matrix& table, const Starts& star
     chosen->silhouette_sums(rows.data(), size_of(rows, 0), sorted, sums.data());
 }
 
+ilk::Letters letters_of(const char* name) {
+    require(std::strlen(name) == 3, "a structure has three letters");
+    return {name[0], name[1], name[2]};
+}
+
+Index axes_size(ilk::Letters letters, Index components, Index columns) {
+    return letters.orientation == 'I' ? 0 : columns * columns * (letters.orientation == 'V' ? components : 1);
+}
+
+using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using FilledNumbers = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+
+int update_covariance(const char* structure, const Vector& count, const Numbers& scatter,
+                      const std::optional<Matrix>& previous_log_variance, const std::optional<Numbers>& previous_axes,
+                      const Vector& column_variances, const Filled<double, 2>& log_variance, const FilledNumbers& axes,
+                      const Filled<std::uint8_t, 1>& poor, const Filled<double, 1>& room) {
+    const ilk::Letters letters = letters_of(structure);
+    const Index components = size_of(count, 0), columns = size_of(column_variances, 0);
+    const auto axes_numbers = static_cast<std::size_t>(axes_size(letters, components, columns));
+    const Index each = letters.orientation == 'I' ? columns : columns * columns;
+    require(static_cast<Index>(scatter.size()) == components * each, "scatter has the wrong shape");
+    require(!previous_log_variance || previous_log_variance->size() == log_variance.size(),
+            "the previous log-variances have the wrong shape");
+    require(!previous_axes || previous_axes->size() == axes_numbers, "the previous axes have the wrong shape");
+    require(previous_axes || letters.orientation != 'E' || letters.shape != 'V',
+            "the first axes common to free shapes are not found here");
+    require(size_of(log_variance, 0) == components && size_of(log_variance, 1) == columns &&
+                axes.size() == axes_numbers && size_of(poor, 0) == components &&
+                size_of(room, 0) >= chosen->covariance_room(components, columns),
+            "the arrays for the covariances have the wrong shape");
+    const ilk::CovarianceSums sums{letters,       components,
+                                   columns,       count.data(),
+                                   scatter.data(), previous_log_variance ? previous_log_variance->data() : nullptr,
+                                   previous_axes ? previous_axes->data() : nullptr, column_variances.data()};
+    nb::gil_scoped_release released;
+    return static_cast<int>(chosen->update_covariance(sums, {log_variance.data(), axes.data(), poor.data()}, room.data()));
+}
+
+nb::tuple mixture_run(const Matrix& numbers, const std::optional<Vector>& weight, const char* structure,
+                      const Filled<double, 2>& mixing, const Filled<double, 3>& mean,
+                      const Filled<double, 3>& log_variance, const FilledNumbers& axes, const Vector& column_variances,
+                      bool hard, bool equal_mixing, double tolerance, double seconds, double cost,
+                      const Filled<double, 1>& costs) {
+    const ilk::Letters letters = letters_of(structure);
+    const Index columns = size_of(numbers, 1), components = size_of(mixing, 1), cells = components * columns;
+    const Index axes_numbers = axes_size(letters, components, columns);
+    require(!weight || weight->shape(0) == numbers.shape(0), "weight must hold one number per row");
+    require(columns > 0 && components > 0, "at least one column and one component are needed");
+    require(mixing.shape(0) == 2 && mean.shape(0) == 2 && log_variance.shape(0) == 2 &&
+                static_cast<Index>(mean.size()) == 2 * cells && size_of(mean, 2) == columns &&
+                static_cast<Index>(log_variance.size()) == 2 * cells &&
+                static_cast<Index>(axes.size()) == 2 * axes_numbers && size_of(column_variances, 0) == columns,
+            "the arrays for the parameters have the wrong shape");
+    const ilk::RunTask task{numbers.data(), size_of(numbers, 0), columns,      weight ? weight->data() : nullptr,
+                            letters,        components,          column_variances.data(), hard, equal_mixing,
+                            tolerance,      size_of(costs, 0),   seconds};
+    const ilk::RunState state{mixing.data(),
+                              mean.data(),
+                              log_variance.data(),
+                              axes.data(),
+                              mixing.data() + components,
+                              mean.data() + cells,
+                              log_variance.data() + cells,
+                              axes.data() + axes_numbers,
+                              cost,
+                              costs.data()};
+    ilk::RunEnd end;
+    {
+        nb::gil_scoped_release released;
+        end = chosen->mixture_run(task, state);
+    }
+    return nb::make_tuple(static_cast<int>(end.reason), static_cast<int>(end.status), end.passes, end.cost);
+}
+
+void grow_tree(const Matrix& points, const Filled<Index, 1>& first, const Filled<Index, 1>& second) {
+    require(points.shape(0) > 0, "a tree needs rows");
+    require(first.shape(0) + 1 == points.shape(0) && second.shape(0) + 1 == points.shape(0),
+            "the arrays for the merges must hold one number less than there are rows");
+    nb::gil_scoped_release released;
+    chosen->grow_tree(points.data(), size_of(points, 0), size_of(points, 1), first.data(), second.data());
+}
+
 template <class Number>
 void define_for(nb::module_& module) {
     module.def("nearest_step", nearest_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
@@ -219,6 +301,16 @@ NB_MODULE(_compiled, module) {
     module.def("memberships", memberships, "scores"_a, "hard"_a, "membership"_a.noconvert(), "cost"_a.noconvert());
     module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),
                "sums"_a.noconvert());
+    module.def("update_covariance", update_covariance, "structure"_a, "count"_a, "scatter"_a,
+               "previous_log_variance"_a.none(), "previous_axes"_a.none(), "column_variances"_a,
+               "log_variance"_a.noconvert(), "axes"_a.noconvert(), "poor"_a.noconvert(), "room"_a.noconvert());
+    module.def("covariance_room", [](Index components, Index columns) {
+        return chosen->covariance_room(components, columns);
+    }, "components"_a, "columns"_a);
+    module.def("mixture_run", mixture_run, "numbers"_a, "weight"_a.none(), "structure"_a, "mixing"_a.noconvert(),
+               "mean"_a.noconvert(), "log_variance"_a.noconvert(), "axes"_a.noconvert(), "column_variances"_a, "hard"_a,
+               "equal_mixing"_a, "tolerance"_a, "seconds"_a, "cost"_a, "costs"_a.noconvert());
+    module.def("grow_tree", grow_tree, "points"_a, "first"_a.noconvert(), "second"_a.noconvert());
     module.def("instructions", [] { return chosen->instructions; });
     module.def("all_instructions", [] {
         nb::list names;

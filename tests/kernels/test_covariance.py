@@ -1,0 +1,170 @@
+"""The compiled covariance updates against `families.covariance`: cost, covariances, statuses, never a rise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ilk import kernels
+from ilk.families.covariance import (
+    STRUCTURES,
+    Covariance,
+    Structure,
+    scatter_cost,
+    update_covariance,
+)
+
+pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="no compiled kernels here")
+if kernels.COMPILED:
+    from ilk.kernels import _compiled, compiled
+
+Array = np.ndarray
+EVERY = [*STRUCTURES, Structure("E"), Structure("V")]
+SEARCHING = ("EVE", "VVE")  # their first update searches several axes and stays in Python
+every_structure = pytest.mark.parametrize("structure", EVERY, ids=[s.name for s in EVERY])
+
+
+def random_sums(structure: Structure, seed: int, k: int, d: int, spread: float) -> tuple[Array, Array]:
+    """Counts and scatters of free axes; the eigenvalues differ by about exp(4 spread)."""
+    rng = np.random.default_rng([seed, k, d])
+    d = 1 if len(structure.name) == 1 else d
+    count = rng.uniform(1, 50, k)
+    axes = np.linalg.qr(rng.normal(size=(k, d, d)))[0] * np.exp(spread * rng.normal(size=(k, 1, d)))
+    scatter = count[:, None, None] * axes @ axes.swapaxes(1, 2)
+    if structure.orientation == "I":
+        return count, np.ascontiguousarray(np.diagonal(scatter, axis1=1, axis2=2))
+    return count, (scatter + scatter.swapaxes(1, 2)) / 2
+
+
+def compiled_update(
+    structure: Structure, count: Array, scatter: Array, previous: Covariance | None, unit: Array
+) -> tuple[Covariance, str, Array]:
+    before = None
+    if previous is not None:
+        axes = None if previous.axes is None else np.ascontiguousarray(previous.axes)
+        before = (np.ascontiguousarray(previous.log_variance), axes)
+    logs, axes, status, poor = compiled.update_covariance(
+        structure.name.ljust(3, "I"), count, np.ascontiguousarray(scatter), before, unit
+    )
+    return Covariance(logs, axes), status, poor
+
+
+def unit_of(scatter: Array, count: Array) -> Array:
+    return (
+        np.einsum("kii->i", scatter) / count.sum() if scatter.ndim == 3 else scatter.sum(axis=0) / count.sum()
+    )
+
+
+def assert_agrees(structure: Structure, count: Array, scatter: Array, previous: Covariance | None) -> None:
+    unit = unit_of(scatter, count)
+    expected = update_covariance(structure, count, scatter, previous, unit)
+    found, status, poor = compiled_update(structure, count, scatter, previous, unit)
+    assert (status, poor.tolist()) == (expected.status, expected.components.tolist())
+    cost, other = scatter_cost(count, scatter, found), scatter_cost(count, scatter, expected.covariance)
+    assert cost <= other + 1e-12 * abs(other)
+    matrices, others = found.matrices(), expected.covariance.matrices()
+    scale = np.abs(others).max(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(matrices / scale, others / scale, rtol=0, atol=1e-9)
+    if found.axes is not None:
+        turned = np.swapaxes(found.axes, -1, -2) @ found.axes
+        np.testing.assert_allclose(
+            turned, np.broadcast_to(np.eye(turned.shape[-1]), turned.shape), atol=1e-13
+        )
+
+
+@every_structure
+@pytest.mark.parametrize("instructions", _compiled.all_instructions() if kernels.COMPILED else [])
+@pytest.mark.parametrize(("k", "d"), [(1, 2), (3, 2), (2, 3), (5, 4), (4, 8), (3, 13), (2, 40)])
+def test_the_update_is_that_of_the_family(structure: Structure, instructions: str, k: int, d: int) -> None:
+    _compiled.use_instructions(instructions)
+    try:
+        for seed in range(3):
+            count, scatter = random_sums(structure, seed, k, d, 0.7)
+            first = update_covariance(structure, count, scatter).covariance
+            if structure.name not in SEARCHING:
+                assert_agrees(structure, count, scatter, None)
+            near = scatter * np.random.default_rng(seed).uniform(0.9, 1.1, (k, *[1] * (scatter.ndim - 1)))
+            assert_agrees(structure, count, near, first)
+    finally:
+        _compiled.use_instructions(kernels.INSTRUCTIONS)
+
+
+@every_structure
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), k=st.integers(1, 4), d=st.integers(2, 6), spread=st.floats(0.0, 3.0))
+def test_the_cost_never_rises(structure: Structure, seed: int, k: int, d: int, spread: float) -> None:
+    """From the covariances of any other sums: also far away and badly conditioned ones."""
+    count, scatter = random_sums(structure, seed, k, d, spread)
+    other_count, other_scatter = random_sums(structure, seed + 1, k, d, spread)
+    before = update_covariance(structure, other_count, other_scatter)
+    assume(before.status == "ok")
+    found, status, _ = compiled_update(structure, count, scatter, before.covariance, unit_of(scatter, count))
+    assume(status == "ok")
+    old, new = (scatter_cost(count, scatter, cov) for cov in (before.covariance, found))
+    again, _, _ = compiled_update(structure, count, scatter, found, unit_of(scatter, count))
+    # Both the smallest eigenvalues and the cost itself are known to rounding times the condition only.
+    condition = np.exp(max(np.ptp(cov.log_variance) for cov in (before.covariance, found)))
+    scale = (1e-12 + 1e-15 * condition) * (count.sum() * d + abs(new))
+    assert new <= old + scale
+    assert scatter_cost(count, scatter, again) <= new + scale
+
+
+def poor_sums(structure: Structure, what: str) -> tuple[Array, Array]:
+    count, scatter = random_sums(structure, 5, 3, 4, 0.5)
+    full = scatter if scatter.ndim == 3 else scatter[:, :, None] * np.eye(scatter.shape[1])
+    d = full.shape[-1]
+    flat, unit = np.eye(d), np.eye(d)
+    flat[-1, -1] = 0.0
+    unit[-1, -1] = 1e-6
+    if what == "one component without scatter":
+        full[1] = 0.0
+    elif what == "one component flat":
+        full[1] = flat @ full[1] @ flat
+    elif what == "all flat":
+        full = flat @ full @ flat
+    elif what == "one component nearly flat":
+        full[1] = unit @ full[1] @ unit
+    elif what == "all nearly flat":
+        full = unit @ full @ unit
+    elif what == "not a number":
+        full[2, 0, 0] = np.nan
+    elif what == "nothing":
+        full[:] = 0.0
+    elif what == "one row":
+        point = np.arange(1.0, d + 1)
+        full[0] = np.outer(point, point)
+    return count, np.diagonal(full, axis1=1, axis2=2).copy() if scatter.ndim == 2 else full
+
+
+POOR = (
+    "one component without scatter",
+    "one component flat",
+    "all flat",
+    "one component nearly flat",
+    "all nearly flat",
+    "not a number",
+    "nothing",
+    "one row",
+)
+
+
+@every_structure
+@pytest.mark.parametrize("what", POOR)
+def test_the_same_sums_are_singular(structure: Structure, what: str) -> None:
+    good_count, good = random_sums(structure, 5, 3, 4, 0.5)
+    previous = update_covariance(structure, good_count, good).covariance
+    count, scatter = poor_sums(structure, what)
+    unit = unit_of(good, good_count)
+    expected = update_covariance(structure, count, scatter, previous, unit)
+    _, status, poor = compiled_update(structure, count, scatter, previous, unit)
+    assert status.replace("starved", "singular") == expected.status
+    assert poor.tolist() == expected.components.tolist()
+
+
+@pytest.mark.parametrize("name", SEARCHING)
+def test_first_common_axes_are_refused(name: str) -> None:
+    count, scatter = random_sums(Structure(name), 0, 2, 3, 0.5)
+    with pytest.raises(ValueError, match="the first axes common to free shapes are not found here"):
+        compiled_update(Structure(name), count, scatter, None, np.ones(3))
