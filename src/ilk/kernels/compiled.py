@@ -105,8 +105,6 @@ def update_covariance(
 ) -> tuple[Array, Array | None, str, Array]:
     """`families.covariance.update_covariance` for complete rows and three letters: log-variances, axes, status
     ("ok", "singular", or "starved": then the first two mean nothing) and the components it names.
-
-    EVE and VVE need previous axes: their first update is a search and not done here.
     """
     n_components, d = len(count), len(column_variances)
     log_variance, poor = np.empty((n_components, d)), np.empty(n_components, dtype=np.uint8)

@@ -1,9 +1,8 @@
 // Covariances of one structure from counts and scatters: families/covariance.py (`update_covariance`) for
-// complete rows, with the same tests before and after. The first update of EVE and VVE searches several axes
-// and stays in Python: here they need previous ones.
+// complete rows, with the same tests before and after.
 #pragma once
 
-#include "covariance_axes.hpp"
+#include "covariance_search.hpp"
 
 namespace ilk {
 namespace {
@@ -11,7 +10,9 @@ namespace quick {
 
 constexpr double singular = 1e-10;  // families/covariance.py, SINGULAR
 
-constexpr Index covariance_room(Index k, Index d) { return 3 * k * d * d + 4 * k * d + 8 * k + 24 * d * d + 8 * d; }
+constexpr Index covariance_room(Index k, Index d) {
+    return 3 * k * d * d + 4 * k * d + 8 * k + 24 * d * d + 8 * d + search_room(k, d);
+}
 
 inline double trace_of(const double* matrix, Index d) {
     double trace = 0;
@@ -158,11 +159,16 @@ private:
     void solve_common_axes() {
         Room room = room_;
         double *old_along = room.take(k_ * d_), *old_log_variance = room.take(k_ * d_);
-        copy_numbers(sums_.previous_axes, d_ * d_, result_.axes);
-        sweep_axes(shares_, sums_.scatter, result_.axes, room);
+        if (sums_.previous_axes == nullptr) {
+            AxesSearch(shares_, sums_.scatter, room).run(result_.axes);
+        } else {
+            copy_numbers(sums_.previous_axes, d_ * d_, result_.axes);
+            sweep_axes(shares_, sums_.scatter, result_.axes, room);
+        }
         scatter_along(sums_.scatter, result_.axes, k_, d_, along_, room);
-        scatter_along(sums_.scatter, sums_.previous_axes, k_, d_, old_along, room);
         profile(shares_, along_, nullptr, result_.log_variance, room);
+        if (sums_.previous_axes == nullptr) return;
+        scatter_along(sums_.scatter, sums_.previous_axes, k_, d_, old_along, room);
         profile(shares_, old_along, nullptr, old_log_variance, room);
         const double cost = cost_along(shares_, along_, result_.log_variance);
         if (!(cost_along(shares_, old_along, old_log_variance) < cost)) return;

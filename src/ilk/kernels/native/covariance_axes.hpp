@@ -64,15 +64,13 @@ inline void rotate_pair(const Shares& shares, Index first, Index second, const d
     }
 }
 
-// EVE, VVE: every pair of axes turned once, in place, in rounds of disjoint pairs (a round-robin tournament by
-// the circle method). Room: K d d + 2 K d + K + 4 d d + d.
-inline void sweep_axes(const Shares& shares, const double* scatter, double* axes, Room room) {
-    const Index k = shares.components, d = shares.columns, even = d + d % 2;
-    double *turned = room.take(k * d * d), *precision = room.take(k * d), *lower = room.take(d * d);
-    double* circle = room.take(even);
+// Roots of the scatters turned into the axes, (K, axis, d): squared lengths are the scatter along the axes, and
+// do not cancel. False when a scatter has no root but for rounding. Room: d d.
+inline bool turn_roots(const Shares& shares, const double* scatter, const double* axes, double* turned, Room room) {
+    const Index k = shares.components, d = shares.columns;
+    double* lower = room.take(d * d);
     for (Index c = 0; c < k; ++c) {
-        // scatter = lower lower', so sums of squares along the axes do not cancel.
-        if (!cholesky(scatter + c * d * d, d, lower)) return;
+        if (!cholesky(scatter + c * d * d, d, lower)) return false;
         for (Index j = 0; j < d; ++j)
             for (Index i = 0; i < d; ++i) {
                 double total = 0;
@@ -80,6 +78,15 @@ inline void sweep_axes(const Shares& shares, const double* scatter, double* axes
                 turned[(c * d + j) * d + i] = total;
             }
     }
+    return true;
+}
+
+// EVE, VVE: every pair of axes turned once, in place, in rounds of disjoint pairs (a round-robin tournament by
+// the circle method). Room: K d d + 2 K d + K + 4 d d + d.
+inline void sweep_axes(const Shares& shares, const double* scatter, double* axes, Room room) {
+    const Index k = shares.components, d = shares.columns, even = d + d % 2;
+    double *turned = room.take(k * d * d), *precision = room.take(k * d), *circle = room.take(even);
+    if (!turn_roots(shares, scatter, axes, turned, room)) return;
     for (Index i = 0; i < even; ++i) circle[i] = static_cast<double>(i);
     for (Index round = 0; round < even - 1; ++round) {
         precisions(shares, turned, precision, room);

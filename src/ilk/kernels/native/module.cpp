@@ -218,8 +218,6 @@ int update_covariance(const char* structure, const Vector& count, const Numbers&
     require(!previous_log_variance || previous_log_variance->size() == log_variance.size(),
             "the previous log-variances have the wrong shape");
     require(!previous_axes || previous_axes->size() == axes_numbers, "the previous axes have the wrong shape");
-    require(previous_axes || letters.orientation != 'E' || letters.shape != 'V',
-            "the first axes common to free shapes are not found here");
     require(size_of(log_variance, 0) == components && size_of(log_variance, 1) == columns &&
                 axes.size() == axes_numbers && size_of(poor, 0) == components &&
                 size_of(room, 0) >= chosen->covariance_room(components, columns),
