@@ -7,10 +7,26 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ilk
 
-ESTIMATORS = [ilk.KMeans(3, n_init=2), ilk.KMedians(3, n_init=2), ilk.TrimmedKMeans(3, n_init=2)]
+ESTIMATORS = [
+    ilk.KMeans(3, n_init=2),
+    ilk.KMedians(3, n_init=2),
+    ilk.TrimmedKMeans(3, n_init=2),
+    ilk.GaussianMixture(2),
+    ilk.StudentMixture(2, max_iter=100),
+    ilk.LaplaceMixture(2),
+]
+
+
+def expected_failures(estimator):
+    """Fifteen rows of pure noise have many optima, and the starts of mixtures (tree, standardised columns) do not
+    count weights: weighted and repeated rows may end in different ones. From given labels they agree to 1e-9
+    (tests/families)."""
+    if isinstance(estimator, ilk.StudentMixture):
+        return {"check_sample_weight_equivalence_on_dense_data": "starts of mixtures do not count weights"}
+    return {}
 
 
 @pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)

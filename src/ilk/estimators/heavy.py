@@ -112,7 +112,7 @@ class StudentMixture(MixtureEstimator):
         wide = np.divide(self.dof_, self.dof_ - 2, out=np.full_like(self.dof_, np.inf), where=self.dof_ > 2)
         apart = self.scales_ != 0
         self.covariances_ = np.multiply(
-            self.scales_, wide[:, None, None], where=apart, out=self.scales_ * 0.0
+            self.scales_, wide[:, None, None], where=apart, out=np.zeros_like(self.scales_)
         )
 
 
@@ -189,5 +189,7 @@ class LaplaceMixture(MixtureEstimator):
     def _show_spread(self, params: LaplaceParams, unit: Array, varies: Array) -> None:
         self.scales_ = np.zeros((len(params.mean), len(varies)))
         self.scales_[:, varies] = np.exp(params.log_scale) * unit
+        each = np.arange(len(varies))
+        self.covariances_ = np.zeros((*self.scales_.shape, len(varies)))
         with np.errstate(over="ignore", under="ignore"):
-            self.covariances_ = 2 * np.square(self.scales_)[:, :, None] * np.eye(len(varies))
+            self.covariances_[:, each, each] = 2 * np.square(self.scales_)

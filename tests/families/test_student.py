@@ -1,0 +1,184 @@
+"""Student mixtures: densities, degrees of freedom, missing cells, and the Gaussian limit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.special import digamma, gammaln
+from scipy.stats import multivariate_t
+
+from ilk.families.base import KEEP_ALL
+from ilk.families.gaussian import Gaussian
+from ilk.families.student import LEAST_DOF, MOST_DOF, Student, degrees, root_of_dof
+from ilk.fitting.restarts import from_labels
+from tests.families.test_gaussian import (
+    NAMES,
+    assert_never_rises,
+    clusters,
+    every_structure,
+    family_for,
+    one_thread,
+    rows_of,
+    run_from,
+    settings_of,
+    with_holes,
+)
+
+__all__ = ["one_thread"]  # a fixture that every test here uses
+
+
+def heavy(seed: int, n: int = 60, d: int = 3, k: int = 2, dof: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
+    X, label = clusters(seed, n, d, k, away=1.0)
+    pull = np.random.default_rng(seed + 1).chisquare(dof, n) / dof
+    return X / np.sqrt(pull)[:, None], label
+
+
+@every_structure
+@pytest.mark.parametrize("share", [0.0, 0.25])
+def test_scores_are_those_of_scipy(name, share):
+    X, label = heavy(1)
+    rows = rows_of(with_holes(X, share) if share else X)
+    family = family_for(rows, name, kind=Student)
+    params = run_from(rows, family, label, max_passes=3).params
+    block = rows.take(np.arange(rows.n_rows))
+    found, matrices, dof = family.scores(params, block), params.covariance.matrices(), degrees(params)
+    for row, x in enumerate(block.numbers):
+        o = ~np.isnan(x)
+        for k in range(2):
+            expected = np.log(params.mixing[k])
+            if o.any():
+                own = multivariate_t(params.mean[k][o], matrices[k][np.ix_(o, o)], df=dof[k])
+                expected += own.logpdf(x[o])
+            assert found[row, k] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
+@every_structure
+@settings(max_examples=6, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_the_log_likelihood_never_falls(name, data):
+    k, d = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
+    X, label = heavy(data.draw(st.integers(0, 99)), n=48, d=d, k=k)
+    if data.draw(st.booleans()):
+        X = with_holes(X, 0.2)
+    weight = np.linspace(0.2, 3.0, len(X)) if data.draw(st.booleans()) else None
+    rows = rows_of(X, weight)
+    kind = data.draw(st.sampled_from(["", "", "prior", "uniform", "hard", "trim"]))
+    dof = data.draw(st.sampled_from(["own", "shared", 4.0]))
+    family = family_for(rows, name, kind=Student, dof=dof, **settings_of(rows, kind, k))
+    run = run_from(rows, family, label, trim=0.1 if kind == "trim" else 0.0, max_passes=25)
+    assert_never_rises(run)
+    for value in (
+        run.params.mean,
+        degrees(run.params),
+        run.params.covariance.log_variance,
+        np.array(run.cost),
+    ):
+        assert np.isfinite(value).all()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+@pytest.mark.parametrize("dof", ["own", "shared"])
+def test_degrees_of_freedom_maximise_the_expected_log_likelihood(dof, share):
+    """Against the definition: sum r [log gamma density of the hidden pull], row by row, by direct search."""
+    X, label = heavy(2, n=200)
+    rows = rows_of(with_holes(X, share) if share else X)
+    family = family_for(rows, "VVV", kind=Student, dof=dof)
+    old = run_from(rows, family, label, max_passes=4).params
+    block = rows.take(np.arange(len(X)))
+    new = family.update(old, family.step(old, block, KEEP_ALL).sums)
+    scores = family.scores(old, block)
+    r = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
+    Z, nu = block.numbers, degrees(old)
+    distance = np.zeros_like(r)
+    for row, x in enumerate(Z):
+        o = ~np.isnan(x)
+        for k, matrix in enumerate(old.covariance.matrices()):
+            away = x[o] - old.mean[k, o]
+            distance[row, k] = away @ np.linalg.solve(matrix[np.ix_(o, o)], away) if o.any() else 0.0
+    q = (~np.isnan(Z)).sum(axis=1)[:, None]
+    r *= q > 0
+    u = (nu + q) / (nu + distance)
+    log_u = np.log(u) + digamma((nu + q) / 2) - np.log((nu + q) / 2)
+
+    def expected(value: float, columns: slice) -> float:
+        each = value / 2 * np.log(value / 2) - gammaln(value / 2) + value / 2 * (log_u - u)
+        return -float((r * each)[:, columns].sum())
+
+    for k in range(2):
+        columns = slice(None) if dof == "shared" else slice(k, k + 1)
+        best = minimize_scalar(
+            expected, bounds=(LEAST_DOF, MOST_DOF), args=(columns,), method="bounded", options={"xatol": 1e-8}
+        )
+        assert degrees(new)[k] == pytest.approx(best.x, rel=1e-4)
+
+
+def test_the_root_is_a_root_and_stays_within_limits():
+    for level in (-2.5, -1.0, -0.3, -0.05, -0.006):
+        dof = root_of_dof(level)
+        assert np.log(dof / 2) - digamma(dof / 2) + level == pytest.approx(0, abs=1e-10)
+    assert root_of_dof(0.1) == MOST_DOF
+    assert root_of_dof(-50.0) == LEAST_DOF
+
+
+@every_structure
+def test_many_degrees_of_freedom_are_gaussian(name):
+    X, label = clusters(3, n=90, k=3)
+    for table in (X, with_holes(X, 0.15)):
+        rows = rows_of(table)
+        student = run_from(rows, family_for(rows, name, kind=Student, dof=1e7), label, max_passes=40)
+        gaussian = run_from(rows, family_for(rows, name), label, max_passes=40)
+        assert student.cost == pytest.approx(gaussian.cost, abs=3e-5 * 3)
+
+
+def test_degrees_of_freedom_of_t_rows_are_found():
+    X = np.random.default_rng(0).standard_t(4.0, size=(4000, 1))
+    rows = rows_of(X)
+    run = run_from(rows, family_for(rows, "VVV", kind=Student), np.zeros(4000, np.int32), tolerance=1e-10)
+    assert degrees(run.params)[0] == pytest.approx(4.0, rel=0.15)
+    assert not run.family.gaussian_components(run.params).any()
+
+
+def test_a_component_with_light_tails_is_called_gaussian():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(500, 2))
+    rows = rows_of(X)
+    run = run_from(rows, family_for(rows, "VVV", kind=Student), np.zeros(500, np.int32), tolerance=0.0)
+    assert run.family.gaussian_components(run.params).all()
+    fixed = family_for(rows, "VVV", kind=Student, dof=300.0)
+    assert not fixed.gaussian_components(fixed.start(np.zeros((1, 2)))).any()
+
+
+@every_structure
+def test_halves_add_up_and_weights_are_repeats(name):
+    X, label = heavy(4, n=50)
+    X = with_holes(X, 0.2)
+    times = np.arange(50) % 3
+    rows, repeated = rows_of(X), rows_of(np.repeat(X, times, axis=0))
+    family = family_for(rows, name, kind=Student)
+    params = from_labels(rows, family, label, 2)
+    whole = rows.take(np.arange(50))
+    one = family.step(params, rows.take(np.arange(20)), KEEP_ALL) + family.step(
+        params, rows.take(np.arange(20, 50)), KEEP_ALL
+    )
+    for sum_name, value in family.step(params, whole, KEEP_ALL).sums.items():
+        assert np.allclose(one.sums[sum_name], value, rtol=1e-12, atol=1e-12)
+    weighted = type(whole)(X, rows.encoding, weight=times.astype(float), complete=False)
+    twice = type(whole)(repeated.raw, rows.encoding, complete=False)
+    two, three = family.step(params, weighted, KEEP_ALL), family.step(params, twice, KEEP_ALL)
+    for sum_name, value in two.sums.items():
+        assert np.allclose(three.sums[sum_name], value, rtol=1e-11, atol=1e-11)
+
+
+def test_free_parameters_and_the_shape_of_the_family():
+    rows = rows_of(clusters(0)[0])
+    counts = []
+    for dof in ("own", "shared", 5.0):
+        family = family_for(rows, "VVV", kind=Student, dof=dof)
+        counts.append(family.free_parameters(family.start(np.zeros((2, 3)))))
+    plain = family_for(rows, "VVV")
+    least = plain.free_parameters(plain.start(np.zeros((2, 3))))
+    assert counts == [least + 2, least + 1, least]
+    assert issubclass(Student, Gaussian)
+    assert len(NAMES) == 14
