@@ -156,7 +156,8 @@ class Gaussian(MixtureFamily[Mixture]):
         spread = self.column_variances
         if self.structure.shape == "I":  # within the structure, so that no later update can be worse
             spread = np.full_like(spread, spread.mean())
-        axes = None if self.structure.orientation == "I" else np.eye(centres.shape[1])
+        identity = np.eye(centres.shape[1])
+        axes = {"I": None, "E": identity, "V": np.tile(identity, (len(centres), 1, 1))}[self.structure.orientation]
         covariance = Covariance(np.tile(np.log(spread), (len(centres), 1)), axes)
         mean = np.array(centres, dtype=np.float64)
         return Mixture(mixing, mean, covariance, noise_share=noise_share, status="start")
