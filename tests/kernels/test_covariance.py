@@ -177,3 +177,14 @@ def test_the_first_search_for_common_axes(name: str, k: int, d: int) -> None:
         cost, other = (scatter_cost(count, scatter, cov) for cov in (found, expected.covariance))
         worse += cost > other + 1e-7 * count.sum()
     assert worse <= 1  # rounding may take a turn at a fork
+
+
+@every_structure
+def test_axes_of_another_structure_are_not_gone_on_from(structure: Structure) -> None:
+    count, scatter = random_sums(structure, 3, 2, 3, 0.5)
+    d, unit = scatter.shape[-1], unit_of(scatter, count)
+    logs = np.tile(np.log(unit), (2, 1))
+    for axes in (None, np.eye(d), np.broadcast_to(np.eye(d), (2, d, d))):
+        found, status, _ = compiled_update(structure, count, scatter, Covariance(logs, axes), unit)
+        assert status == "ok"
+        assert np.isfinite(found.matrices()).all()
