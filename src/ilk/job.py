@@ -136,6 +136,7 @@ def select(
     *,
     k: Any = range(1, 10),
     structures: str | Sequence[str] = "all",
+    thorough: bool = True,
     weight: str | None = None,
     types: Any = None,
     ignore: str | Sequence[str] = (),
@@ -149,7 +150,9 @@ def select(
 
     Each candidate has log-likelihood, parameters, BIC, ICL, AIC and adjusted BIC (all lower is better), its
     status, and how many of its starts reached the best. Units are taken as they are unless scale="standard".
-    The result prints as a table of BIC; `.chosen` is the winner, `.margin(.runner_up)` by how much.
+    `thorough=False` is several times faster: every cell has one start (two for EEE and VVV), and only the ten
+    most promising cells have all. The result prints as a table of BIC; `.chosen` is the winner,
+    `.margin(.runner_up)` by how much.
 
     Examples
     --------
@@ -168,7 +171,13 @@ def select(
     ready = prepare(job)
     ks, _ = _wanted(k, ready.rows)
     return search_mixtures(
-        ready.rows, ks, seed_of(seed), structures=wanted, budget=_seconds(budget), callback=callback
+        ready.rows,
+        ks,
+        seed_of(seed),
+        structures=wanted,
+        thorough=thorough,
+        budget=_seconds(budget),
+        callback=callback,
     )
 
 
@@ -181,7 +190,9 @@ def run(job: Job) -> Result:
     ks, notes = _wanted(job.k, ready.rows)
     searched = time.monotonic()
     if ready.method == GAUSSIAN:
-        found = search_mixtures(ready.rows, ks, seed, patience=PATIENCE, budget=budget, callback=job.callback)
+        found = search_mixtures(
+            ready.rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=job.callback
+        )
     else:
         found = search(ready.rows, [CATALOGUE[ready.method]], ks, seed, budget=budget, callback=job.callback)
     searched = time.monotonic() - searched

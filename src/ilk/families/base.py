@@ -126,7 +126,7 @@ class Family(Protocol, Generic[Params]):
         ...
 
     def status(self, params: Params) -> str:
-        """"ok", or why these parameters are no answer ("singular", "component_vanished")."""
+        """ "ok", or why these parameters are no answer ("singular", "component_vanished")."""
         ...
 
     def penalty(self, params: Params) -> float:
@@ -139,4 +139,8 @@ class SpreadFamily(Family[Params], Protocol):
 
     def gather(self, params: Params, block: Block, membership: Array) -> Mapping[str, Any]:
         """Sums of one block under given memberships (rows, K)."""
+        ...
+
+    def first_updates(self, start: Params, sums: Mapping[str, Any]) -> list[Params]:
+        """First parameters from the sums of a partition: several where the update has more than one optimum."""
         ...

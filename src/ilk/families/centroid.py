@@ -216,4 +216,3 @@ def partial_costs(block: Block, centre: Array, size: Any) -> Array:
 def _cheapest(costs: Array) -> tuple[Array, Array]:
     label = np.argmin(costs, axis=1)
     return label.astype(np.int32), np.take_along_axis(costs, label[:, None], axis=1)[:, 0]
-

@@ -12,17 +12,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from ilk import kernels
 from ilk.families import missing
 from ilk.families.base import Cut, Pair, Partial
 from ilk.families.centroid import coded
-from ilk.families.covariance import Covariance, Prior, update_covariance
+from ilk.families.covariance import Covariance, CovarianceUpdate, Prior, Structure, update_covariance
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.families.mixture import Noise as Noise  # part of this page's face
 from ilk.table.block import Array, Block
 
+if kernels.COMPILED:
+    from ilk.kernels import compiled
+
+COMPILED_COLUMNS = 40  # beyond, LAPACK's eigenvectors are faster than rotations
 LOG_2_PI = float(np.log(2 * np.pi))
 
 
@@ -43,8 +46,7 @@ class Mixture(Components):
             return np.exp(-self.covariance.log_variance / 2)
         half = self.covariance.own_axes() * np.exp(self.covariance.log_variance / 2)[:, None, :]
         upper = np.asarray(np.linalg.qr(half.swapaxes(1, 2), mode="r"))
-        identity = np.eye(upper.shape[-1])
-        return np.stack([solve_triangular(u, identity, trans="T", lower=False) for u in upper])
+        return np.tril(np.linalg.inv(upper.swapaxes(1, 2)))
 
     @cached_property
     def conditionals(self) -> dict[bytes, missing.Conditional]:
@@ -132,13 +134,26 @@ class Gaussian(MixtureFamily[Mixture]):
         new = self._spread(params, params.mean + away, cells, pull, scatter)
         return self.with_shares(new, sums["count"])
 
+    def first_updates(self, start: Mixture, sums: Mapping[str, Any]) -> list[Mixture]:
+        """EVE and VVE have several optima of the common axes: from the best of a search, and from the columns."""
+        found = [self.update(start, sums)]
+        return found + self.updates_from(start, sums, [np.eye(start.mean.shape[1])])
+
+    def updates_from(self, start: Mixture, sums: Mapping[str, Any], sides: Sequence[Array]) -> list[Mixture]:
+        """For EVE and VVE, the updates that go on from given common axes."""
+        if self.structure.name not in ("EVE", "VVE"):
+            return []
+        logs = start.covariance.log_variance
+        begun = [replace(start, covariance=Covariance(logs, axes), status="ok") for axes in sides]
+        return [self.update(side, sums) for side in begun]
+
     def _spread(self, params: Mixture, mean: Array, count: Array, pull: Array, scatter: Array) -> Mixture:
         """New means and covariances, with the prior if there is one; the old covariances where singular."""
         if self.prior is not None:
             pseudo = self.prior.apply(self.structure, pull, mean, scatter)
             mean, count, scatter = pseudo.mean, count + (pseudo.count - pull), pseudo.scatter
         previous = None if params.status == "start" else params.covariance
-        found = update_covariance(self.structure, count, scatter, previous, self.column_variances)
+        found = quick_update(self.structure, count, scatter, previous, self.column_variances)
         covariance = found.covariance if found.status == "ok" else params.covariance
         return replace(params, mean=mean, covariance=covariance, status=found.status)
 
@@ -157,7 +172,9 @@ class Gaussian(MixtureFamily[Mixture]):
         if self.structure.shape == "I":  # within the structure, so that no later update can be worse
             spread = np.full_like(spread, spread.mean())
         identity = np.eye(centres.shape[1])
-        axes = {"I": None, "E": identity, "V": np.tile(identity, (len(centres), 1, 1))}[self.structure.orientation]
+        axes = {"I": None, "E": identity, "V": np.tile(identity, (len(centres), 1, 1))}[
+            self.structure.orientation
+        ]
         covariance = Covariance(np.tile(np.log(spread), (len(centres), 1)), axes)
         mean = np.array(centres, dtype=np.float64)
         return Mixture(mixing, mean, covariance, noise_share=noise_share, status="start")
@@ -180,3 +197,25 @@ class Gaussian(MixtureFamily[Mixture]):
         half = params.covariance.own_axes() * np.exp(params.covariance.log_variance / 2)[:, None, :]
         standard = generator.standard_normal((len(label), params.mean.shape[1]))
         return np.asarray(params.mean[label] + np.einsum("nij,nj->ni", half[label], standard))
+
+
+def quick_update(
+    structure: Structure, count: Array, scatter: Array, previous: Covariance | None, column_variances: Array
+) -> CovarianceUpdate:
+    """`update_covariance` by its compiled twin where there is one: complete rows, not too many columns, and for
+    EVE and VVE axes to go on from."""
+    letters = structure.for_columns(len(column_variances)).name.ljust(3, "I")
+    searches = letters in ("EVE", "VVE") and (
+        previous is None or previous.axes is None or previous.axes.ndim != 2
+    )
+    if not kernels.COMPILED or count.ndim == 2 or len(column_variances) > COMPILED_COLUMNS or searches:
+        return update_covariance(structure, count, scatter, previous, column_variances)
+    before = None if previous is None else (previous.log_variance, previous.axes)
+    scatter = np.ascontiguousarray(scatter)
+    found = compiled.update_covariance(
+        letters, np.ascontiguousarray(count), scatter, before, column_variances
+    )
+    log_variance, axes, status, components = found
+    if status == "starved":  # the plain version knows what to show instead
+        return update_covariance(structure, count, scatter, previous, column_variances)
+    return CovarianceUpdate(Covariance(log_variance, axes), status, components)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -114,6 +114,13 @@ class MixtureFamily(Generic[Params]):
         return membership * weight[:, None], Pair(np.array([total, 0.0]))
 
     # --- parameters
+
+    def update(self, params: Params, sums: Mapping[str, Any]) -> Params:
+        """New parameters from the sums over all rows."""
+        raise NotImplementedError
+
+    def first_updates(self, start: Params, sums: Mapping[str, Any]) -> list[Params]:
+        return [self.update(start, sums)]
 
     def with_shares(self, new: Params, count: Array) -> Params:
         """`new` with the mixing shares that the counts (K or K + 1) of the last pass give.

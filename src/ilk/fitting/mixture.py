@@ -14,7 +14,7 @@ from ilk.families.base import Family
 from ilk.fitting.fit import Fit, finish
 from ilk.fitting.loop import USABLE, Event, Run, Stop, run_starts
 from ilk.fitting.partitions import Partitioner, start_names
-from ilk.fitting.restarts import from_centres, from_labels
+from ilk.fitting.restarts import all_from_labels, from_centres, from_labels
 from ilk.table.block import Array
 
 SEARCH_ROWS = 10_000  # starts are compared on a sample of so many rows
@@ -44,8 +44,10 @@ def fit_mixture(
 ) -> Fit:
     """The best fit over the plan's starts; `init` gives means (K, columns) or a label per row instead."""
     if init is not None:
-        first = [given_params(rows, family, init, k)]
-        runs = run_starts(rows, [family], first, trim=plan.trim, stop=plan.stop, callback=callback)
+        first = given_params(rows, family, init, k)
+        runs = run_starts(
+            rows, [family] * len(first), first, trim=plan.trim, stop=plan.stop, callback=callback
+        )
         return finish(rows, best_run(runs), runs, trim=plan.trim)
     sample = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed))
     partitioner = Partitioner(sample.take(np.arange(sample.n_rows)), seed)
@@ -73,11 +75,11 @@ def fit_mixture(
     return finish(rows, best_run(polished), found, trim=plan.trim)
 
 
-def given_params(rows: Rows, family: Family[Any], init: Array, k: int) -> Any:
+def given_params(rows: Rows, family: Family[Any], init: Array, k: int) -> list[Any]:
     """First parameters from means in the user's units, or from a partition."""
     if init.ndim == 1:
-        return from_labels(rows, family, init, k)
-    return from_centres(rows, family, rows.encoding.apply(np.asarray(init, dtype=np.float64)))
+        return all_from_labels(rows, family, init, k)
+    return [from_centres(rows, family, rows.encoding.apply(np.asarray(init, dtype=np.float64)))]
 
 
 def distinct(partitions: Sequence[Array]) -> list[Array]:

@@ -54,35 +54,46 @@ class Partitioner:
         """Encoded numbers, missing cells at the mean of their column; for starts only."""
         numbers = self.sample.numbers.astype(np.float64)
         observed = ~np.isnan(numbers)
-        count = np.maximum(observed.sum(axis=0), 1)
-        mean = np.where(observed, numbers, 0.0).sum(axis=0) / count
-        return np.where(observed, numbers, mean)
+        weight = observed * self.sample.weights[:, None]
+        count = weight.sum(axis=0)
+        total = np.where(observed, numbers, 0.0) * weight
+        return np.where(observed, numbers, total.sum(axis=0) / np.where(count > 0, count, 1.0))
 
     @cached_property
     def standardised(self) -> Block:
-        deviation = self._filled.std(axis=0)
-        return self._block(
-            (self._filled - self._filled.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-        )
+        weight = self.sample.weights
+        centred = self._filled - np.average(self._filled, axis=0, weights=weight)
+        deviation = np.sqrt(np.average(centred**2, axis=0, weights=weight))
+        return self._block(centred / np.where(deviation > 0, deviation, 1.0))
 
     @cached_property
     def whitened(self) -> Block:
-        left, singular, _ = np.linalg.svd(self.standardised.raw, full_matrices=False)
-        return self._block(left[:, singular > singular[0] * 1e-8] * np.sqrt(len(left)))
+        scores, deviation = self._axes
+        return self._block(
+            (scores / np.where(deviation > 0, deviation, 1.0))[:, deviation > deviation[0] * 1e-8]
+        )
 
     @cached_property
     def principal(self) -> Block:
-        left, singular, _ = np.linalg.svd(self.standardised.raw, full_matrices=False)
-        reached = np.cumsum(singular**2) / np.sum(singular**2)
-        return self._block((left * singular)[:, : 1 + int(np.searchsorted(reached, PRINCIPAL_SHARE))])
+        scores, deviation = self._axes
+        reached = np.cumsum(deviation**2) / np.sum(deviation**2)
+        return self._block(scores[:, : 1 + int(np.searchsorted(reached, PRINCIPAL_SHARE))])
+
+    @cached_property
+    def _axes(self) -> tuple[Array, Array]:
+        """Scores along the principal axes of the standardised rows, and their deviations, largest first."""
+        numbers = self.standardised.raw
+        weight = self.sample.weights / self.sample.weights.sum()
+        variance, axes = np.linalg.eigh((numbers * weight[:, None]).T @ numbers)
+        return numbers @ axes[:, ::-1], np.sqrt(np.maximum(variance[::-1], 0.0))
 
     @cached_property
     def tree(self) -> tuple[Tree, Array]:
         """The tree and the rows it was grown on."""
-        rows = np.arange(self.sample.n_rows)
+        rows = np.flatnonzero(self.sample.weights > 0)
         if len(rows) > tree_rows(self.sample.n_columns):
             n_rows = tree_rows(self.sample.n_columns)
-            rows = np.sort(stream(self.seed, "tree").choice(len(rows), n_rows, replace=False))
+            rows = np.sort(stream(self.seed, "tree").choice(rows, n_rows, replace=False))
         return grow_tree(tree_axes(self._filled[rows])), rows
 
     def _block(self, numbers: Array) -> Block:

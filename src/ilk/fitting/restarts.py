@@ -110,11 +110,17 @@ def from_centres(rows: Rows, family: Family[Any], centres: Array) -> Any:
 
 def from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> Any:
     """First parameters from a partition: the update from its sums, gathered about its own means."""
+    return all_from_labels(rows, family, label, k)[0]
+
+
+def all_from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> list[Any]:
+    """As `from_labels`, with the further optima of the first update, where it has them."""
     params = family.start(label_means(rows, label, k))
     if not family.starts_from_partition:
-        return params
-    sums = rows.reduce(_visit_partition, _Partition(cast(SpreadFamily[Any], family), params, label))
-    return family.update(params, sums.values)
+        return [params]
+    spread = cast(SpreadFamily[Any], family)
+    sums = rows.reduce(_visit_partition, _Partition(spread, params, label))
+    return spread.first_updates(params, sums.values)
 
 
 @dataclass(frozen=True)

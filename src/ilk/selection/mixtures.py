@@ -19,32 +19,30 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
-from ilk.families.covariance import STRUCTURES, Covariance, Structure
+from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner, start_names
+from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl, log_certainty
-from ilk.random import stream
 from ilk.selection.search import Candidate, Progress, Search, choose, told
 from ilk.table.block import Array, Block
 
 SEARCH_ROWS = 2000
 N_POLISHED = 3  # cells of a search on a sample that are fitted to all rows
-N_DONORS = 2
+N_DONORS = 4
+N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column costs little
 SPLIT_PASSES = 5
+QUICK_SPLITS = ("EEE", "VVV")  # structures that a quick search also starts from splits
+N_IMPROVED = 10  # cells of a quick search that get all the other starts
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
+QUICK_STOP = Stop(tolerance=1e-5, max_passes=500)
 FINAL_STOP = Stop(tolerance=1e-8, max_passes=1000)
 SAME_OPTIMUM = 1e-5  # relative difference of costs below which two runs ended in the same place
-
-
-def run_quick(
-    rows: MemoryRows, families: Sequence[Gaussian], starts: Sequence[Mixture], stop: Stop
-) -> list[Run]:
-    return run_starts(rows, families, starts, stop=stop)
 
 
 @dataclass
@@ -90,30 +88,65 @@ class Grid:
         self.cells: dict[tuple[Structure, int], Cell] = {}
         self.log_unit = float(self.moments.cells @ np.log(rows.encoding.unit))
 
-    def fill(self, k: int, structures: Sequence[Structure], stop: Stop) -> list[Cell]:
-        """Fit all `structures` with K components."""
+    def fill(self, k: int, structures: Sequence[Structure], stop: Stop, *, thorough: bool) -> list[Cell]:
+        """Fit all `structures` with K components: from all starts, or from the first and one split."""
         began = time.monotonic()
         cells = [Cell(s, k, Gaussian(s, self.moments.variance), []) for s in structures]
-        names = start_names("auto", self.rows.n_columns, None) if k > 1 else ("k-means",)
-        partitions = distinct([self.partitioner.labels(name, k, i) for i, name in enumerate(names)])
-        memberships = [_one_hot(label, k) for label in partitions if len(np.unique(label)) == k]
-        self._run(cells, memberships, stop)
+        self._run(cells, self._partitions(k, slice(None) if thorough else slice(1)), stop, thorough=thorough)
         if k > 1:
-            self._run_splits(cells, stop)
+            self._run_splits([c for c in cells if thorough or c.structure.name in QUICK_SPLITS], stop)
+        if k > 1 and thorough:
             self._exchange(cells, stop)
+            able = [cell for cell in cells if cell.best.status == OK]
+            self._advance(
+                able, [cell.best.params for cell in able], replace(FINAL_STOP, seconds=stop.seconds)
+            )
         for cell in cells:
             cell.seconds = (time.monotonic() - began) / len(cells)
             self.cells[cell.structure, k] = cell
         return cells
 
-    def _run(self, cells: Sequence[Cell], memberships: Sequence[Array], stop: Stop) -> None:
-        """Every cell from every membership, in shared passes."""
+    def _partitions(self, k: int, which: slice) -> list[Array]:
+        """Memberships of the starts `which` of the automatic mix."""
+        n_starts = N_STARTS_LINE if self.rows.n_columns == 1 else N_STARTS
+        names = list(enumerate(start_names("auto", self.rows.n_columns, n_starts) if k > 1 else ("k-means",)))
+        labels = distinct([self.partitioner.labels(name, k, i) for i, name in names[which]])
+        return [_one_hot(label, k) for label in labels if len(np.unique(label)) == k]
+
+    def improve(self, n_cells: int, stop: Stop) -> None:
+        """The most promising cells, and those beside the best one, once more from all the other starts and from
+        each other's memberships; again as long as that finds another best cell."""
+        done: set[tuple[Structure, int]] = set()
+        while True:
+            ranked = sorted(self.cells.values(), key=self.bic)
+            best = ranked[0]
+            beside = [(best.structure, best.k + step) for step in (-1, 1)]
+            wanted = [(cell.structure, cell.k) for cell in ranked[:n_cells] if math.isfinite(self.bic(cell))]
+            fresh = [
+                key for key in [*wanted, *beside] if key in self.cells and key not in done and key[1] > 1
+            ]
+            if not fresh or (
+                done and (best.structure, best.k) in done and all(key in done for key in beside)
+            ):
+                return
+            done.update(fresh)
+            for k in sorted({k for _, k in fresh}):
+                cells = [self.cells[key] for key in fresh if key[1] == k]
+                self._run(cells, self._partitions(k, slice(1, None)), stop, thorough=True)
+                self._run_splits([c for c in cells if c.structure.name not in QUICK_SPLITS], stop)
+                self._exchange(cells, stop)
+
+    def _run(
+        self, cells: Sequence[Cell], memberships: Sequence[Array], stop: Stop, *, thorough: bool = False
+    ) -> None:
+        """Every cell from every membership; `thorough` seeks the first common axes from several sides."""
         whose, starts = [], []
         for number, membership in enumerate(memberships):
             sums = _Sums(self.block, membership)
             for cell in cells:
-                whose.append(cell)
-                starts.append(sums.first(cell.family, thorough=number == 0))
+                for start in sums.first(cell.family, thorough=thorough and number == 0):
+                    whose.append(cell)
+                    starts.append(start)
         self._advance(whose, starts, stop)
 
     def _advance(self, whose: Sequence[Cell], starts: Sequence[Mixture], stop: Stop) -> None:
@@ -133,10 +166,9 @@ class Grid:
             before = self.cells.get((cell.structure, cell.k - 1))
             if cell.structure.orientation == "I" or before is None or before.best.status != OK:
                 continue
-            for label in split_labels(self.block, before.family, before.best.params, self.seed):
-                start = _Sums(self.block, _one_hot(label, cell.k)).first(cell.family, thorough=False)
-                if start.status == OK:
-                    trials.append((cell, start))
+            for label in split_labels(self.block, before.family, before.best.params):
+                sums = _Sums(self.block, _one_hot(label, cell.k))
+                trials += [(cell, start) for start in sums.first(cell.family)[:1] if start.status == OK]
         short = replace(stop, max_passes=SPLIT_PASSES)
         runs = run_quick(
             self.rows, [cell.family for cell, _ in trials], [start for _, start in trials], short
@@ -204,18 +236,18 @@ class _Sums:
         self.mean = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
         self._gathered: dict[str, Any] = {}
 
-    def first(self, family: Gaussian, *, thorough: bool) -> Mixture:
-        """First parameters of a family; `thorough` searches the common axes of EVE and VVE from several sides."""
+    def first(self, family: Gaussian, *, thorough: bool = False) -> list[Mixture]:
+        """First parameters of a family; EVE and VVE from two sets of common axes, or `thorough` from many."""
         start = family.start(self.mean)
         kind = "diagonal" if family.structure.orientation == "I" else "full"
         if kind not in self._gathered:
             self._gathered[kind] = family.gather(start, self.block, self.membership)
         sums = self._gathered[kind]
-        if not thorough and family.structure.name in ("EVE", "VVE"):
-            pooled = sums["scatter"].sum(axis=0)
-            axes = np.linalg.eigh(pooled)[1][:, ::-1]
-            start = replace(start, covariance=Covariance(start.covariance.log_variance, axes), status=OK)
-        return family.update(start, sums)
+        if thorough:
+            return family.first_updates(start, sums)
+        pooled = np.linalg.eigh(sums["scatter"].sum(axis=0))[1][:, ::-1] if kind == "full" else None
+        quick = [] if pooled is None else family.updates_from(start, sums, [pooled, np.eye(len(pooled))])
+        return quick or [family.update(start, sums)]
 
 
 def _one_hot(label: Array, k: int) -> Array:
@@ -224,7 +256,7 @@ def _one_hot(label: Array, k: int) -> Array:
     return membership
 
 
-def split_labels(block: Block, family: Gaussian, params: Mixture, seed: int) -> list[Array]:
+def split_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]:
     """Partitions with one component more: each component cut in two by 2-means on its own whitened rows."""
     label, _ = family.assign(params, block)
     k = len(params.mean)
@@ -237,7 +269,7 @@ def split_labels(block: Block, family: Gaussian, params: Mixture, seed: int) -> 
         away = numbers[rows] - params.mean[component]
         whiten = params.whiten[component]
         scaled = away @ whiten.T if whiten.ndim == 2 else away * whiten
-        half = two_means(scaled, stream(seed, "split", component, k))
+        half = two_means(scaled)
         split = label.copy()
         split[rows[half]] = k
         if half.any() and not half.all():
@@ -245,30 +277,20 @@ def split_labels(block: Block, family: Gaussian, params: Mixture, seed: int) -> 
     return made
 
 
-def two_means(points: Array, draws: np.random.Generator) -> Array:
-    """Which rows belong to the second of two groups: the best of 2-means from the longest axis and two draws."""
+def two_means(points: Array) -> Array:
+    """Which rows belong to the second of two groups: 2-means from a cut across the longest axis."""
     centred = points - points.mean(axis=0)
-    axis = np.linalg.svd(centred, full_matrices=False)[2][0]
-    starts = [centred @ axis > 0]
-    for _ in range(2):
-        a, b = points[draws.choice(len(points), 2, replace=False)]
-        starts.append(np.square(points - b).sum(axis=1) < np.square(points - a).sum(axis=1))
-    best, least = starts[0], math.inf
-    for half in starts:
-        for _ in range(20):
-            if half.all() or not half.any():
-                break
-            a, b = points[~half].mean(axis=0), points[half].mean(axis=0)
-            new = np.square(points - b).sum(axis=1) < np.square(points - a).sum(axis=1)
-            if np.array_equal(new, half):
-                break
-            half = new
-        if half.any() and not half.all():
-            parts = (points[half], points[~half])
-            cost = sum(float(np.square(part - part.mean(axis=0)).sum()) for part in parts)
-            if cost < least:
-                best, least = half, cost
-    return best
+    axis = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+    half = centred @ axis > 0
+    for _ in range(20):
+        if half.all() or not half.any():
+            break
+        a, b = centred[~half].mean(axis=0), centred[half].mean(axis=0)
+        new = centred @ (b - a) > (b @ b - a @ a) / 2  # nearer to b
+        if np.array_equal(new, half):
+            break
+        half = new
+    return np.asarray(half)
 
 
 def search_mixtures(
@@ -277,11 +299,15 @@ def search_mixtures(
     seed: int,
     *,
     structures: Sequence[Structure] = STRUCTURES,
+    thorough: bool = True,
     patience: int | None = None,
     budget: float | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> Search:
-    """All structures at every K, and the lowest BIC; a structure whose BIC rose `patience` times is left."""
+    """All structures at every K, and the lowest BIC; a structure whose BIC rose `patience` times is left.
+
+    A `thorough` search gives every cell all starts; a quick one gives them to the most promising cells only.
+    """
     began = time.monotonic()
     end = math.inf if budget is None else began + budget
     few = rows
@@ -296,26 +322,31 @@ def search_mixtures(
     for done, k in enumerate(every, start=1):
         active = [s for s in grid.structures if patience is None or rises[s] < patience or k in (1, *ks[:1])]
         left = end - time.monotonic()
-        if interrupted or (left <= 0 and candidates):
+        if interrupted or (left <= 0 and grid.cells):
             status = "cancelled" if interrupted else "did_not_start"
             candidates += [Candidate("gaussian", s.name, k, status) for s in active]
             continue
         try:
-            cells = grid.fill(k, active, replace(SEARCH_STOP, seconds=max(left, 0.0)))
+            stop = replace(SEARCH_STOP if thorough else QUICK_STOP, seconds=max(left, 0.0))
+            grid.fill(k, active, stop, thorough=thorough)
         except KeyboardInterrupt:
-            if not candidates:
+            if not grid.cells:
                 raise
             interrupted = True
             candidates += [Candidate("gaussian", s.name, k, "cancelled") for s in active]
             continue
-        for cell in cells:
-            value = grid.bic(cell)
-            rises[cell.structure] = 0 if value < least[cell.structure] else rises[cell.structure] + 1
-            least[cell.structure] = min(least[cell.structure], value)
-            found = grid.candidate(cell)
-            candidates.append(replace(found, status="reference") if k not in ks and found.eligible else found)
-        best = min((c.bic for c in candidates if c.bic is not None), default=None)
+        for structure in active:
+            value = grid.bic(grid.cells[structure, k])
+            rises[structure] = 0 if value < least[structure] else rises[structure] + 1
+            least[structure] = min(least[structure], value)
+        best = min(least.values())
         told(callback, Progress(done, len(every), "gaussian", k, best, time.monotonic() - began))
+    if not thorough and not interrupted and end > time.monotonic():
+        grid.improve(N_IMPROVED, replace(SEARCH_STOP, seconds=end - time.monotonic()))
+    for cell in grid.cells.values():
+        found = grid.candidate(cell)
+        outside = cell.k not in ks and found.eligible
+        candidates.append(replace(found, status="reference") if outside else found)
     return _decide(rows, grid, candidates, interrupted, end)
 
 
@@ -340,7 +371,7 @@ def _decide(
         for i, value in zip(finalists, values, strict=True):
             candidates[i] = replace(candidates[i], bic_all_rows=value if math.isfinite(value) else None)
     found = finish(rows, run, cells[place].runs)
-    recipe = Recipe(f"gaussian {run.family.structure.name}", run.family, stop=FINAL_STOP)
+    recipe = Recipe(run.family.name, run.family, stop=FINAL_STOP)
     rest = [i for i in order if i != winner]
     return Search(
         tuple(candidates),
@@ -358,4 +389,6 @@ def _full_bic(moments: TableMoments, rows: MemoryRows, run: Run) -> float:
     if run.status != OK:
         return math.inf
     loglik = -run.cost + float(moments.cells @ np.log(rows.encoding.unit))
-    return bic(loglik, run.family.free_parameters(run.params), moments.row_weight)  # type: ignore[attr-defined]
+    family = run.family
+    assert isinstance(family, Gaussian)
+    return bic(loglik, family.free_parameters(run.params), moments.row_weight)
