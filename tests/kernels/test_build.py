@@ -66,6 +66,7 @@ def kernels_in(wheel: Path) -> list[str]:
     )
     said = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}\n{code}"],
+        env={name: value for name, value in os.environ.items() if not name.startswith("ILK_")},
         capture_output=True,
         text=True,
         check=True,

@@ -137,6 +137,47 @@ def test_order_of_rows_changes_no_bit(path: ModuleType, kind: type) -> None:
         assert round_pairs(first[2]) == round_pairs(second[2])
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("far", [0.0, 1e2, 1e8, 1e12])
+def test_cost_keeps_its_digits_however_far_the_clusters(path: ModuleType, kind: type, far: float) -> None:
+    rng = np.random.default_rng(8)
+    truth = rng.integers(3, size=700)
+    raw = (np.array([-far, 0.0, far])[truth, None] + rng.normal(size=(700, 4))).astype(kind)
+    centres = np.array([raw[truth == k].astype(float).mean(axis=0) for k in range(3)])
+    weight = rng.uniform(0.5, 2.0, size=700)
+    _, _, cost = path.nearest_step(raw, *nothing(4), weight, centres)
+    exact = float(weight.astype(np.longdouble) @ squared_distances(raw, centres).min(axis=1))
+    assert round_pairs(cost) == pytest.approx(exact, rel=1e-15, abs=0)
+
+
+def test_cost_of_rows_at_their_centres_is_zero(path: ModuleType) -> None:
+    centres = np.random.default_rng(9).normal(size=(5, 3))
+    _, _, cost = path.nearest_step(np.repeat(centres, 20, axis=0), *nothing(3), None, centres)
+    assert round_pairs(cost) == 0
+
+
+def test_squares_noted_in_one_step_serve_the_next(path: ModuleType) -> None:
+    rng = np.random.default_rng(10)
+    raw, weight, squares = rng.normal(size=(300, 3)), rng.random(300), np.full(2, np.nan)
+    for centres in rng.normal(size=(2, 7, 3)):
+        noted = path.nearest_step(raw, *nothing(3), weight, centres, squares=squares)
+        afresh = path.nearest_step(raw, *nothing(3), weight, centres)
+        assert round_pairs(noted[2]) == round_pairs(afresh[2])
+    assert round_pairs(squares) == pytest.approx(float(weight @ np.square(raw).sum(axis=1)), rel=1e-14)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_sums_are_exact_whatever_comes_later(path: ModuleType, kind: type) -> None:
+    """Small numbers first, then large ones, then zeros: the running totals must move with them."""
+    rng = np.random.default_rng(11)
+    sizes = np.repeat([1e-20, 1e-3, 1.0, 1e9, 0.0, 1e-30, 1.0], 700)
+    raw = (rng.normal(size=(len(sizes), 2)) * sizes[:, None]).astype(kind)
+    sums, _, _ = path.nearest_step(raw, *nothing(2), None, np.zeros((1, 2)))
+    for column in range(2):
+        exact = sum(map(Fraction, raw[:, column].tolist()), Fraction())
+        assert round_pairs(sums)[0, column] == float(exact)
+
+
 def test_weight_counts_as_repetition(path: ModuleType) -> None:
     rng = np.random.default_rng(3)
     raw, centres = rng.normal(size=(700, 5)), rng.normal(size=(6, 5))

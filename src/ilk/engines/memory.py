@@ -55,6 +55,7 @@ class MemoryRows:
         self.complete = complete
         self.threads = thread_count(threads)
         self.n_rows, self.n_columns = raw.shape
+        self._memos: list[dict[str, Array]] = [{} for _ in range(self.n_blocks)]
 
     @classmethod
     def of_block(cls, block: Block, threads: int | None = None) -> MemoryRows:
@@ -70,9 +71,11 @@ class MemoryRows:
 
     def block(self, number: int) -> Block:
         first = number * BLOCK_ROWS
-        return self._slice(slice(first, first + BLOCK_ROWS), first)
+        return self._slice(slice(first, first + BLOCK_ROWS), first, self._memos[number])
 
-    def _slice(self, which: slice | Array, first_row: int = 0) -> Block:
+    def _slice(
+        self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None
+    ) -> Block:
         return Block(
             self.raw[which],
             self.encoding,
@@ -80,6 +83,7 @@ class MemoryRows:
             None if self.weight is None else self.weight[which],
             None if self.codes is None else self.codes[which],
             self.complete,
+            memo,
         )
 
     @property

@@ -14,7 +14,6 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from ilk import kernels
-from ilk.kernels.sums import group_sums
 from ilk.table.block import Array, Block
 
 
@@ -36,7 +35,7 @@ class Pair:
 def pair_total(value: Array, weight: Array) -> Pair:
     """Sum of weight * value over rows."""
     everyone = np.zeros(len(value), dtype=np.int32)
-    return Pair(group_sums(value[:, None], weight[:, None], everyone, 1)[0, 0])
+    return Pair(kernels.group_sums(value[:, None], weight[:, None], everyone, 1)[0, 0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ import numpy as np
 
 from ilk import kernels
 from ilk.families.base import Cut, Pair, Partial, pair_total
-from ilk.kernels.sums import group_sums
 from ilk.table.block import Array, Block
 from ilk.table.order import N_DIGITS, Search
 
@@ -84,8 +83,9 @@ class Means(_Centroid):
     def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
         if not block.complete:
             return self._step_with_missing(params, block, cut)
+        squares = block.recall("squares", 2)
         sums, weight, cost = kernels.nearest_step(
-            *coded(block), block.weight, params.centre, cut.limit, cut.share
+            *coded(block), block.weight, params.centre, cut.limit, cut.share, squares
         )
         return Partial({"total": Pair(sums), "weight": weight}, Pair(cost))
 
@@ -99,8 +99,8 @@ class Means(_Centroid):
         values = np.where(observed, block.numbers, 0.0) * factor
         by_cell = np.broadcast_to(weight[:, None], values.shape)
         sums = {
-            "total": Pair(group_sums(values, by_cell, label, n_components)),
-            "cell_weight": Pair(group_sums(factor, by_cell, label, n_components)),
+            "total": Pair(kernels.group_sums(values, by_cell, label, n_components)),
+            "cell_weight": Pair(kernels.group_sums(factor, by_cell, label, n_components)),
             "weight": np.bincount(label, weights=weight, minlength=n_components),
         }
         return Partial(sums, pair_total(cost, weight))
@@ -168,8 +168,8 @@ class Moments:
         values = np.where(observed, block.numbers, 0.0)
         weight = np.broadcast_to(block.weights[:, None], values.shape)
         return cls(
-            Pair(group_sums(values, weight, label, n_groups)),
-            Pair(group_sums(observed.astype(np.float64), weight, label, n_groups)),
+            Pair(kernels.group_sums(values, weight, label, n_groups)),
+            Pair(kernels.group_sums(observed.astype(np.float64), weight, label, n_groups)),
         )
 
     def means(self, otherwise: Array) -> Array:
@@ -186,7 +186,7 @@ def coded(block: Block) -> tuple[Array, float, Array, Array | None]:
 def _scale_up(observed: Array) -> Array:
     """n_columns / observed per row; 0 for a row with no cell at all, which then counts nowhere."""
     count = observed.sum(axis=1)
-    return np.divide(observed.shape[1], count, out=np.zeros(len(count)), where=count > 0)
+    return np.asarray(np.divide(observed.shape[1], count, out=np.zeros(len(count)), where=count > 0))
 
 
 def _median_share(block: Block) -> Array | float:

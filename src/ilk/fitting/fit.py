@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.families.base import KEEP_ALL, Cut, Family, Pair, pair_total
+from ilk.families.base import KEEP_ALL, Cut, Family, Pair
 from ilk.fitting.loop import CONVERGED, USABLE, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
@@ -123,10 +124,7 @@ class _Labelled:
 def _visit_labels(state: _LabelState, block: Block) -> _Labelled:
     label, row_cost = state.family.assign(state.params, block)
     n_components = len(state.family.centres(state.params))
-    weight = block.weights
-    first_row = np.full(n_components, np.iinfo(np.int64).max)
-    placed = label >= 0  # noise belongs to no component
-    first_row[label[placed][::-1]] = np.flatnonzero(placed)[::-1] + block.first_row
-    size = np.bincount(label[placed], weights=weight[placed], minlength=n_components)
-    counted = weight * state.cut.kept(row_cost)
-    return _Labelled(block.first_row, label, row_cost, size, first_row, pair_total(row_cost, counted))
+    cut = state.cut
+    size, first_row, cost = kernels.tally(label, row_cost, block.weight, n_components, cut.limit, cut.share)
+    first_row[first_row < block.n_rows] += block.first_row
+    return _Labelled(block.first_row, label, row_cost, size, first_row, Pair(cost))

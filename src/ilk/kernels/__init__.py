@@ -16,7 +16,9 @@ __all__ = [
     "COMPILED",
     "INSTRUCTIONS",
     "add_pairs",
+    "column_ranges",
     "distances",
+    "group_sums",
     "grow_tree",
     "memberships",
     "mixture_scores",
@@ -25,6 +27,7 @@ __all__ = [
     "nearest_step",
     "round_pairs",
     "silhouette_sums",
+    "tally",
 ]
 
 COMPILED: bool = False
@@ -33,6 +36,9 @@ nearest_step = plain.nearest_step
 nearest = plain.nearest
 distances = plain.distances
 silhouette_sums = plain.silhouette_sums
+group_sums = plain.group_sums
+tally = plain.tally
+column_ranges = plain.column_ranges
 add_pairs = pairs.add_pairs
 memberships = plain_mixture.memberships
 mixture_step = plain_mixture.mixture_step
@@ -57,5 +63,8 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         mixture_step = compiled.mixture_step
         mixture_scores = compiled.mixture_scores
         silhouette_sums = compiled.silhouette_sums
+        group_sums = compiled.group_sums
+        tally = compiled.tally
+        column_ranges = compiled.column_ranges
         add_pairs = compiled.add_pairs
         grow_tree = compiled.grow_tree

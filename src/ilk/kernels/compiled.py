@@ -20,10 +20,12 @@ def nearest_step(
     centres: Array,
     limit: float = inf,
     share_at_limit: float = 1.0,
+    squares: Array | None = None,
 ) -> tuple[Array, Array, Array]:
+    squares = np.full(2, np.nan) if squares is None else squares
     sums, weights, cost = np.empty((*centres.shape, 2)), np.empty(len(centres)), np.empty(2)
     native.nearest_step(
-        raw, power, centre, factor, weight, centres, limit, share_at_limit, sums, weights, cost
+        raw, power, centre, factor, weight, centres, limit, share_at_limit, sums, weights, cost, squares
     )
     return sums, weights, cost
 
@@ -82,6 +84,31 @@ def memberships(scores: Array, hard: bool) -> tuple[Array, Array]:
     membership, cost = np.empty(scores.shape), np.empty(len(scores))
     native.memberships(scores, hard, membership, cost)
     return membership, cost
+
+
+def column_ranges(rows: Array, pivot: Array) -> tuple[Array, Array, Array]:
+    low, high, total = np.empty((3, rows.shape[1]))
+    native.column_ranges(rows, pivot, low, high, total)
+    return low, high, total
+
+
+def group_sums(values: Array, weight: Array, label: Array, n_groups: int) -> Array:
+    sums = np.empty((n_groups, values.shape[1], 2))
+    native.group_sums(values, weight, label, sums)
+    return sums
+
+
+def tally(
+    label: Array,
+    cost: Array,
+    weight: Array | None,
+    n_labels: int,
+    limit: float = inf,
+    share_at_limit: float = 1.0,
+) -> tuple[Array, Array, Array]:
+    size, first_row, total = np.empty(n_labels), np.empty(n_labels, dtype=np.int64), np.empty(2)
+    native.tally(label, cost, weight, limit, share_at_limit, size, first_row, total)
+    return size, first_row, total
 
 
 def add_pairs(a: Array, b: Array) -> Array:

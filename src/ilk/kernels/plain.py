@@ -1,8 +1,8 @@
 """The kernels in NumPy: what the compiled ones mean, and what runs where there was no compiler.
 
-Each takes `raw` (rows, columns), float32 or float64 with any strides, and the encoding `power`, `centre`,
-`factor`: the numbers are `(raw * power - centre) * factor` in the dtype of `raw`. Work goes by strips of
-rows, so nothing as large as the table is made.
+Those of Lloyd's steps take `raw` (rows, columns), float32 or float64 with any strides, and the encoding
+`power`, `centre`, `factor`: the numbers are `(raw * power - centre) * factor` in the dtype of `raw`. Work goes
+by strips of rows, so nothing as large as the table is made.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from ilk.kernels.pairs import Array, add_pairs, round_pairs, two_product, two_sum
 
 STRIP_NUMBERS = 1 << 17  # numbers in the largest temporary of a strip: 1 MB, about half a second-level cache
+LEAST_SHARE_OF_SQUARES = 2.0**-44  # below it, the 106 bits of a pair leave less than a double's to the cost
 
 
 def nearest_step(
@@ -27,32 +28,81 @@ def nearest_step(
     centres: Array,
     limit: float = inf,
     share_at_limit: float = 1.0,
+    squares: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Give each row to its nearest centre and gather what the next centres are made of.
 
     Returns the sums of `weight * row` per centre (centres, columns, 2) as pairs, the weights per centre
     (centres,), and the sum of `weight * cost` (2,) as a pair. Cost is the squared distance; a row that costs
     more than `limit` does not count, one that costs just `limit` counts with `share_at_limit` of its weight.
+
+    Where all rows count, the cost follows from the sums and from `squares`, the sum of `weight * |row|^2`. This
+    is a note (2,) that the caller may keep for the next step on the same rows, NaN at first.
     """
-    sums = np.zeros((*centres.shape, 2))
-    weights = np.zeros((len(centres), 1, 2))
+    if limit != inf:
+        return _step_by_rows(raw, power, centre, factor, weight, centres, limit, share_at_limit)
+    n_centres = len(centres)
+    sums, weights = np.zeros((*centres.shape, 2)), np.zeros((n_centres, 1, 2))
+    total = np.zeros((1, 1, 2))
+    for rows, numbers in _strips(raw, power, centre, factor, n_centres):
+        labels = _labels(numbers, centres)
+        counted = np.ones((len(numbers), 1)) if weight is None else weight[rows, None]
+        sums = add_pairs(sums, group_sums(numbers, counted, labels, n_centres))
+        weights = add_pairs(weights, group_sums(np.ones_like(counted), counted, labels, n_centres))
+        if squares is None or np.isnan(squares[0]):
+            for part in two_product(numbers.astype(np.float64), numbers.astype(np.float64)):
+                total = add_pairs(total, _sum_of_products(part, counted))
+    if squares is None:
+        squares = np.full(2, np.nan)
+    if np.isnan(squares[0]):
+        squares[:] = total[0, 0]
+    cost = _cost_from_sums(squares, sums, weights, centres)
+    if not cost[0] > LEAST_SHARE_OF_SQUARES * squares[0]:
+        return _step_by_rows(raw, power, centre, factor, weight, centres, limit, share_at_limit)
+    return sums, round_pairs(weights)[:, 0], cost
+
+
+def _step_by_rows(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    weight: Array | None,
+    centres: Array,
+    limit: float,
+    share_at_limit: float,
+) -> tuple[Array, Array, Array]:
+    """The step with the cost summed row by row."""
+    n_centres = len(centres)
+    sums, weights = np.zeros((*centres.shape, 2)), np.zeros((n_centres, 1, 2))
     total_cost = np.zeros((1, 1, 2))
-    for rows, numbers in _strips(raw, power, centre, factor, len(centres)):
+    for rows, numbers in _strips(raw, power, centre, factor, n_centres):
         labels = _labels(numbers, centres)
         cost = _cost(numbers, centres, labels)
         counted = np.ones(len(cost)) if weight is None else weight[rows]
         counted = np.where(cost > limit, 0.0, np.where(cost == limit, counted * share_at_limit, counted))
-        kept = counted != 0
-        numbers, labels, cost, counted = numbers[kept], labels[kept], cost[kept], counted[kept]
-        member = np.zeros((len(labels), len(centres)))
-        member[np.arange(len(labels)), labels] = 1.0
-        everyone = np.ones((len(labels), 1))
-        for part in two_product(numbers.astype(np.float64), counted[:, None]):
-            sums = add_pairs(sums, _exact_sums(member, part))
-        for part in two_product(cost[:, None], counted[:, None]):
-            total_cost = add_pairs(total_cost, _exact_sums(everyone, part))
-        weights = add_pairs(weights, _exact_sums(member, counted[:, None]))
+        cost[counted == 0] = 0.0
+        counted = counted[:, None]
+        sums = add_pairs(sums, group_sums(numbers, counted, labels, n_centres))
+        weights = add_pairs(weights, group_sums(np.ones_like(counted), counted, labels, n_centres))
+        total_cost = add_pairs(total_cost, _sum_of_products(cost[:, None], counted))
     return sums, round_pairs(weights)[:, 0], total_cost[0, 0]
+
+
+def _cost_from_sums(squares: Array, sums: Array, weights: Array, centres: Array) -> Array:
+    """`squares - sum of c . (2 S - W c)` over the centres c, their sums S and weights W, as a pair."""
+    total = squares[None, None]
+    for part in (0, 1):
+        total = add_pairs(total, _sum_of_products(sums[..., part], -2.0 * centres))
+        for square in two_product(centres, centres):
+            total = add_pairs(total, _sum_of_products(square, weights[..., part]))
+    return np.asarray(total[0, 0])
+
+
+def _sum_of_products(values: Array, weight: Array) -> Array:
+    """Sum of `weight * value` over all cells, (1, 1, 2)."""
+    cells, by_cell = values.reshape(-1, 1), np.broadcast_to(weight, values.shape).reshape(-1, 1)
+    return group_sums(cells, by_cell, np.zeros(len(cells), dtype=np.int32), 1)
 
 
 def nearest(
@@ -141,20 +191,77 @@ def _cost(numbers: Array, centres: Array, labels: Array) -> Array:
     return np.asarray(quarters[:, 0] + quarters[:, 1])
 
 
-def _exact_sums(member: Array, values: Array) -> Array:
-    """Sums of values (rows, columns) over the rows of each component, `member` (rows, components), as pairs.
+def group_sums(values: Array, weight: Array, label: Array, n_groups: int) -> Array:
+    """Sums of `weight * value` over the rows of each group, as pairs (n_groups, columns, 2).
 
-    Values are cut into layers of so few bits that sums of one layer are exact in any order (Rump, Ogita,
-    Oishi, SIAM J. Sci. Comput. 31, 2008, algorithm 3.2); three layers hold about 120 bits.
+    `values` is (rows, columns), `weight` the same or one column for all.
+
+    >>> group_sums(np.array([[1e16], [1.0], [-1e16]]), np.ones((3, 1)), np.zeros(3, int), 1).sum()
+    np.float64(1.0)
     """
-    sums = np.zeros((member.shape[1], values.shape[1], 2))
+    n_columns = values.shape[1]
+    group = (label[:, None].astype(np.intp) * n_columns + np.arange(n_columns)).ravel()
+    sums = np.zeros((n_groups * n_columns, 2))
+    for terms in two_product(values.astype(np.float64, copy=False), weight):
+        for part in _sums_by_layers(terms.ravel(), group, len(sums)):
+            total, rest = two_sum(sums[:, 0], part)
+            sums = np.stack([total, sums[:, 1] + rest], axis=-1)
+    total, rest = two_sum(sums[:, 0], sums[:, 1])
+    return np.stack([total, rest], axis=-1).reshape(n_groups, n_columns, 2)
+
+
+def _sums_by_layers(terms: Array, group: Array, n_groups: int) -> Iterator[Array]:
+    """Terms cut into layers of so few bits that sums of one layer are exact in any order.
+
+    Rump, Ogita, Oishi, SIAM J. Sci. Comput. 31, 2008, algorithm 3.2; three layers hold about 120 bits.
+    """
     for _ in range(3):
-        peak = np.abs(values).max(initial=0.0)
+        peak = np.abs(terms).max(initial=0.0)
         if not 0.0 < peak < inf:
-            break
-        grain = 2.0 ** (np.ceil(np.log2(peak)) + np.ceil(np.log2(len(values))) + 2)
-        layer = (values + grain) - grain
-        values = values - layer
-        total, rest = two_sum(sums[..., 0], member.T @ layer)
-        sums = np.stack([total, sums[..., 1] + rest], axis=-1)
-    return sums
+            return
+        grain = 2.0 ** (np.frexp(peak)[1] + np.ceil(np.log2(len(terms) + 1)) + 1)
+        layer = (terms + grain) - grain
+        yield np.bincount(group, weights=layer, minlength=n_groups)
+        terms = terms - layer
+
+
+def tally(
+    label: Array,
+    cost: Array,
+    weight: Array | None,
+    n_labels: int,
+    limit: float = inf,
+    share_at_limit: float = 1.0,
+) -> tuple[Array, Array, Array]:
+    """Weight (n_labels,) and first row of each label, and the sum of `weight * cost` (2,) as a pair.
+
+    A label below zero belongs to none; `limit` and `share_at_limit` as in `nearest_step`.
+    """
+    counted = np.ones(len(label)) if weight is None else weight
+    placed = label >= 0
+    size = np.bincount(label[placed], weights=counted[placed], minlength=n_labels)
+    first_row = np.full(n_labels, np.iinfo(np.int64).max)
+    first_row[label[placed][::-1]] = np.flatnonzero(placed)[::-1]
+    counted = np.where(cost > limit, 0.0, np.where(cost == limit, counted * share_at_limit, counted))
+    everyone = np.zeros(len(label), dtype=np.int32)
+    return size, first_row, group_sums(cost[:, None], counted[:, None], everyone, 1)[0, 0]
+
+
+def column_ranges(rows: Array, pivot: Array) -> tuple[Array, Array, Array]:
+    """Smallest and largest value of each column and the sum of `value - pivot`.
+
+    The sum is not finite where a cell is not, and only then may the other two be wrong. Several rows of a narrow
+    table are taken as one wide row, which NumPy reduces several times faster.
+    """
+    n_rows, n_columns = rows.shape
+    together = 1 << max(0, min(64, 128 // max(n_columns, 1)).bit_length() - 1)
+
+    def over_rows(reduction: np.ufunc, cells: Array, initial: float) -> Array:
+        if together > 1 and n_rows % together == 0 and cells.flags.c_contiguous:
+            cells = cells.reshape(n_rows // together, together * n_columns)
+            cells = reduction.reduce(cells, axis=0, initial=initial).reshape(together, n_columns)
+        return np.asarray(reduction.reduce(cells, axis=0, initial=initial), dtype=np.float64)
+
+    offset = np.subtract(rows, pivot, dtype=np.float64, order="C")
+    low, high = over_rows(np.minimum, rows, inf), over_rows(np.maximum, rows, -inf)
+    return low, high, over_rows(np.add, offset, 0.0)

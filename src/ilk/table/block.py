@@ -66,6 +66,7 @@ class Block:
     where missing; `numbers` is its encoded form, made on demand (kernels encode on the fly instead).
     `codes` (rows, categorical columns) holds level numbers, -1 where missing.
     `weight` is None when every row counts one. `complete` says that no numeric cell is missing.
+    `memo` keeps what one pass may spare the next; an engine without memory for it leaves None.
     """
 
     raw: Array
@@ -74,6 +75,7 @@ class Block:
     weight: Array | None = None
     codes: Array | None = None
     complete: bool = True
+    memo: dict[str, Array] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -91,6 +93,14 @@ class Block:
     def observed(self) -> Array | None:
         """Mask of the numeric cells that are there, None when all are."""
         return None if self.complete else ~np.isnan(self.raw)
+
+    def recall(self, name: str, size: int) -> Array | None:
+        """The numbers noted under this name in an earlier pass, NaN until something is; None without memory."""
+        if self.memo is None:
+            return None
+        if name not in self.memo:
+            self.memo[name] = np.full(size, np.nan)
+        return self.memo[name]
 
     @property
     def weights(self) -> Array:

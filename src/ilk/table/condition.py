@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ilk import kernels
 from ilk.errors import SHOWN_ROWS, DataError, UsageError, shown, warn
+from ilk.kernels import plain
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.ledger import Caution
 
@@ -89,57 +91,37 @@ def _pass(raw: Array, weight: Array | None, shrink: float) -> Survey:
     for start in range(0, raw.shape[0], BLOCK_ROWS):
         block = raw[start : start + BLOCK_ROWS]
         part = None if weight is None else weight[start : start + BLOCK_ROWS]
-        bottom, top = _over_rows(np.minimum, block), _over_rows(np.maximum, block)
-        gaps = bool(np.isnan(bottom).any())
-        if gaps:
-            missing += np.isnan(block).sum(axis=0)
+        if part is None and shrink == 1.0:
+            bottom, top, offsets = _ranges(block, pivot)
+            if np.isfinite(offsets).all():
+                low, high = np.minimum(low, bottom), np.maximum(high, top)
+                total += offsets
+                heft += len(block)
+                continue
+        missing += np.isnan(block).sum(axis=0)
         if part is not None and (part == 0).any():
             if np.isinf(block).any():
                 high[:] = np.inf  # refused below, though the row counts for nothing
             block, part = block[part > 0], part[part > 0]
-            gaps = True
-        if block.shape[0] == 0:
-            continue
-        if gaps:
-            bottom = np.fmin.reduce(block, axis=0, initial=np.inf)
-            top = np.fmax.reduce(block, axis=0, initial=-np.inf)
-        low, high = np.fmin(low, bottom), np.fmax(high, top)
+        low = np.fmin(low, np.fmin.reduce(block, axis=0, initial=np.inf))
+        high = np.fmax(high, np.fmax.reduce(block, axis=0, initial=-np.inf))
         with np.errstate(all="ignore"):  # an infinite cell or an overflow is seen by the caller in the mean
-            shrunk = block if shrink == 1.0 else np.multiply(block, shrink, dtype=np.float64)
-            offset = np.subtract(shrunk, pivot, dtype=np.float64, order="C")
-        present = ~np.isnan(offset) if gaps else None
-        if present is not None:
-            offset[~present] = 0.0
-        if part is not None:
-            offset *= part[:, None]
+            offset = np.multiply(block, shrink, dtype=np.float64) - pivot
+        present = ~np.isnan(offset)
+        counted = np.ones(len(block)) if part is None else part
+        heft += np.where(present, counted[:, None], 0.0).sum(axis=0)
         with np.errstate(all="ignore"):
-            total += _over_rows(np.add, offset)
-        heft += _heft(present, part, block.shape[0])
+            total += np.where(present, offset * counted[:, None], 0.0).sum(axis=0)
     with np.errstate(all="ignore"):
         mean = np.where(heft > 0, pivot + total / np.where(heft > 0, heft, 1.0), 0.0) / shrink
     return Survey(low, high, mean, missing, heft, _float_type(raw))
 
 
-def _over_rows(reduction: np.ufunc, block: Array) -> Array:
-    """A reduction over the rows of a block; several rows of a narrow block are taken as one wide row.
-
-    NumPy reduces wide rows several times faster. The order of a sum depends on the shape alone.
-    """
-    n_rows, n_columns = block.shape
-    together = 1 << max(0, min(64, 128 // max(n_columns, 1)).bit_length() - 1)
-    if together == 1 or n_rows % together or not block.flags.c_contiguous:
-        return np.asarray(reduction.reduce(block, axis=0))
-    wide = reduction.reduce(block.reshape(n_rows // together, together * n_columns), axis=0)
-    return np.asarray(reduction.reduce(wide.reshape(together, n_columns), axis=0))
-
-
-def _heft(present: Array | None, part: Array | None, n_rows: int) -> Array | float:
-    """Weight of the observed cells of a block, per column or the same for all."""
-    if present is None:
-        return float(n_rows) if part is None else float(part.sum())
-    if part is None:
-        return np.asarray(present.sum(axis=0), dtype=np.float64)
-    return np.asarray(np.where(present, part[:, None], 0.0).sum(axis=0))
+def _ranges(block: Array, pivot: Array) -> tuple[Array, Array, Array]:
+    """Smallest and largest value and sum of `value - pivot`; the compiled kernel wants rows without gaps."""
+    ranges = kernels.column_ranges if block.flags.c_contiguous else plain.column_ranges
+    with np.errstate(all="ignore"):  # what is infinite or runs over is seen in the sum
+        return ranges(block, pivot)
 
 
 def _float_type(raw: Array) -> np.dtype[np.floating]:

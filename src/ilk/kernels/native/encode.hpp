@@ -36,9 +36,9 @@ ILK_INLINE void transpose(V (&vectors)[count]) {
     }
 }
 
-// Encoded rows stand `width` apart, and start at a multiple of eight numbers unless several fit in eight. What
-// follows the last column of a row has no meaning, yet may be read: vectors reach across the end of a row, and
-// beyond the last row by less than `overhang` numbers.
+// Encoded rows stand `width` apart, and start at a multiple of eight numbers unless several fit in eight. Zeros
+// fill what is left between them. Vectors may reach across the end of a row, and beyond the last row by less than
+// `overhang` numbers, where finite numbers without meaning stand.
 constexpr Index overhang = 16;
 
 constexpr Index width_for(Index columns) {

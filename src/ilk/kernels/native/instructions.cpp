@@ -15,8 +15,12 @@ namespace ilk {
 
 extern const Kernels ILK_TABLE(ILK_INSTRUCTIONS) = {
     ILK_NAME(ILK_INSTRUCTIONS),
-    {nearest_step<float>, nearest<float>, distances<float>, mixture_step<float>, mixture_scores<float>},
-    {nearest_step<double>, nearest<double>, distances<double>, mixture_step<double>, mixture_scores<double>},
+    {nearest_step<float>, nearest<float>, distances<float>, mixture_step<float>, mixture_scores<float>,
+     column_ranges<float>},
+    {nearest_step<double>, nearest<double>, distances<double>, mixture_step<double>, mixture_scores<double>,
+     column_ranges<double>},
+    group_sums,
+    tally,
     add_pairs,
     silhouette_sums,
     memberships,

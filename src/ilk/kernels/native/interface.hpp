@@ -36,6 +36,25 @@ struct StepSums {
     double* sums;     // (centres, columns, 2)
     double* weights;  // (centres,)
     double* cost;     // (2,)
+    double* squares;  // (2,) the sum of weight * |x|^2; not a number until it is known, and then kept by the caller
+};
+
+// Cells with any strides, in numbers.
+struct Cells {
+    const double* values;
+    Index rows, columns, row_step, column_step;
+};
+
+// Where a tally goes.
+struct Tally {
+    double* sizes;      // (labels,)
+    Index* first_rows;  // (labels,)
+    double* cost;       // (2,)
+};
+
+// Where smallest, largest and summed values go, each (columns,).
+struct Ranges {
+    double *low, *high, *total;
 };
 
 struct SortedTable {
@@ -120,12 +139,17 @@ struct TableKernels {
     void (*distances)(const Table<Number>&, Centres points, double* squared);
     void (*mixture_step)(const Table<Number>&, const double* weight, Components, bool hard, Trim, MixtureStep);
     void (*mixture_scores)(const Table<Number>&, Components, double* scores);
+    void (*column_ranges)(const Number* cells, Index rows, Index columns, const double* pivot, Ranges);
 };
 
 struct Kernels {
     const char* instructions;
     TableKernels<float> float32;
     TableKernels<double> float64;
+    void (*group_sums)(const Cells& values, const Cells& weight, const std::int32_t* labels, Index n_groups,
+                       double* sums);
+    void (*tally)(const std::int32_t* labels, const double* cost, const double* weight, Index rows, Index n_labels,
+                  Trim, Tally);
     void (*add_pairs)(const double* a, const double* b, Index count, double* sum);
     void (*silhouette_sums)(const double* rows, Index n_rows, const SortedTable&, double* sums);
     void (*memberships)(const double* scores, Index rows, Index components, bool hard, double* membership,

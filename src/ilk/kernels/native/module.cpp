@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -20,6 +21,9 @@ using ilk::Index;
 
 template <class Number>
 using Raw = nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>;
+template <class Number>
+using Rows = nb::ndarray<const Number, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Labels = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Pairs = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
@@ -86,17 +90,18 @@ Centres centres_of(const Matrix& centres, Index columns) {
 template <class Number>
 void nearest_step(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
                   const std::optional<Vector>& weight, const Matrix& centres, double limit, double share_at_limit,
-                  const Filled<double, 3>& sums, const Filled<double, 1>& weights, const Filled<double, 1>& cost) {
+                  const Filled<double, 3>& sums, const Filled<double, 1>& weights, const Filled<double, 1>& cost,
+                  const Filled<double, 1>& squares) {
     const auto table = table_of<Number>(raw, power, centre, factor);
     const Centres all = centres_of(centres, table.columns);
     require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
     require(size_of(sums, 0) == all.count && size_of(sums, 1) == table.columns && sums.shape(2) == 2 &&
-                size_of(weights, 0) == all.count && cost.shape(0) == 2,
+                size_of(weights, 0) == all.count && cost.shape(0) == 2 && squares.shape(0) == 2,
             "the arrays for the sums have the wrong shape");
     const double* row_weights = weight ? weight->data() : nullptr;
     nb::gil_scoped_release released;
     chosen_for<Number>().nearest_step(table, row_weights, all, {limit, share_at_limit},
-                                      {sums.data(), weights.data(), cost.data()});
+                                      {sums.data(), weights.data(), cost.data(), squares.data()});
 }
 
 template <class Number>
@@ -171,6 +176,51 @@ void memberships(const Matrix& scores, bool hard, const Filled<double, 2>& membe
             "the arrays for memberships and cost have the wrong shape");
     nb::gil_scoped_release released;
     chosen->memberships(scores.data(), size_of(scores, 0), size_of(scores, 1), hard, membership.data(), cost.data());
+}
+
+template <class Number>
+void column_ranges(const Rows<Number>& cells, const Vector& pivot, const Filled<double, 1>& low,
+                   const Filled<double, 1>& high, const Filled<double, 1>& total) {
+    const Index columns = size_of(cells, 1);
+    require(size_of(pivot, 0) == columns && size_of(low, 0) == columns && size_of(high, 0) == columns &&
+                size_of(total, 0) == columns,
+            "the arrays for the ranges must hold one number per column");
+    if (columns == 0) return;
+    nb::gil_scoped_release released;
+    chosen_for<Number>().column_ranges(cells.data(), size_of(cells, 0), columns, pivot.data(),
+                                       {low.data(), high.data(), total.data()});
+}
+
+void require_labels(const Labels& labels, Index least, Index n_labels) {
+    for (std::size_t row = 0; row < labels.shape(0); ++row)
+        require(labels(row) >= least && labels(row) < n_labels, "a label is out of range");
+}
+
+ilk::Cells cells_of(const Raw<double>& cells) {
+    return {cells.data(), size_of(cells, 0), size_of(cells, 1), cells.stride(0), cells.stride(1)};
+}
+
+void group_sums(const Raw<double>& values, const Raw<double>& weight, const Labels& labels,
+                const Filled<double, 3>& sums) {
+    require(weight.shape(0) == values.shape(0) && weight.shape(1) == values.shape(1) &&
+                labels.shape(0) == values.shape(0) && sums.shape(1) == values.shape(1) && sums.shape(2) == 2,
+            "values, weight, label and sums differ in shape");
+    require_labels(labels, 0, size_of(sums, 0));
+    nb::gil_scoped_release released;
+    chosen->group_sums(cells_of(values), cells_of(weight), labels.data(), size_of(sums, 0), sums.data());
+}
+
+void tally(const Labels& labels, const Vector& cost, const std::optional<Vector>& weight, double limit,
+           double share_at_limit, const Filled<double, 1>& sizes, const Filled<Index, 1>& first_rows,
+           const Filled<double, 1>& total) {
+    require(cost.shape(0) == labels.shape(0) && (!weight || weight->shape(0) == labels.shape(0)) &&
+                first_rows.shape(0) == sizes.shape(0) && total.shape(0) == 2,
+            "labels, cost and weight differ in length");
+    require_labels(labels, std::numeric_limits<std::int32_t>::min(), size_of(sizes, 0));
+    const double* row_weights = weight ? weight->data() : nullptr;
+    nb::gil_scoped_release released;
+    chosen->tally(labels.data(), cost.data(), row_weights, size_of(labels, 0), size_of(sizes, 0),
+                  {limit, share_at_limit}, {sizes.data(), first_rows.data(), total.data()});
 }
 
 void add_pairs(const Pairs& a, const Pairs& b, const nb::ndarray<double, nb::c_contig, nb::device::cpu>& sum) {
@@ -278,7 +328,7 @@ template <class Number>
 void define_for(nb::module_& module) {
     module.def("nearest_step", nearest_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
                "weight"_a.none(), "centres"_a, "limit"_a, "share_at_limit"_a, "sums"_a.noconvert(),
-               "weights"_a.noconvert(), "cost"_a.noconvert());
+               "weights"_a.noconvert(), "cost"_a.noconvert(), "squares"_a.noconvert());
     module.def("nearest", nearest<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(), "centres"_a,
                "labels"_a.noconvert(), "cost"_a.noconvert());
     module.def("distances", distances<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(), "points"_a,
@@ -288,6 +338,8 @@ void define_for(nb::module_& module) {
                "count"_a.noconvert(), "shift"_a.noconvert(), "scatter"_a.noconvert(), "cost"_a.noconvert());
     module.def("mixture_scores", mixture_scores<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
                "factor"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "scores"_a.noconvert());
+    module.def("column_ranges", column_ranges<Number>, "cells"_a.noconvert(), "pivot"_a, "low"_a.noconvert(),
+               "high"_a.noconvert(), "total"_a.noconvert());
 }
 
 }  // namespace
@@ -295,6 +347,9 @@ void define_for(nb::module_& module) {
 NB_MODULE(_compiled, module) {
     define_for<double>(module);
     define_for<float>(module);
+    module.def("group_sums", group_sums, "values"_a, "weight"_a, "labels"_a, "sums"_a.noconvert());
+    module.def("tally", tally, "labels"_a, "cost"_a, "weight"_a.none(), "limit"_a, "share_at_limit"_a,
+               "sizes"_a.noconvert(), "first_rows"_a.noconvert(), "total"_a.noconvert());
     module.def("add_pairs", add_pairs, "a"_a, "b"_a, "sum"_a.noconvert());
     module.def("memberships", memberships, "scores"_a, "hard"_a, "membership"_a.noconvert(), "cost"_a.noconvert());
     module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),

@@ -1,8 +1,10 @@
 // Lloyd's half steps on one block of rows: label, cost, and the sums from which the next centres are made.
 #pragma once
 
-#include "pairs.hpp"
+#include <cmath>
+
 #include "ranking.hpp"
+#include "tally.hpp"
 
 namespace ilk {
 namespace {
@@ -70,108 +72,93 @@ ILK_INLINE Eight costs_of_eight(const Number* rows, Index width, const std::int3
     return sums_of_lanes(parts);
 }
 
-// Encoded rows with their labels and costs; padding rows at the end have label 0.
+// A strip of encoded rows with their labels; padding rows at the end have some label too.
 template <class Number>
 struct LabelledRows {
     Index first, count;  // in the table
     const Number* rows;
     Index width;
     const std::int32_t* labels;
-    const double* costs;
+    double largest_norm;  // about the largest |x|^2
 };
 
-// Rows are labelled in chunks that fit the second-level cache, large enough to hold several rows per centre.
-constexpr Index chunk_bytes = 65536;
-constexpr Index longest_chunk = 1008;
-
 template <class Number, class Visit>
-void for_each_chunk(const Table<Number>& table, Centres centres, Visit visit) {
+ILK_INLINE void for_each_strip(const Table<Number>& table, Centres centres, Visit visit) {
     const Encoder<Number> encoder(table);
     Ranking ranking(centres, table.columns);
-    const PaddedCentres padded(centres, table.columns);
     const Index width = encoder.width();
-    const Index fitting = chunk_bytes / (width * static_cast<Index>(sizeof(Number))) / strip_rows * strip_rows;
-    const Index chunk_rows = fitting < strip_rows ? strip_rows : fitting > longest_chunk ? longest_chunk : fitting;
-    Scratch<Number> rows(chunk_rows * width + overhang);
-    Scratch<std::int32_t> labels(chunk_rows);
-    Scratch<double> costs(chunk_rows);
-
-    for (Index first = 0; first < table.rows; first += chunk_rows) {
-        const Index count = table.rows - first < chunk_rows ? table.rows - first : chunk_rows;
-        for (Index done = 0; done < count; done += strip_rows) {
-            const Index some = count - done < strip_rows ? count - done : strip_rows;
-            encoder.encode(first + done, some, rows + done * width);
-            ranking.label(rows + done * width, width, some, encoder.after(first + done), labels + done, costs + done);
-            if (ranking.knows_costs()) continue;
-            for (Index row = done; row < done + some; row += eight)
-                store(costs + row, costs_of_eight(rows + row * width, width, labels + row, padded));
-        }
-        visit(LabelledRows<Number>{first, count, rows, width, labels, costs});
+    Scratch<Number> rows(strip_rows * width + overhang);
+    Scratch<std::int32_t> labels(strip_rows);
+    for (Index first = 0; first < table.rows; first += strip_rows) {
+        const Index count = table.rows - first < strip_rows ? table.rows - first : strip_rows;
+        encoder.encode(first, count, rows);
+        const double norm = ranking.label<Number>(rows, width, count, encoder.after(first), labels);
+        visit(LabelledRows<Number>{first, count, rows, width, labels, norm});
     }
 }
 
-// The rows of a chunk in the order of their labels, so that the sums of one centre stay in registers while its
-// rows pass; going row by row, each addition would wait for the store of the one before.
-class RowsByLabel {
-public:
-    explicit RowsByLabel(Index n_labels) : n_labels_(n_labels), ends_(n_labels + 1), order_(longest_chunk) {}
+// Squared distances of the rows of a strip to the centres they are labelled with.
+template <class Number>
+ILK_INLINE void costs_of(const LabelledRows<Number>& strip, const PaddedCentres& centres, double* costs) {
+    for (Index row = 0; row < strip.count; row += eight)
+        store(costs + row, costs_of_eight(strip.rows + row * strip.width, strip.width, strip.labels + row, centres));
+}
 
-    void sort(const std::int32_t* labels, Index count) {
-        std::memset(ends_, 0, static_cast<std::size_t>(n_labels_ + 1) * sizeof(std::int32_t));
-        for (Index row = 0; row < count; ++row) ++ends_[labels[row] + 1];
-        for (Index label = 0; label < n_labels_; ++label) ends_[label + 1] += ends_[label];
-        // Placing a row moves the start of its label on, to the start of the next label in the end.
-        for (Index row = 0; row < count; ++row) order_[ends_[labels[row]]++] = static_cast<std::int32_t>(row);
-    }
-
-    const std::int32_t* begin(Index label) const { return order_ + (label ? ends_[label - 1] : 0); }
-    const std::int32_t* end(Index label) const { return order_ + ends_[label]; }
-
-private:
-    Index n_labels_;
-    Scratch<std::int32_t> ends_, order_;
-};
-
-// The sums of one block, as pairs, per centre: [centre][leading and trailing][padded columns].
+// The sums of one block, as pairs, per centre.
+//
+// Rows are added to running totals, coarse and fine. The coarse one begins at a number so large that it keeps its
+// exponent, so all that it takes up is a multiple of one unit and adds exactly; what is finer than the unit goes to
+// the fine one. This takes four additions where `two_sum` takes six and one more. Most strips of a float32 table
+// have nothing finer than the unit: then it is one.
 class Sums {
 public:
     Sums(Index count, Index columns)
         : count_(count),
           columns_(columns),
-          width_(rounded_up(columns, eight)),
-          pairs_(2 * count * width_),
+          width_(columns <= 2 ? 2 : columns <= 4 ? 4 : rounded_up(columns, eight)),
+          size_(rounded_up(count * width_, eight)),
+          coarse_(size_),
+          fine_(size_),
+          leading_(size_),
+          trailing_(size_),
           weights_(2 * count),
-          by_label_(count) {}
+          counts_(count) {}
 
     // Add rows that count one each.
     template <class Number>
-    void add(const LabelledRows<Number>& chunk) {
-        add_terms(chunk, [](Pair<Eight>& total, Eight x, Index) ILK_LAMBDA { add_to(total, x); });
-        for (Index label = 0; label < count_; ++label)
-            weights_[2 * label] += static_cast<double>(by_label_.end(label) - by_label_.begin(label));
+    ILK_INLINE void add(const LabelledRows<Number>& strip) {
+        make_room(strip, 1.0);
+        if (nothing_finer(strip)) add_rows(strip, Whole{});
+        else add_rows(strip, Plain{});
+        for (Index row = 0; row < strip.count; ++row) ++counts_[strip.labels[row]];
     }
 
     // Add rows with weights.
     template <class Number>
-    void add(const LabelledRows<Number>& chunk, const double* weight) {
-        add_terms(chunk, [=](Pair<Eight>& total, Eight x, Index row) ILK_LAMBDA {
-            const Pair<Eight> product = two_product(x, everywhere<Eight>(weight[row]));
-            add_to(total, product.leading);
-            total.trailing += product.trailing;
-        });
-        for (Index row = 0; row < chunk.count; ++row) {
-            double* pair = weights_ + 2 * chunk.labels[row];
+    ILK_INLINE void add(const LabelledRows<Number>& strip, const double* weight) {
+        double largest = 0;
+        for (Index row = 0; row < strip.count; ++row) largest = weight[row] > largest ? weight[row] : largest;
+        make_room(strip, largest);
+        add_rows(strip, Weighted{weight});
+        for (Index row = 0; row < strip.count; ++row) {
+            double* pair = weights_ + 2 * strip.labels[row];
             const Pair<double> sum = two_sum(pair[0], weight[row]);
             pair[0] = sum.leading;
             pair[1] += sum.trailing;
         }
     }
 
+    // To be called once all rows are in.
+    void finish() {
+        empty_running();
+        for (Index label = 0; label < count_; ++label) weights_[2 * label] += static_cast<double>(counts_[label]);
+    }
+
     void write(double* sums, double* weights) const {
         for (Index label = 0; label < count_; ++label) {
-            const double* leading = pairs_ + 2 * label * width_;
             for (Index column = 0; column < columns_; ++column, sums += 2) {
-                const Pair<double> sum = two_sum(leading[column], leading[width_ + column]);
+                const Index place = label * width_ + column;
+                const Pair<double> sum = two_sum(leading_[place], trailing_[place]);
                 sums[0] = sum.leading;
                 sums[1] = sum.trailing;
             }
@@ -179,43 +166,166 @@ public:
         }
     }
 
+    // The sum of weight * |x - c|^2 from that of weight * |x|^2:  squares - sum of c . (2 S - W c)  over centres c
+    // with sums S and weights W.
+    Pair<double> cost(Pair<double> squares, Centres centres) const {
+        Scratch<double> c(size_), weight(size_), weight_rest(size_);
+        for (Index label = 0; label < count_; ++label)
+            for (Index column = 0; column < columns_; ++column) {
+                const Index place = label * width_ + column;
+                c[place] = centres.values[label * columns_ + column];
+                weight[place] = weights_[2 * label];
+                weight_rest[place] = weights_[2 * label + 1];
+            }
+        Pair<Eight> total = {};
+        for (Index place = 0; place < size_; place += eight) {
+            const Eight own = load<Eight>(c + place);
+            add_product(total, {load<Eight>(leading_ + place), load<Eight>(trailing_ + place)}, {-2.0 * own, Eight{}});
+            add_product(total, {load<Eight>(weight + place), load<Eight>(weight_rest + place)}, two_product(own, own));
+        }
+        for (Index lane = 0; lane < eight; ++lane) {
+            add_to(squares, total.leading[lane]);
+            squares.trailing += total.trailing[lane];
+        }
+        return two_sum(squares.leading, squares.trailing);
+    }
+
 private:
-    template <class Number, class AddTerm>
-    ILK_INLINE void add_terms(const LabelledRows<Number>& chunk, AddTerm add_term) {
-        by_label_.sort(chunk.labels, chunk.count);
-        for (Index label = 0; label < count_; ++label) {
-            if (by_label_.begin(label) == by_label_.end(label)) continue;
-            Index column = 0;
-            for (; column + 2 * eight <= width_; column += 2 * eight) add_columns<2>(chunk, label, column, add_term);
-            if (column < width_) add_columns<1>(chunk, label, column, add_term);
+    // How a row enters: as it is, with nothing finer than the unit; as it is; or times its weight.
+    struct Whole {};
+    struct Plain {};
+    struct Weighted {
+        const double* weight;
+    };
+
+    static constexpr int row_bits = 10;  // the running totals are emptied after 1024 rows
+    static constexpr double least_norm = 1e-30;  // squares in single precision fail below, and above its inverse
+
+    static ILK_INLINE void add_product(Pair<Eight>& total, Pair<Eight> a, Pair<Eight> b) {
+        const Pair<Eight> product = two_product(a.leading, b.leading);
+        add_to(total, product.leading);
+        total.trailing += product.trailing + (a.leading * b.trailing + a.trailing * b.leading);
+    }
+
+    // See that the coarse totals keep their exponent while this strip is added.
+    template <class Number>
+    ILK_INLINE void make_room(const LabelledRows<Number>& strip, double weight) {
+        const double norm = strip.largest_norm > least_norm ? strip.largest_norm : least_norm;
+        if (norm * (weight * weight) < reach_square_ && rows_ + strip_rows <= Index{1} << row_bits) rows_ += strip_rows;
+        else make_new_room(strip, weight);
+    }
+
+    template <class Number>
+    __attribute__((noinline)) void make_new_room(const LabelledRows<Number>& strip, double weight) {
+        empty_running();
+        double largest = std::sqrt(strip.largest_norm) * weight;
+        if (!(strip.largest_norm > least_norm && strip.largest_norm < 1 / least_norm)) {
+            largest = 0;
+            for (Index row = 0; row < strip.count; ++row)
+                for (Index column = 0; column < columns_; ++column) {
+                    const double size = std::fabs(static_cast<double>(strip.rows[row * strip.width + column])) * weight;
+                    largest = size > largest ? size : largest;
+                }
+        }
+        // Room for 2^row_bits numbers below 2^exponent / 2; a factor of two more for the rounding of the squares, and
+        // up to two for strips to come.
+        int exponent = 0;
+        std::frexp(4 * largest, &exponent);
+        if (exponent < -500 || largest == 0) exponent = -500;
+        const double reach = std::ldexp(1.0, exponent - 1);
+        reach_square_ = reach * reach / 4 > reach_square_ ? reach * reach / 4 : reach_square_;
+        exponent = std::ilogb(reach_square_) / 2 + 2;
+        base_ = std::ldexp(1.5, exponent + row_bits);
+        least_whole_ = static_cast<float>(std::ldexp(1.0, exponent + row_bits - 52 + 23));
+        for (Index place = 0; place < size_; ++place) coarse_[place] = base_;
+        rows_ = strip_rows;
+    }
+
+    // Whether all numbers of a strip are multiples of the unit of the coarse totals.
+    ILK_INLINE bool nothing_finer(const LabelledRows<double>&) const { return false; }
+    ILK_INLINE bool nothing_finer(const LabelledRows<float>& strip) const {
+        using Bits = Few<std::uint32_t, 16>;
+        Bits least = Bits{} - 1;
+        for (Index place = 0; place < strip.count * strip.width; place += 16) {
+            const Bits bits = (load<Bits>(strip.rows + place) & 0x7fffffff) - 1;  // of |x|; 0 becomes the largest
+            least = bits < least ? bits : least;
+        }
+        std::uint32_t wanted;
+        std::memcpy(&wanted, &least_whole_, sizeof wanted);
+        bool whole = true;
+        for (int lane = 0; lane < 16; ++lane) whole &= least[lane] >= wanted - 1;
+        return whole;
+    }
+
+    void empty_running() {
+        if (rows_ == 0) return;
+        for (Index place = 0; place < size_; place += eight) {
+            const Pair<Eight> sum = two_sum(load<Eight>(leading_ + place), load<Eight>(coarse_ + place) - base_);
+            store(leading_ + place, sum.leading);
+            store(trailing_ + place, load<Eight>(trailing_ + place) + (sum.trailing + load<Eight>(fine_ + place)));
+            store(coarse_ + place, everywhere<Eight>(base_));
+            store(fine_ + place, Eight{});
+        }
+        rows_ = 0;
+    }
+
+    template <class Number, class How>
+    ILK_INLINE void add_rows(const LabelledRows<Number>& strip, How how) {
+        if (width_ == 2) add_vectors<2, 1>(strip, how);
+        else if (width_ == 4) add_vectors<4, 1>(strip, how);
+        else if (width_ == 16) add_vectors<8, 2>(strip, how);
+        else add_vectors<8, 0>(strip, how);
+    }
+
+    // `vectors` of `some` columns to a row, or as many as there are columns for if 0.
+    template <int some, int vectors, class Number, class How>
+    ILK_INLINE void add_vectors(const LabelledRows<Number>& strip, How how) {
+        using V = Few<double, some>;
+        const Index width = vectors == 0 ? width_ : some * vectors;
+        for (Index row = 0; row < strip.count; ++row) {
+            const Index place = strip.labels[row] * width;
+            const Number* from = strip.rows + row * strip.width;
+#pragma GCC unroll 2
+            for (Index column = 0; column < width; column += some) {
+                V x = __builtin_convertvector(load<Few<Number, some>>(from + column), V);
+                double *coarse = coarse_ + place + column, *fine = fine_ + place + column;
+                const V before = load<V>(coarse);
+                if constexpr (std::is_same_v<How, Whole>) {
+                    store(coarse, before + x);
+                } else {
+                    V rest = load<V>(fine);
+                    if constexpr (std::is_same_v<How, Weighted>) {
+                        const Pair<V> product = two_product(x, everywhere<V>(how.weight[row]));
+                        x = product.leading;
+                        rest += product.trailing;
+                    }
+                    const V after = before + x;
+                    store(coarse, after);
+                    store(fine, rest + (x - (after - before)));
+                }
+            }
         }
     }
 
-    template <int vectors, class Number, class AddTerm>
-    ILK_INLINE void add_columns(const LabelledRows<Number>& chunk, Index label, Index column, AddTerm add_term) {
-        double* leading = pairs_ + 2 * label * width_ + column;
-        double* trailing = leading + width_;
-        Pair<Eight> total[vectors];
-#pragma GCC unroll 2
-        for (int part = 0; part < vectors; ++part)
-            total[part] = {load<Eight>(leading + part * eight), load<Eight>(trailing + part * eight)};
-        const std::int32_t* const end = by_label_.end(label);
-        for (const std::int32_t* row = by_label_.begin(label); row != end; ++row) {
-            const Number* x = chunk.rows + *row * chunk.width + column;
-#pragma GCC unroll 2
-            for (int part = 0; part < vectors; ++part) add_term(total[part], load_eight(x + part * eight), *row);
-        }
-#pragma GCC unroll 2
-        for (int part = 0; part < vectors; ++part) {
-            store(leading + part * eight, total[part].leading);
-            store(trailing + part * eight, total[part].trailing);
-        }
-    }
-
-    Index count_, columns_, width_;
-    Scratch<double> pairs_, weights_;
-    RowsByLabel by_label_;
+    Index count_, columns_, width_, size_;
+    Scratch<double> coarse_, fine_, leading_, trailing_, weights_;
+    Scratch<Index> counts_;
+    double base_ = 0, reach_square_ = 0;
+    float least_whole_ = 0;  // the least number with no digit below the unit
+    Index rows_ = 0;         // in the running totals
 };
+
+// The sum over the lanes of a pair.
+inline void write_total(const Pair<Eight>& total, double* to) {
+    Pair<double> sum = {0.0, 0.0};
+    for (Index lane = 0; lane < eight; ++lane) {
+        add_to(sum, total.leading[lane]);
+        sum.trailing += total.trailing[lane];
+    }
+    sum = two_sum(sum.leading, sum.trailing);
+    to[0] = sum.leading;
+    to[1] = sum.trailing;
+}
 
 // The sum of weight * cost, as a pair; eight running sums, row i in the (i % 8)th.
 class Cost {
@@ -241,52 +351,97 @@ public:
         }
     }
 
-    void write(double* cost) const {
-        Pair<double> total = {0.0, 0.0};
-        for (Index lane = 0; lane < eight; ++lane) {
-            add_to(total, total_.leading[lane]);
-            total.trailing += total_.trailing[lane];
-        }
-        total = two_sum(total.leading, total.trailing);
-        cost[0] = total.leading;
-        cost[1] = total.trailing;
-    }
+    void write(double* cost) const { write_total(total_, cost); }
 
 private:
     Pair<Eight> total_ = {};
 };
 
-inline double trimmed(double weight, double cost, Trim trim) {
-    return cost > trim.limit ? 0.0 : cost == trim.limit ? weight * trim.share_at_limit : weight;
+// Eight squares from `place` on in rows of `width`, times the weights of their rows.
+ILK_INLINE Pair<Eight> times_weight(Pair<Eight> square, const double* weight, Index place, Index width, Index count) {
+    Eight own;
+    for (Index lane = 0; lane < eight; ++lane) {
+        const Index row = (place + lane) / width;
+        own[lane] = row < count ? weight[row] : 0.0;
+    }
+    Pair<Eight> product = two_product(square.leading, own);
+    product.trailing += square.trailing * own;
+    return product;
 }
 
+// The sum of weight * |x|^2 over rows, as a pair.
 template <class Number>
-void nearest_step(const Table<Number>& table, const double* weight, Centres centres, Trim trim, StepSums out) {
+void sum_of_squares(const Table<Number>& table, const double* weight, double* squares) {
+    const Encoder<Number> encoder(table);
+    const Index width = encoder.width();
+    Scratch<Number> rows(strip_rows * width + overhang);
+    Pair<Eight> total = {};
+    for (Index first = 0; first < table.rows; first += strip_rows) {
+        const Index count = table.rows - first < strip_rows ? table.rows - first : strip_rows;
+        encoder.encode(first, count, rows);
+        // Padding is zero, after the columns as after the rows.
+        for (Index place = 0; place < count * width; place += eight) {
+            const Eight x = load_eight(rows + place);
+            Pair<Eight> square = two_product(x, x);
+            if (weight != nullptr) square = times_weight(square, weight + first, place, width, count);
+            add_to(total, square.leading);
+            total.trailing += square.trailing;
+        }
+    }
+    write_total(total, squares);
+}
+
+// By the differences of every row.
+template <class Number>
+void step_by_costs(const Table<Number>& table, const double* weight, Centres centres, Trim trim, StepSums out) {
+    const PaddedCentres padded(centres, table.columns);
     Sums sums(centres.count, table.columns);
     Cost cost;
-    const bool all_count_one = weight == nullptr && trim.limit == std::numeric_limits<double>::infinity();
-    Scratch<double> counted(longest_chunk);
-    for_each_chunk(table, centres, [&](const LabelledRows<Number>& chunk) {
-        if (all_count_one) {
-            sums.add(chunk);
-            cost.add(chunk.costs, chunk.count);
-            return;
-        }
-        for (Index row = 0; row < chunk.count; ++row)
-            counted[row] = trimmed(weight ? weight[chunk.first + row] : 1.0, chunk.costs[row], trim);
-        sums.add(chunk, counted);
-        cost.add(chunk.costs, chunk.count, counted);
+    double costs[strip_rows], counted[strip_rows];
+    for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA {
+        costs_of(strip, padded, costs);
+        for (Index row = 0; row < strip.count; ++row)
+            counted[row] = trimmed(weight ? weight[strip.first + row] : 1.0, costs[row], trim);
+        sums.add(strip, counted);
+        cost.add(costs, strip.count, counted);
     });
+    sums.finish();
     sums.write(out.sums, out.weights);
     cost.write(out.cost);
 }
 
+// The cost follows from the sums, unless it is so small beside the squares that their digits do not suffice.
+constexpr double least_share_of_squares = 0x1p-44;
+
+template <class Number>
+void nearest_step(const Table<Number>& table, const double* weight, Centres centres, Trim trim, StepSums out) {
+    if (trim.limit != std::numeric_limits<double>::infinity())
+        return step_by_costs(table, weight, centres, trim, out);
+    Sums sums(centres.count, table.columns);
+    if (weight == nullptr)
+        for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA { sums.add(strip); });
+    else
+        for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA {
+            sums.add(strip, weight + strip.first);
+        });
+    sums.finish();
+    if (std::isnan(out.squares[0])) sum_of_squares(table, weight, out.squares);
+    const Pair<double> cost = sums.cost({out.squares[0], out.squares[1]}, centres);
+    if (!(cost.leading > least_share_of_squares * out.squares[0]))
+        return step_by_costs(table, weight, centres, trim, out);
+    sums.write(out.sums, out.weights);
+    out.cost[0] = cost.leading;
+    out.cost[1] = cost.trailing;
+}
+
 template <class Number>
 void nearest(const Table<Number>& table, Centres centres, std::int32_t* labels, double* cost) {
-    for_each_chunk(table, centres, [&](const LabelledRows<Number>& chunk) {
-        const auto count = static_cast<std::size_t>(chunk.count);
-        std::memcpy(labels + chunk.first, chunk.labels, count * sizeof(std::int32_t));
-        std::memcpy(cost + chunk.first, chunk.costs, count * sizeof(double));
+    const PaddedCentres padded(centres, table.columns);
+    double costs[strip_rows];
+    for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA {
+        costs_of(strip, padded, costs);
+        std::memcpy(labels + strip.first, strip.labels, static_cast<std::size_t>(strip.count) * sizeof(std::int32_t));
+        std::memcpy(cost + strip.first, costs, static_cast<std::size_t>(strip.count) * sizeof(double));
     });
 }
 

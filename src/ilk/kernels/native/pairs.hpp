@@ -33,17 +33,17 @@ ILK_INLINE Pair<Eight> two_sum(Eight a, Eight b) {
 #endif
 
 // a * b = leading + trailing exactly (barring overflow and underflow).
-ILK_INLINE Pair<Eight> two_product(Eight a, Eight b) {
-    const Eight product = a * b;
+template <class V>
+ILK_INLINE Pair<V> two_product(V a, V b) {
+    const V product = a * b;
 #if defined(__AVX512F__)
-    return {product, _mm512_fmsub_pd(a, b, product)};
-#else
-    const double splitter = 134217729.0;  // 2^27 + 1 cuts 53 bits in two halves
-    const Eight a_scaled = a * splitter, b_scaled = b * splitter;
-    const Eight a_high = a_scaled - (a_scaled - a), b_high = b_scaled - (b_scaled - b);
-    const Eight a_low = a - a_high, b_low = b - b_high;
-    return {product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low};
+    if constexpr (is_vector<V, double, 64>) return {product, _mm512_fmsub_pd(a, b, product)};
 #endif
+    const double splitter = 134217729.0;  // 2^27 + 1 cuts 53 bits in two halves
+    const V a_scaled = a * splitter, b_scaled = b * splitter;
+    const V a_high = a_scaled - (a_scaled - a), b_high = b_scaled - (b_scaled - b);
+    const V a_low = a - a_high, b_low = b - b_high;
+    return {product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low};
 }
 
 template <class V>

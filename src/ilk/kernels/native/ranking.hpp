@@ -43,18 +43,19 @@ ILK_INLINE V largest(const V (&score)[count][tile_vectors], int part) {
     else return larger(largest<from, (from + to) / 2>(score, part), largest<(from + to) / 2, to>(score, part));
 }
 
-// Score a tile against `count` centres packed as [column][count], and keep the two best scores.
-template <Labels labels, int count, class Score>
-void rank_group(const Score* tile, Index columns, const Score* packed, const Score* minus_half_norms, Index first,
+// Score a tile against `count` centres packed as [column][group_centres], and keep the two best scores.
+template <Labels labels, int count, int known_columns, class Score>
+void rank_group(const Score* tile, Index any_columns, const Score* packed, const Score* minus_half_norms, Index first,
                 Ahead& ahead, TileRanking<Score>& ranking) {
     using V = Vector<Score>;
+    const Index columns = known_columns ? known_columns : any_columns;
     V score[count][tile_vectors];
 #pragma GCC unroll 8
     for (int centre = 0; centre < count; ++centre)
 #pragma GCC unroll 3
         for (int part = 0; part < tile_vectors; ++part) score[centre][part] = everywhere<V>(minus_half_norms[centre]);
 
-    for (Index column = 0; column < columns; ++column, tile += tile_rows<Score>, packed += count) {
+    for (Index column = 0; column < columns; ++column, tile += tile_rows<Score>, packed += group_centres) {
         ahead.ask();
         V x[tile_vectors];
 #pragma GCC unroll 3
@@ -80,44 +81,51 @@ void rank_group(const Score* tile, Index columns, const Score* packed, const Sco
     }
 }
 
-// Centres as the ranking reads them: in groups, [group][column][centre of the group].
+// What a tile's ranking tells beside the labels.
+struct Ranked {
+    std::uint64_t open;   // rows that the scores cannot decide, as bits
+    double largest_norm;  // of |x|^2, as far as the precision of the scores goes
+};
+
+// Centres as the ranking reads them: in groups, [group][column][centre of the group]; places that the last
+// group leaves empty score minus infinity.
 template <class Score>
 class PackedCentres {
 public:
     PackedCentres(Centres centres, Index columns)
         : count_(centres.count),
           columns_(columns),
-          packed_(centres.count * columns),
-          minus_half_norms_(centres.count) {
+          packed_(rounded_up(centres.count, group_centres) * columns),
+          minus_half_norms_(rounded_up(centres.count, group_centres)) {
         double largest = 0;
-        for (Index first = 0; first < count_; first += group_centres) {
-            const Index size = count_ - first < group_centres ? count_ - first : group_centres;
-            for (Index index = 0; index < size; ++index) {
-                const double* from = centres.values + (first + index) * columns;
-                Score* to = packed_ + first * columns + index;
-                double norm = 0;
-                for (Index column = 0; column < columns; ++column) {
-                    norm += from[column] * from[column];
-                    to[column * size] = static_cast<Score>(from[column]);
-                }
-                minus_half_norms_[first + index] = static_cast<Score>(-norm / 2);
-                if (norm > largest) largest = norm;
+        for (Index index = 0; index < count_; ++index) {
+            const double* from = centres.values + index * columns;
+            Score* to = packed_ + index / group_centres * group_centres * columns + index % group_centres;
+            double norm = 0;
+            for (Index column = 0; column < columns; ++column) {
+                norm += from[column] * from[column];
+                to[column * group_centres] = static_cast<Score>(from[column]);
             }
+            minus_half_norms_[index] = static_cast<Score>(-norm / 2);
+            if (norm > largest) largest = norm;
         }
-        // One rounding per column, and those of x, c and |c|^2, make the difference of two scores wrong by at most
-        // (columns + 3) * epsilon * (|x|^2 / 2 + 3 |c|^2 / 2). To that comes the error of the differences, which
-        // decide what the scores leave open: with it every score decides as the differences would.
-        const double roundings = 1.02 * static_cast<double>(columns + 4);
+        for (Index index = count_; index < rounded_up(count_, group_centres); ++index)
+            minus_half_norms_[index] = -std::numeric_limits<Score>::infinity();
+        // One rounding per column, and those of x, c, |c|^2 and the last difference, make the difference of two
+        // scores wrong by at most (columns + 4) * epsilon * (|x|^2 / 2 + 3 |c|^2 / 2). To that comes the error of
+        // the differences, which decide what the scores leave open: with it every score decides as they would.
+        const double roundings = 1.02 * static_cast<double>(columns + 5);
         const double own_epsilon = std::numeric_limits<Score>::epsilon();
         const double unit = roundings * (own_epsilon + 2 * std::numeric_limits<double>::epsilon());
         per_norm_ = static_cast<Score>(unit / 2);
         tolerance_ = static_cast<Score>(unit * largest * 1.5 + roundings * std::numeric_limits<Score>::min());
     }
 
-    // Labels of one tile; a row that the scores cannot decide gets the complement of a label, below zero.
+    // Labels of one tile.
     template <Labels labels_of>
-    void rank(const Score* tile, Ahead& ahead, std::int32_t* labels) const {
+    Ranked rank(const Score* tile, Ahead& ahead, std::int32_t* labels) const {
         using V = Vector<Score>;
+        typedef std::int32_t Places __attribute__((vector_size(lanes<Score> * sizeof(std::int32_t))));
         TileRanking<Score> ranking;
         V norm[tile_vectors];
         for (int part = 0; part < tile_vectors; ++part) {
@@ -134,13 +142,26 @@ public:
 
         rank_groups<labels_of>(tile, ahead, ranking);
 
+        std::uint64_t decided = 0;
+        Score decisive[tile_rows<Score>];  // what no second score may reach
+        V largest = norm[0];
+#pragma GCC unroll 3
         for (int part = 0; part < tile_vectors; ++part) {
             const V tolerance = multiply_add(norm[part], everywhere<V>(per_norm_), everywhere<V>(tolerance_));
-            const auto label = ranking.best[part] - ranking.second[part] > tolerance ? ranking.label[part]
-                                                                                     : ~ranking.label[part];
-            for (int lane = 0; lane < lanes<Score>; ++lane)
-                labels[part * lanes<Score> + lane] = static_cast<std::int32_t>(label[lane]);
+            const V enough = ranking.best[part] - tolerance;
+            const std::uint64_t here = lanes_where_greater(enough, ranking.second[part]);
+            decided |= here << (part * lanes<Score>);
+            store(decisive + part * lanes<Score>, enough);
+            store(labels + part * lanes<Score>, __builtin_convertvector(ranking.label[part], Places));
+            largest = larger(norm[part], largest);
         }
+        if constexpr (labels_of == Labels::group)
+            decided &= columns_ == 2 ? place_in_groups<2>(tile, decisive, labels)
+                                     : place_in_groups<0>(tile, decisive, labels);
+        Score largest_norm = largest[0];
+        for (int lane = 1; lane < lanes<Score>; ++lane)
+            largest_norm = largest[lane] > largest_norm ? largest[lane] : largest_norm;
+        return {~decided & ((std::uint64_t{1} << tile_rows<Score>) - 1), largest_norm};
     }
 
 private:
@@ -154,8 +175,42 @@ private:
 
     template <Labels labels_of, int count>
     ILK_INLINE void rank_some(const Score* tile, Index first, Ahead& ahead, TileRanking<Score>& ranking) const {
-        rank_group<labels_of, count>(tile, columns_, packed_ + first * columns_, minus_half_norms_ + first, first,
-                                     ahead, ranking);
+        const Score *packed = packed_ + first * columns_, *norms = minus_half_norms_ + first;
+        constexpr int two = labels_of == Labels::group ? 2 : 0;  // columns, where the compiler is told their number
+        if (two == columns_) rank_group<labels_of, count, two>(tile, two, packed, norms, first, ahead, ranking);
+        else rank_group<labels_of, count, 0>(tile, columns_, packed, norms, first, ahead, ranking);
+    }
+
+    // The best centre of each row, within the group it is labelled with: its scores are taken once more, to the
+    // same bits. Returns the rows in which just one of them is decisive.
+    template <int known_columns>
+    ILK_INLINE std::uint64_t place_in_groups(const Score* tile, const Score* decisive, std::int32_t* labels) const {
+        using V = Few<Score, group_centres>;
+        const Index columns = known_columns ? known_columns : columns_;
+        std::uint8_t high[tile_rows<Score>];  // the centres of the group with a decisive score, as bits
+#pragma GCC unroll 4
+        for (Index row = 0; row < tile_rows<Score>; ++row) {
+            const Score* packed = packed_ + labels[row] * columns;
+            V score = load<V>(minus_half_norms_ + labels[row]);
+            for (Index column = 0; column < columns; ++column)
+                score = multiply_add(everywhere<V>(tile[column * tile_rows<Score> + row]),
+                                     load<V>(packed + column * group_centres), score);
+            high[row] = static_cast<std::uint8_t>(lanes_where_greater(score, everywhere<V>(decisive[row])));
+        }
+        std::uint64_t decided = 0;
+        for (Index row = 0; row < tile_rows<Score>; row += lanes<Score>) {
+            using Bits = Few<std::int32_t, lanes<Score>>;
+            using Singles = Few<float, lanes<Score>>;
+            const Bits bits = __builtin_convertvector(load<Few<std::uint8_t, lanes<Score>>>(high + row), Bits);
+            const Bits some = bits > 1 ? bits : bits - bits + 1;
+            // The place of a single bit is the exponent of the number it makes.
+            const Bits place = (reinterpret_cast<Bits>(__builtin_convertvector(some, Singles)) >> 23) - 127;
+            store(labels + row, load<Bits>(labels + row) + place);
+            const Bits more = some & (some - 1);
+            const Singles not_one = __builtin_convertvector(more | (some ^ bits), Singles);
+            decided |= static_cast<std::uint64_t>(lanes_where_greater(everywhere<Singles>(0.5f), not_one)) << row;
+        }
+        return decided;
     }
 
     // The last group may hold fewer centres.
@@ -199,38 +254,23 @@ public:
     }
 
     template <class Number>
-    std::int32_t nearest(const Number* row, double* cost) const {
-        double best = std::numeric_limits<double>::infinity();
-        Index label = 0;
+    std::int32_t nearest(const Number* row) const {
+        Eight best = everywhere<Eight>(std::numeric_limits<double>::infinity());
+        Eight label = {};
         for (Index first = 0; first < count_; first += eight) {
             const Eight squared = squared_distances(row, first);
-            for (Index lane = 0; lane < eight; ++lane)
-                if (squared[lane] < best) {
-                    best = squared[lane];
-                    label = first + lane;
-                }
+            label = squared < best ? everywhere<Eight>(static_cast<double>(first)) : label;
+            best = squared < best ? squared : best;
         }
-        *cost = best;
-        return static_cast<std::int32_t>(label);
-    }
-
-    // The nearest of the eight centres among which `labels[index]` is, for each of eight rows.
-    template <class Number>
-    void nearest_in_eight(const Number* rows, Index width, std::int32_t* labels, double* costs) const {
-        Eight squared[8];
-#pragma GCC unroll 8
-        for (Index row = 0; row < eight; ++row)
-            squared[row] = squared_distances(rows + row * width, labels[row] & ~std::int32_t{7});
-        transpose<4>(squared);
-        Eight best = squared[0], place = {};
-#pragma GCC unroll 8
-        for (int index = 1; index < 8; ++index) {
-            place = squared[index] < best ? everywhere<Eight>(static_cast<double>(index)) : place;
-            best = squared[index] < best ? squared[index] : best;
+        double least = std::numeric_limits<double>::infinity(), place = 0;
+        for (Index lane = 0; lane < eight; ++lane) {
+            const double own = label[lane] + static_cast<double>(lane);
+            if (best[lane] < least || (best[lane] == least && own < place)) {
+                least = best[lane];
+                place = own;
+            }
         }
-        store(costs, best);
-        for (Index row = 0; row < eight; ++row)
-            labels[row] = (labels[row] & ~std::int32_t{7}) + static_cast<std::int32_t>(place[row]);
+        return static_cast<std::int32_t>(place);
     }
 
 private:
@@ -239,7 +279,7 @@ private:
 };
 
 // Finding the place of the best score costs more than the score itself in few columns. Beyond so many centres
-// per column it pays to find the best group of centres first, and the place within it by differences.
+// per column it pays to find the best group of centres first, and the place within it afterwards.
 constexpr Index centres_per_column = 12;
 
 // Labels strips of rows. Scores are taken in single precision first, twice as many to a vector, whatever the
@@ -253,45 +293,37 @@ public:
           single_(centres, columns),
           single_tiles_(columns) {}
 
-    // Whether labelling yields the costs too. Up to two columns all orders of summation are one.
-    bool knows_costs() const { return by_group_ && columns_ <= 2; }
-
-    // Labels of a whole encoded strip, of which `count` rows are wanted, and costs if it knows them.
+    // Labels of a whole encoded strip, of which `count` rows are wanted. Returns about the largest |x|^2.
     template <class Number>
-    void label(const Number* rows, Index width, Index count, Ahead ahead, std::int32_t* labels, double* costs) {
-        if (16 * open_rows_ <= labelled_rows_) {
-            rank(single_, single_tiles_, rows, width, ahead, labels);
-        } else {
-            rank(double_.get(centres_, columns_), double_tiles_.get(columns_), rows, width, ahead, labels);
-        }
-        std::uint64_t open = 0;
-        for (Index row = 0; row < strip_rows; ++row) {
-            open |= static_cast<std::uint64_t>(labels[row] < 0 && row < count) << row;
-            labels[row] ^= labels[row] >> 31;
-        }
+    double label(const Number* rows, Index width, Index count, Ahead ahead, std::int32_t* labels) {
+        Ranked ranked = 16 * open_rows_ <= labelled_rows_
+            ? rank(single_, single_tiles_, rows, width, ahead, labels)
+            : rank(double_.get(centres_, columns_), double_tiles_.get(columns_), rows, width, ahead, labels);
+        ranked.open &= (std::uint64_t{1} << count) - 1;
         labelled_rows_ += count;
-        open_rows_ += __builtin_popcountll(open);
-        if (by_group_)
-            for (Index row = 0; row < strip_rows; row += eight)
-                by_eight().nearest_in_eight(rows + row * width, width, labels + row, costs + row);
-        for (; open != 0; open &= open - 1) {
-            const Index row = __builtin_ctzll(open);
-            labels[row] = by_eight().nearest(rows + row * width, costs + row);
+        open_rows_ += __builtin_popcountll(ranked.open);
+        for (; ranked.open != 0; ranked.open &= ranked.open - 1) {
+            const Index row = __builtin_ctzll(ranked.open);
+            labels[row] = by_eight_.get(centres_, columns_).nearest(rows + row * width);
         }
+        return ranked.largest_norm;
     }
 
 private:
     template <class Score, class Number>
-    void rank(const PackedCentres<Score>& packed, Tiles<Score>& tiles, const Number* rows, Index width,
-              Ahead ahead, std::int32_t* labels) const {
+    Ranked rank(const PackedCentres<Score>& packed, Tiles<Score>& tiles, const Number* rows, Index width,
+                Ahead ahead, std::int32_t* labels) const {
         tiles.fill(rows, width);
-        for (Index tile = 0; tile * tile_rows<Score> < strip_rows; ++tile) {
-            if (by_group_) packed.template rank<Labels::group>(tiles[tile], ahead, labels + tile * tile_rows<Score>);
-            else packed.template rank<Labels::centre>(tiles[tile], ahead, labels + tile * tile_rows<Score>);
+        Ranked strip = {0, 0.0};
+        for (Index first = 0; first < strip_rows; first += tile_rows<Score>) {
+            const Score* tile = tiles[first / tile_rows<Score>];
+            const Ranked some = by_group_ ? packed.template rank<Labels::group>(tile, ahead, labels + first)
+                                          : packed.template rank<Labels::centre>(tile, ahead, labels + first);
+            strip.open |= some.open << first;
+            strip.largest_norm = some.largest_norm > strip.largest_norm ? some.largest_norm : strip.largest_norm;
         }
+        return strip;
     }
-
-    const CentresByEight& by_eight() { return by_eight_.get(centres_, columns_); }
 
     Centres centres_;
     Index columns_;

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <type_traits>
+#include <utility>
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -90,30 +92,53 @@ ILK_INLINE Vector<Score> load_as(const Number* from) {
     return __builtin_convertvector(load<Numbers>(from), Vector<Score>);
 }
 
+// Few numbers side by side: the centres of one group, or the columns of a narrow row.
+template <class Number, int count>
+struct FewOf {
+    typedef Number type __attribute__((vector_size(count * sizeof(Number))));
+};
+template <class Number, int count>
+using Few = typename FewOf<Number, count>::type;
+
+template <class V>
+using ElementOf = std::remove_cvref_t<decltype(std::declval<V&>()[0])>;
+
+template <class V, class Number, int bytes>
+constexpr bool is_vector = std::is_same_v<V, Few<Number, bytes / static_cast<int>(sizeof(Number))>>;
+
 // a * b + c, rounded once where the processor can: its last bit differs between instruction sets.
 template <class V>
 ILK_INLINE V multiply_add(V a, V b, V c) {
+#if defined(__AVX512F__)
+    if constexpr (is_vector<V, float, 64>) return _mm512_fmadd_ps(a, b, c);
+    if constexpr (is_vector<V, double, 64>) return _mm512_fmadd_pd(a, b, c);
+#endif
+#if defined(__AVX2__)
+    if constexpr (is_vector<V, float, 32>) return _mm256_fmadd_ps(a, b, c);
+    if constexpr (is_vector<V, float, 16>) return _mm_fmadd_ps(a, b, c);
+    if constexpr (is_vector<V, double, 32>) return _mm256_fmadd_pd(a, b, c);
+#endif
     return a * b + c;
 }
+
+// The lanes in which a > b, as bits.
+template <class V>
+ILK_INLINE std::uint32_t lanes_where_greater(V a, V b) {
 #if defined(__AVX512F__)
-template <>
-ILK_INLINE Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
-    return _mm512_fmadd_pd(a, b, c);
-}
-template <>
-ILK_INLINE Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
-    return _mm512_fmadd_ps(a, b, c);
-}
+    if constexpr (is_vector<V, float, 64>) return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+    if constexpr (is_vector<V, double, 64>) return _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ);
+    if constexpr (is_vector<V, float, 32>) return _mm256_cmp_ps_mask(a, b, _CMP_GT_OQ);
 #elif defined(__AVX2__)
-template <>
-ILK_INLINE Vector<double> multiply_add(Vector<double> a, Vector<double> b, Vector<double> c) {
-    return _mm256_fmadd_pd(a, b, c);
-}
-template <>
-ILK_INLINE Vector<float> multiply_add(Vector<float> a, Vector<float> b, Vector<float> c) {
-    return _mm256_fmadd_ps(a, b, c);
-}
+    const auto bits = [](int mask) { return static_cast<std::uint32_t>(mask); };
+    if constexpr (is_vector<V, float, 32>) return bits(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)));
+    if constexpr (is_vector<V, float, 16>) return bits(_mm_movemask_ps(_mm_cmpgt_ps(a, b)));
+    if constexpr (is_vector<V, double, 32>) return bits(_mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_GT_OQ)));
 #endif
+    std::uint32_t where = 0;
+    for (std::size_t lane = 0; lane < sizeof(V) / sizeof(ElementOf<V>); ++lane)
+        where |= static_cast<std::uint32_t>(a[lane] > b[lane]) << lane;
+    return where;
+}
 
 // The smaller and the larger; the second argument where one of them is not a number.
 template <class V>

@@ -1,0 +1,122 @@
+// What labels, costs and cells add up to, outside of Lloyd's steps.
+#pragma once
+
+#include <limits>
+
+#include "pairs.hpp"
+
+namespace ilk {
+namespace {
+
+inline double trimmed(double weight, double cost, Trim trim) {
+    return cost > trim.limit ? 0.0 : cost == trim.limit ? weight * trim.share_at_limit : weight;
+}
+
+ILK_INLINE double cell(const Cells& cells, Index row, Index column) {
+    return cells.values[row * cells.row_step + column * cells.column_step];
+}
+
+// Sums per group of weight * value, cell by cell, as pairs (groups, columns, 2).
+inline void group_sums(const Cells& values, const Cells& weight, const std::int32_t* labels, Index n_groups,
+                       double* sums) {
+    std::memset(sums, 0, static_cast<std::size_t>(n_groups * values.columns * 2) * sizeof(double));
+    for (Index row = 0; row < values.rows; ++row) {
+        double* pair = sums + 2 * labels[row] * values.columns;
+        for (Index column = 0; column < values.columns; ++column, pair += 2) {
+            const Pair<double> product = two_product(cell(values, row, column), cell(weight, row, column));
+            const Pair<double> sum = two_sum(pair[0], product.leading);
+            pair[0] = sum.leading;
+            pair[1] += sum.trailing + product.trailing;
+        }
+    }
+    for (Index index = 0; index < 2 * n_groups * values.columns; index += 2) {
+        const Pair<double> sum = two_sum(sums[index], sums[index + 1]);
+        sums[index] = sum.leading;
+        sums[index + 1] = sum.trailing;
+    }
+}
+
+// Weight and first row of each label, and the sum of what counts of weight * cost; labels below zero have neither
+// weight nor place.
+inline void tally(const std::int32_t* labels, const double* cost, const double* weight, Index rows, Index n_labels,
+                  Trim trim, Tally out) {
+    for (Index label = 0; label < n_labels; ++label) {
+        out.sizes[label] = 0.0;
+        out.first_rows[label] = std::numeric_limits<Index>::max();
+    }
+    Pair<double> total[4] = {};
+    for (Index row = 0; row < rows; ++row) {
+        const double heft = weight ? weight[row] : 1.0;
+        const Index label = labels[row];
+        if (label >= 0) {
+            out.sizes[label] += heft;
+            if (row < out.first_rows[label]) out.first_rows[label] = row;
+        }
+        const Pair<double> product = two_product(cost[row], trimmed(heft, cost[row], trim));
+        add_to(total[row % 4], product.leading);
+        total[row % 4].trailing += product.trailing;
+    }
+    for (int part = 1; part < 4; ++part) {
+        add_to(total[0], total[part].leading);
+        total[0].trailing += total[part].trailing;
+    }
+    const Pair<double> sum = two_sum(total[0].leading, total[0].trailing);
+    out.cost[0] = sum.leading;
+    out.cost[1] = sum.trailing;
+}
+
+// Smallest and largest value and the sum of value - pivot of each column of rows without gaps between them. Some
+// rows side by side make whole vectors of eight.
+template <class Number>
+void column_ranges(const Number* cells, Index rows, Index columns, const double* pivot, Ranges out) {
+    constexpr Index cells_at_once = 4096;  // within the first-level cache
+    const double infinity = std::numeric_limits<double>::infinity();
+    Index together = 1;
+    while (together * columns % eight != 0) together *= 2;
+    const Index period = together * columns;
+    Scratch<double> low(period), high(period), total(period), own_pivot(period);
+    for (Index place = 0; place < period; ++place) {
+        low[place] = infinity;
+        high[place] = -infinity;
+        own_pivot[place] = pivot[place % columns];
+    }
+    const Index whole = rows / together * together;
+    const Index some = (cells_at_once / period < 1 ? 1 : cells_at_once / period) * together;
+    for (Index first = 0; first < whole; first += some) {
+        const Index end = first + some < whole ? first + some : whole;
+        for (Index place = 0; place < period; place += eight) {
+            Eight least = load<Eight>(low + place), most = load<Eight>(high + place), sum = load<Eight>(total + place);
+            const Eight middle = load<Eight>(own_pivot + place);
+            const Number* cell = cells + first * columns + place;
+            for (Index row = first; row < end; row += together, cell += period) {
+                const Eight x = load_eight(cell);
+                least = x < least ? x : least;
+                most = x > most ? x : most;
+                sum += x - middle;
+            }
+            store(low + place, least);
+            store(high + place, most);
+            store(total + place, sum);
+        }
+    }
+    for (Index row = whole; row < rows; ++row)
+        for (Index column = 0; column < columns; ++column) {
+            const double x = cells[row * columns + column];
+            if (x < low[column]) low[column] = x;
+            if (x > high[column]) high[column] = x;
+            total[column] += x - pivot[column];
+        }
+    for (Index column = 0; column < columns; ++column) {
+        out.low[column] = low[column];
+        out.high[column] = high[column];
+        out.total[column] = total[column];
+        for (Index place = column + columns; place < period; place += columns) {
+            if (low[place] < out.low[column]) out.low[column] = low[place];
+            if (high[place] > out.high[column]) out.high[column] = high[place];
+            out.total[column] += total[place];
+        }
+    }
+}
+
+}  // namespace
+}  // namespace ilk
