@@ -6,7 +6,7 @@ import copy
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -15,13 +15,13 @@ import numpy as np
 import ilk
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
-from ilk.errors import IlkWarning, UsageError, shown, warn
+from ilk.errors import IlkWarning, NoModelError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.model import Model, cost_quantiles
 from ilk.prepare import Job, Prepared, prepare
 from ilk.random import seed_of
-from ilk.recipes import CATALOGUE
+from ilk.recipes import CATALOGUE, K_MEANS
 from ilk.report.facts import Group, describe
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
 from ilk.selection.mixtures import search_mixtures
@@ -189,16 +189,31 @@ def run(job: Job) -> Result:
     ready = prepare(job)
     ks, notes = _wanted(job.k, ready.rows)
     searched = time.monotonic()
-    if ready.method == GAUSSIAN:
-        found = search_mixtures(
-            ready.rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=job.callback
-        )
-    else:
-        found = search(ready.rows, [CATALOGUE[ready.method]], ks, seed, budget=budget, callback=job.callback)
+    ready, found = _searched(job, ready, ks, seed, budget)
     searched = time.monotonic() - searched
     return _result(
         job, ready, found, [*ready.warnings, *notes, *cautions(job, ready, found)], (began, searched)
     )
+
+
+def _searched(
+    job: Job, ready: Prepared, ks: Sequence[int], seed: int, budget: float | None
+) -> tuple[Prepared, Search]:
+    """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
+    if ready.method != GAUSSIAN:
+        recipes = [CATALOGUE[ready.method]]
+        return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
+    try:
+        return ready, search_mixtures(
+            ready.rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=job.callback
+        )
+    except NoModelError:
+        if job.method != "auto":
+            raise
+    ready = prepare(replace(job, method=K_MEANS.name))
+    note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
+    ready = replace(ready, warnings=(*ready.warnings, note))
+    return ready, search(ready.rows, [K_MEANS], ks, seed, budget=budget, callback=job.callback)
 
 
 def known_method(method: str) -> None:
@@ -411,7 +426,7 @@ def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution])
             "structure": chosen.structure,
             "k": len(found.fit.size),
             "pieces": len(found.fit.size),
-            "as_asked": len(ks) == 1 and job.k != "auto",
+            "as_asked": job.k != "auto" and (not isinstance(job.k, (range, list, tuple)) or len(job.k) == 1),
             "bic": chosen.bic,
             "cost": found.fit.cost,
             "reason": found.fit.reason,

@@ -20,6 +20,9 @@ from ilk.table.ledger import Caution, Ledger
 from ilk.table.read import Table, read
 from ilk.table.schema import Schema, infer
 
+LEAST_DISTINCT = 18  # distinct rows: two for each of nine components
+DISTINCT_SEARCHED = 10_000  # rows among which they are counted
+
 
 @dataclass(frozen=True)
 class Job:
@@ -56,9 +59,13 @@ class Prepared:
     method: str
 
 
-def method_for(schema: Schema) -> str:
-    """The method that "auto" stands for: mixtures where all columns are numbers, else K-means."""
-    return "gaussian" if all(column.kind == "numeric" for column in schema.used) else "k-means"
+def method_for(schema: Schema, encoded: Encoded) -> str:
+    """The method that "auto" stands for: mixtures where all columns are numbers and enough rows differ to have
+    spreads, else K-means."""
+    if any(column.kind != "numeric" for column in schema.used):
+        return "k-means"
+    few = np.unique(encoded.numbers[:DISTINCT_SEARCHED], axis=0)
+    return "gaussian" if len(few) > LEAST_DISTINCT else "k-means"
 
 
 def prepare(job: Job) -> Prepared:
@@ -68,11 +75,11 @@ def prepare(job: Job) -> Prepared:
     if table.n_rows == 0:
         raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
     schema = infer(table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth)
-    method = method_for(schema) if job.method == "auto" else job.method
+    encoded = encode(table, schema)
+    method = method_for(schema, encoded) if job.method == "auto" else job.method
     used = numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
-    encoded = encode(table, schema)
     raw = design(encoded.numbers, encoded.codes, schema, used)
     blank = np.isnan(raw).all(axis=1) if not np.isfinite(raw).all() else np.zeros(len(raw), dtype=bool)
     warnings = [*table.warnings, *schema.warnings, *encoded.warnings]

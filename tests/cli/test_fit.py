@@ -27,7 +27,7 @@ def test_fit_writes_a_folder_and_prints_the_groups(ilk, blobs, tmp_path):
         "blobs.csv       50 rows, 2 columns used (2 numeric), 1 left out, 1 kept aside (size)"
     )
     assert "left out        code (identifier: all different)" in lines
-    assert any(line.startswith("chosen          2 groups, k-means   BIC") for line in lines)
+    assert any(line.startswith("chosen          2 groups, Gaussian mixture") for line in lines)
     assert any(line.startswith("trust           ●●● solid") for line in lines)
     assert any(line.startswith("  A         30   60.0%") and "x 1.2 (4.4) ▼" in line for line in lines)
     assert "truth           purity 1.00, ARI 1.00, NMI 1.00 against size: groups match size" in lines
@@ -42,7 +42,7 @@ def test_assignments_name_the_row(ilk, blobs, tmp_path):
     assert ilk("fit", "blobs.csv", "--id", "code", "--truth", "size", "-q").stdout == ""
     with (tmp_path / "blobs.ilk" / "assignments.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["row", "code", "size", "group", "second", "novelty"]
+    assert list(rows[0]) == ["row", "code", "size", "group", "probability", "second", "novelty"]
     assert {(r["size"], r["group"], r["second"]) for r in rows} == {("low", "A", "B"), ("high", "B", "A")}
     assert rows[49]["row"] == "49"
     assert all(0 <= float(r["novelty"]) <= 1 for r in rows)

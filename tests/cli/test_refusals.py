@@ -241,17 +241,19 @@ def large(tmp_path):
 
 @pytest.mark.badinput("F1")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_interrupted_run_writes_the_best_so_far(tmp_path, large, number, code):
+@pytest.mark.parametrize(
+    ("method", "holder", "part"), [("k-means", "search", "fit_cell"), ("gaussian", "mixtures.Grid", "fill")]
+)
+def test_interrupted_run_writes_the_best_so_far(tmp_path, large, method, holder, part, number, code):
     script = (
-        "import os, signal, sys, ilk.cli, ilk.selection.search as s\n"
-        "whole = s.fit_cell\n"
-        "def cell(rows, recipe, k, seed, **o):\n"
-        "    if k == 4: os.kill(os.getpid(), signal.Signals(int(sys.argv.pop())))\n"
-        "    return whole(rows, recipe, k, seed, **o)\n"
-        "s.fit_cell = cell\n"
-        f"sys.argv = ['ilk', 'fit', 'large.parquet', {str(int(number))!r}]\n"
-        "number = sys.argv[-1]; args = sys.argv[1:-1]\n"
-        "ilk.cli.cli.main(args)\n"
+        "import os, signal, sys, ilk.cli, ilk.selection.search, ilk.selection.mixtures\n"
+        f"whole = ilk.selection.{holder}.{part}\n"
+        "def stopped(*args, **options):\n"
+        "    if 4 in [a for a in args if isinstance(a, int)]:\n"
+        f"        os.kill(os.getpid(), signal.Signals({int(number)}))\n"
+        "    return whole(*args, **options)\n"
+        f"ilk.selection.{holder}.{part} = stopped\n"
+        f"ilk.cli.cli.main(['fit', 'large.parquet', '--method', {method!r}])\n"
     )
     source = str(Path(__file__).parents[2] / "src")
     began = time.monotonic()
@@ -287,5 +289,5 @@ def test_broken_pipe_is_quiet(tmp_path, blobs, shell):
         f"{sys.executable} -m ilk.cli assign blobs.ilk many.csv -q | head -n 1",
         shell=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": source}, capture_output=True, text=True,
     )  # fmt: skip
-    assert made.stdout == "row,group,second,novelty\n"
+    assert made.stdout == "row,group,probability,second,novelty\n"
     assert made.stderr == ""

@@ -126,10 +126,10 @@ def test_more_groups_than_fit_are_counted(ilk):
 def test_data_on_stdout_and_everything_else_on_stderr(ilk, blobs):
     ilk("fit", "blobs.csv", "--truth", "size", "-q")
     result = ilk("assign", "blobs.ilk", "blobs.csv")
-    assert result.stdout.splitlines()[0] == "row,group,second,novelty"
+    assert result.stdout.splitlines()[0] == "row,group,probability,second,novelty"
     assert len(result.stdout.splitlines()) == 51
     result = ilk("assign", "blobs.ilk", "-", input="extra,y,x\n1,8.1,9.2\n")
-    assert result.stdout.startswith("row,group,second,novelty\n0,B,A,")
+    assert result.stdout.startswith("row,group,probability,second,novelty\n0,B,1.0,A,")
     assert result.stderr.startswith("caution [extra-column]: ")
     assert ilk("fit", "-", "-q", input=blobs.read_text()).exit_code == 0
     assert Path("stdin.ilk/model.ilk").exists()

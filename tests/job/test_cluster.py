@@ -18,6 +18,9 @@ from ilk.errors import DataError, UsageError
 DATA = Path(__file__).parents[1] / "data"
 
 
+STRUCTURE_NAMES = ["EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV"]
+
+
 def two_groups(n=60, seed=0):
     draws = np.random.default_rng(seed)
     first = draws.normal(0, 1, (n, 2))
@@ -43,8 +46,19 @@ def test_same_answer_from_every_container(tmp_path):
         assert result.candidates[1].bic == results[0].candidates[1].bic
 
 
-def test_result_has_the_promised_names():
+def test_mixtures_where_all_columns_are_numbers():
     result = ilk.cluster(two_groups())
+    assert result.labels.tolist() == [0] * 60 + [1] * 30
+    assert result.probabilities.shape == (90, 2)
+    assert np.allclose(result.probabilities.sum(axis=1), 1)
+    assert {c.structure for c in result.candidates} == set(STRUCTURE_NAMES)
+    assert "2 groups, Gaussian mixture" in repr(result)
+    back = result.assign(two_groups())
+    assert back["probability"].to_pylist() == pytest.approx(result.probabilities.max(axis=1), abs=1e-4)
+
+
+def test_result_has_the_promised_names():
+    result = ilk.cluster(two_groups(), method="k-means")
     assert result.labels.tolist() == [0] * 60 + [1] * 30
     assert result.probabilities is None
     assert (result.k, result.pieces, len(result.groups)) == (2, 2, 2)
@@ -140,11 +154,15 @@ def test_one_cloud_is_one_group():
 def test_sharp_groups_that_bic_does_not_want_are_said():
     draws = np.random.default_rng(0)
     X = np.column_stack([np.repeat([0.0, 9.0, 18.0], 50) + draws.normal(size=150), draws.normal(size=150)])
-    result = ilk.cluster(X)  # a column of noise, standardised, hides the groups from round Gaussians
+    result = ilk.cluster(
+        X, method="k-means"
+    )  # a column of noise, standardised, hides the groups from round Gaussians
     assert result.k == 1
     assert "silhouette-disagrees" in dict(result.warnings)
-    assert ilk.cluster(X, scale=None).k == 3
-    assert "silhouette-disagrees" not in dict(ilk.cluster(draws.normal(size=(200, 5))).warnings)
+    assert ilk.cluster(X, scale=None, method="k-means").k == 3
+    assert "silhouette-disagrees" not in dict(
+        ilk.cluster(draws.normal(size=(200, 5)), method="k-means").warnings
+    )
 
 
 def test_few_distinct_rows_of_several_columns_are_the_groups():
@@ -160,7 +178,7 @@ def test_large_tables_are_searched_on_a_sample(monkeypatch):
     import ilk.selection.search as search
 
     monkeypatch.setattr(search, "SEARCH_ROWS", 60)
-    result = ilk.cluster(two_groups())
+    result = ilk.cluster(two_groups(), method="k-means")
     assert result.k == 2
     assert result.labels.tolist() == [0] * 60 + [1] * 30
     assert result.summary()["search"]["rows"] == 60
@@ -179,7 +197,7 @@ def test_an_interrupt_is_said(monkeypatch):
 
     monkeypatch.setattr(search, "fit_cell", stop)
     with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
-        result = ilk.cluster(two_groups())
+        result = ilk.cluster(two_groups(), method="k-means")
     assert result.interrupted
     assert result.k == 2
 
@@ -192,7 +210,7 @@ def test_a_table_too_small_to_search_is_one_group():
 
 
 def test_budget_takes_the_best_so_far():
-    result = ilk.cluster(two_groups(), budget=1e-9)
+    result = ilk.cluster(two_groups(), budget=1e-9, method="k-means")
     assert {c.status for c in result.candidates[1:]} == {"did_not_start"}
     assert "time-limit" in [code for code, _ in result.warnings]
 

@@ -202,19 +202,13 @@ class Gaussian(MixtureFamily[Mixture]):
 def quick_update(
     structure: Structure, count: Array, scatter: Array, previous: Covariance | None, column_variances: Array
 ) -> CovarianceUpdate:
-    """`update_covariance` by its compiled twin where there is one: complete rows, not too many columns, and for
-    EVE and VVE axes to go on from."""
-    letters = structure.for_columns(len(column_variances)).name.ljust(3, "I")
-    searches = letters in ("EVE", "VVE") and (
-        previous is None or previous.axes is None or previous.axes.ndim != 2
-    )
-    if not kernels.COMPILED or count.ndim == 2 or len(column_variances) > COMPILED_COLUMNS or searches:
+    """`update_covariance` by its compiled twin where there is one: complete rows, not too many columns."""
+    if not kernels.COMPILED or count.ndim == 2 or len(column_variances) > COMPILED_COLUMNS:
         return update_covariance(structure, count, scatter, previous, column_variances)
+    letters = structure.for_columns(len(column_variances)).name.ljust(3, "I")
     before = None if previous is None else (previous.log_variance, previous.axes)
-    scatter = np.ascontiguousarray(scatter)
-    found = compiled.update_covariance(
-        letters, np.ascontiguousarray(count), scatter, before, column_variances
-    )
+    count, scatter = np.ascontiguousarray(count), np.ascontiguousarray(scatter)
+    found = compiled.update_covariance(letters, count, scatter, before, column_variances)
     log_variance, axes, status, components = found
     if status == "starved":  # the plain version knows what to show instead
         return update_covariance(structure, count, scatter, previous, column_variances)

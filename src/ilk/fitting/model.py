@@ -92,8 +92,9 @@ class Model:
         Columns: `group` (its letter), `probability` (of that group; methods that give none have no such
         column), `second` (the next likeliest or nearest group), `novelty` (how unusual the row is among the
         training rows of its group: 0 is at the centre, 1 is further out than any of them). Columns are
-        matched by name: order does not matter, unknown ones are ignored with a warning, a missing one is refused. A level that was not seen
-        in training counts as missing, with a warning. A row without a value in the columns used has no group.
+        matched by name: order does not matter, unknown ones are ignored with a warning, a missing one is
+        refused. A level that was not seen in training counts as missing, with a warning. A row without a
+        value in the columns used has no group.
         A column of ours that `data` has already is named `group_ilk`, with a warning. `absent="missing"`
         takes every cell of a missing column as missing.
         """

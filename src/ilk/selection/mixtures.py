@@ -19,6 +19,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
+from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import finish
@@ -82,6 +83,12 @@ class Grid:
     def __init__(self, rows: MemoryRows, structures: Sequence[Structure], seed: int) -> None:
         self.rows, self.seed = rows, seed
         self.moments = table_moments(rows)
+        if not (self.moments.variance > 0).all():
+            raise NoModelError(
+                "no-valid-model",
+                "a column is constant among the rows that count, so no Gaussian has a spread there",
+                do="Leave the column out, or use another method",
+            )
         self.structures = tuple(dict.fromkeys(s.for_columns(rows.n_columns) for s in structures))
         self.block = rows.take(np.arange(rows.n_rows))
         self.partitioner = Partitioner(self.block, seed)
@@ -328,7 +335,8 @@ def search_mixtures(
             continue
         try:
             stop = replace(SEARCH_STOP if thorough else QUICK_STOP, seconds=max(left, 0.0))
-            grid.fill(k, active, stop, thorough=thorough)
+            cells = grid.fill(k, active, stop, thorough=thorough)
+            interrupted = any(run.reason == INTERRUPTED for cell in cells for run in cell.runs)
         except KeyboardInterrupt:
             if not grid.cells:
                 raise

@@ -322,7 +322,7 @@ def check_weight(weight: Any, n_rows: int) -> Array:
     positive = heft[heft > 0]
     if n_rows and not len(positive):
         raise DataError("bad-weight", "all weights are zero", do="At least one row must count")
-    if len(positive) and positive.max() > LARGEST_WEIGHT_RATIO * positive.min():
+    if len(positive) and positive.max() / LARGEST_WEIGHT_RATIO > positive.min():
         raise DataError(
             "bad-weight",
             f"weights range from {positive.min():.3g} to {positive.max():.3g}; "
