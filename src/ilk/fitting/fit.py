@@ -13,7 +13,7 @@ from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Cut, Family, Pair
 from ilk.fitting.loop import CONVERGED, USABLE, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
-from ilk.table.block import Array, Block
+from ilk.table.block import BLOCK_ROWS, Array, Block
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,11 @@ def finish(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> 
     order = np.lexsort((first_row, -size))
     rank = np.full(n_components + 1, -1, dtype=np.int32)  # the last stands for -1, noise
     rank[order] = np.arange(n_components, dtype=np.int32)
+    for first in range(0, rows.n_rows, BLOCK_ROWS):  # block by block: an index of all rows would outweigh the labels
+        labels[first : first + BLOCK_ROWS] = rank[labels[first : first + BLOCK_ROWS]]
     return Fit(
         params=family.select(best.params, order),
-        labels=np.take(rank, labels, out=labels, mode="wrap"),
+        labels=labels,
         cost=float(cost.value),
         size=size[order],
         n_rows=rows.n_rows,

@@ -189,16 +189,16 @@ def _middle(raw: Array, power: float, weight: Array | None) -> tuple[Array, Arra
     """Weighted median and robust spread (median to the 16 and 84 % points, the larger) of a fixed sample."""
     n_rows = raw.shape[0]
     rows = np.arange(min(n_rows, SAMPLE_ROWS)) * n_rows // min(n_rows, SAMPLE_ROWS)
-    sample = np.asfortranarray(raw[rows], dtype=np.float64) * power
     heft = None if weight is None else weight[rows].astype(np.float64)
     middle, spread = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])
     for j in range(raw.shape[1]):
-        keep = ~np.isnan(sample[:, j])
+        sample = raw[rows, j].astype(np.float64) * power  # a column at a time: all of them would be a copy
+        keep = ~np.isnan(sample)
         if heft is not None:
             keep &= heft > 0
         if keep.any():
             part = None if heft is None else heft[keep]
-            low, middle[j], high = _quantiles(sample[keep, j], part, (0.16, 0.5, 0.84))
+            low, middle[j], high = _quantiles(sample[keep], part, (0.16, 0.5, 0.84))
             spread[j] = max(middle[j] - low, high - middle[j])
     return middle, spread
 
