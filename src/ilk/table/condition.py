@@ -21,6 +21,8 @@ SAMPLE_ROWS = 10_000
 """Rows looked at for the median of columns with far outliers."""
 HEAVY_RANGE = 1e5
 """A range of so many robust spreads marks a column whose mean is no good centre: five of sixteen digits."""
+PIVOT_ROWS = 256
+"""Rows among which a first finite value is looked for; sums are taken about it."""
 STEPS_IN_RANGE = 64
 """The centre is a multiple of about range/64, near an eighth of a standard deviation."""
 FEW_STEPS = 64
@@ -130,7 +132,7 @@ def _float_type(raw: Array) -> np.dtype[np.floating]:
 
 def _first_values(raw: Array) -> Array:
     """The first finite value of each column, 0 where there is none (or none in the first rows)."""
-    head = raw[:BLOCK_ROWS].astype(np.float64)
+    head = raw[:PIVOT_ROWS].astype(np.float64)
     finite = np.isfinite(head)
     rows = finite.argmax(axis=0) if len(head) else np.zeros(raw.shape[1], dtype=np.intp)
     columns = np.arange(raw.shape[1])
