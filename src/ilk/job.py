@@ -33,6 +33,7 @@ from ilk.table.read import Table
 
 GAUSSIAN = "gaussian"
 METHODS = ("auto", GAUSSIAN, *CATALOGUE)
+N_STARTS = 30  # of K-means and its kin, for each K
 PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
 DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
 
@@ -201,7 +202,7 @@ def _searched(
 ) -> tuple[Prepared, Search]:
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
     if ready.method != GAUSSIAN:
-        recipes = [CATALOGUE[ready.method]]
+        recipes = [replace(CATALOGUE[ready.method], n_starts=N_STARTS)]
         return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
     try:
         return ready, search_mixtures(
@@ -213,7 +214,8 @@ def _searched(
     ready = prepare(replace(job, method=K_MEANS.name))
     note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
     ready = replace(ready, warnings=(*ready.warnings, note))
-    return ready, search(ready.rows, [K_MEANS], ks, seed, budget=budget, callback=job.callback)
+    recipes = [replace(K_MEANS, n_starts=N_STARTS)]
+    return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
 
 
 def known_method(method: str) -> None:
