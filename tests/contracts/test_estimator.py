@@ -22,7 +22,9 @@ def expected_failures(estimator):
     weights: weighted and repeated rows may end in different ones. From given labels they agree to 1e-9
     (tests/families)."""
     if isinstance(estimator, (ilk.GaussianMixture, ilk.StudentMixture, ilk.LaplaceMixture)):
-        return {"check_sample_weight_equivalence_on_dense_data": "the tree that mixtures start from sees no weights"}
+        return {
+            "check_sample_weight_equivalence_on_dense_data": "the tree that mixtures start from sees no weights"
+        }
     return {}
 
 

@@ -14,11 +14,12 @@ import pytest
 
 import ilk
 from ilk.errors import DataError, UsageError
+from ilk.families.covariance import STRUCTURES
 
 DATA = Path(__file__).parents[1] / "data"
 
 
-STRUCTURE_NAMES = ["EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV"]
+STRUCTURE_NAMES = [structure.name for structure in STRUCTURES]
 
 
 def two_groups(n=60, seed=0):

@@ -73,9 +73,7 @@ class MemoryRows:
         first = number * BLOCK_ROWS
         return self._slice(slice(first, first + BLOCK_ROWS), first, self._memos[number])
 
-    def _slice(
-        self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None
-    ) -> Block:
+    def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
         return Block(
             self.raw[which],
             self.encoding,

@@ -138,7 +138,9 @@ def update_covariance(
     axes = np.empty({"I": (0,), "E": (d, d), "V": (n_components, d, d)}[structure[2]])
     room = np.empty(native.covariance_room(n_components, d))
     before, before_axes = previous or (None, None)
-    if before_axes is not None and before_axes.shape != axes.shape:  # of another structure: nothing to go on from
+    if (
+        before_axes is not None and before_axes.shape != axes.shape
+    ):  # of another structure: nothing to go on from
         before_axes = None
     status = native.update_covariance(
         structure, count, scatter, before, before_axes, column_variances, log_variance, axes, poor, room
