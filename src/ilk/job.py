@@ -14,10 +14,10 @@ import numpy as np
 
 import ilk
 from ilk import kernels
+from ilk.cautions import cautions
 from ilk.engines.memory import MemoryRows
 from ilk.errors import IlkWarning, NoModelError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
-from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.model import Model, cost_quantiles
 from ilk.prepare import Job, Prepared, prepare
 from ilk.random import seed_of
@@ -26,7 +26,7 @@ from ilk.report.facts import Group, describe
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, k_range, search
-from ilk.selection.verdict import SOLID_SILHOUETTE, Verdict, judge
+from ilk.selection.verdict import Verdict, judge
 from ilk.table.block import Array, Block
 from ilk.table.ledger import Caution
 from ilk.table.read import Table
@@ -35,7 +35,6 @@ GAUSSIAN = "gaussian"
 METHODS = ("auto", GAUSSIAN, *CATALOGUE)
 N_STARTS = 30  # of K-means and its kin, for each K
 PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
-DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,73 +242,6 @@ def _wanted(k: Any, rows: MemoryRows) -> tuple[tuple[int, ...], list[Caution]]:
     if isinstance(k, (range, list, tuple)) and len(ks) < len(k):
         return ks, [("k-trimmed", f"K above {n_rows}, the number of rows, cannot be; tried up to {ks[-1]}")]
     return ks, []
-
-
-def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
-    """What a user should know of how it went."""
-    made: list[Caution] = []
-    fit, chosen = found.fit, found.chosen
-    if found.interrupted or fit.reason == INTERRUPTED:
-        made.append(("interrupted", "the run was interrupted; this is the best found so far"))
-    elif fit.reason == TIME_LIMIT or any(c.status == "did_not_start" for c in found.candidates):
-        untried = [str(c.k) for c in found.candidates if c.status == "did_not_start"]
-        made.append(
-            ("time-limit", "the time ran out" + (f" before K {', '.join(untried)}" if untried else ""))
-        )
-    elif fit.reason == PASS_LIMIT:
-        made.append(("not-converged", f"the fit did not settle within {fit.n_passes} passes"))
-    if fit.status == FEWER_DISTINCT_ROWS or chosen.status == FEWER_DISTINCT_ROWS:
-        made.append(
-            (
-                "fewer-distinct-rows",
-                f"{chosen.k} groups were asked for and {len(fit.size)} distinct rows found",
-            )
-        )
-    elif chosen.status in ("ok_exact", "singular"):
-        made.append(
-            ("exact-fit", "every row equals the centre of its group: as many groups as distinct rows")
-        )
-    lone = [g for g, n in enumerate(np.bincount(fit.labels, minlength=len(fit.size))) if n == 1]
-    if lone and len(fit.size) > 1:
-        text = "a group holds" if len(lone) == 1 else f"{len(lone)} groups hold"
-        made.append(("single-row-group", f"{text} one row only; its centre in the model is that row"))
-    limit = max((c.k for c in found.candidates if c.status != "reference"), default=1)
-    if chosen.k == limit > 2 and found.runner_up is not None:
-        made.append(
-            ("k-at-limit", f"K={limit} is the largest that was tried; for more: k=range(1, {2 * limit + 1})")
-        )
-    sharpest = max(found.candidates, key=lambda c: c.silhouette or 0.0)
-    if len(fit.size) == 1 and (sharpest.silhouette or 0.0) >= SOLID_SILHOUETTE:
-        text = (
-            f"BIC prefers one group, yet {sharpest.k} groups are sharp (silhouette {sharpest.silhouette:.2f})"
-        )
-        made.append(("silhouette-disagrees", f"{text}; look at k={sharpest.k}"))
-    if found.n_rows_searched < ready.rows.n_rows:
-        made.append(
-            (
-                "sampled-search",
-                f"K was chosen on a sample of {found.n_rows_searched} rows; the fit is on all rows",
-            )
-        )
-    return made + _dominated(job, ready)
-
-
-def _dominated(job: Job, ready: Prepared) -> list[Caution]:
-    if job.scale is not None or ready.rows.n_columns < 2:
-        return []
-    numbers = ready.rows.take(np.arange(min(ready.rows.n_rows, 10_000))).numbers
-    variance = np.where(np.isnan(numbers), 0.0, numbers).var(axis=0)  # 0 is about the middle of a column
-    names = [c.name for c in ready.described if c.used]
-    if variance.max() <= DOMINANT * variance.sum():
-        return []
-    name = shown(names[int(variance.argmax())])
-    return [
-        (
-            "one-column-decides",
-            f"{name} has {100 * variance.max() / variance.sum():.0f} % of the variance "
-            'and decides alone; scale="standard" gives every column its part',
-        )
-    ]
 
 
 def _result(
