@@ -52,12 +52,12 @@ public:
     explicit Encoder(const Table<Number>& table)
         : table_(table),
           width_(width_for(table.columns)),
-          centre_(width_ + eight),
-          factor_(width_ + eight),
+          centre_(width_ + in_run),
+          factor_(width_ + in_run),
           power_(static_cast<Number>(table.power)) {
         // Narrow rows are encoded several at a time, so their columns repeat.
-        for (Index column = 0; column < rounded_up(table.columns, eight); ++column) {
-            const Index own = width_ < eight ? column % width_ : column;
+        for (Index column = 0; column < rounded_up(table.columns, in_run); ++column) {
+            const Index own = in_run % width_ == 0 ? column % width_ : column;
             if (own >= table.columns) break;
             centre_[column] = static_cast<Number>(table.centre[own]);
             factor_[column] = static_cast<Number>(table.factor ? table.factor[own] : 1.0);
@@ -69,7 +69,10 @@ public:
     // Encode a strip of `count` rows from `first` on into `rows`; absent rows become zeros.
     void encode(Index first, Index count, Number* rows) const {
         const Number* raw = table_.raw + first * table_.row_step;
-        if (table_.column_step == 1 && table_.row_step == width_ && count == strip_rows) encode_run(raw, rows);
+        const bool runs = table_.column_step == 1 && table_.row_step == width_ && count == strip_rows &&
+                          (in_run % width_ == 0 || width_ % in_run == 0);
+        if (runs && table_.factor == nullptr) encode_run<false>(raw, rows);
+        else if (runs) encode_run<true>(raw, rows);
         else if (table_.column_step == 1) encode_rows(raw, count, rows);
         else if (table_.row_step == 1 && count == strip_rows) encode_columns(raw, rows);
         else encode_cells(raw, count, rows);
@@ -77,15 +80,16 @@ public:
         std::memset(rows + count * width_, 0, static_cast<std::size_t>(absent) * sizeof(Number));
     }
 
-    // The strip after the one that starts at `first`, where its rows lie close together.
+    // The strip after the next one of the strip at `first`, where its rows lie close together.
     Ahead after(Index first) const {
-        const Number* begin = table_.raw + (first + strip_rows) * table_.row_step;
+        const Number* begin = table_.raw + (first + 2 * strip_rows) * table_.row_step;
         const bool close = table_.column_step == 1 && table_.row_step > 0 && table_.row_step <= 2 * table_.columns;
         const Number* end = close ? begin + strip_rows * table_.row_step : begin;
         return {reinterpret_cast<const char*>(begin), reinterpret_cast<const char*>(end)};
     }
 
 private:
+    static constexpr Index in_run = 64 / static_cast<Index>(sizeof(Number));
     typedef Number EightNumbers __attribute__((vector_size(8 * sizeof(Number))));
 
     // A factor of one changes no bits, so scaled and unscaled tables share this line.
@@ -94,14 +98,18 @@ private:
         return (raw * power_ - centre) * factor;
     }
 
-    // Rows without gaps, several to a vector or several vectors to a row.
+    // Rows without gaps, several to a vector or several vectors to a row. A factor of one changes no bits, so it
+    // may be left out.
+    template <bool scaled>
     void encode_run(const Number* raw, Number* to) const {
-        using V = EightNumbers;
-        const Index period = width_ < eight ? eight : width_;
+        using V = Few<Number, in_run>;
+        const Index period = width_ < in_run ? in_run : width_;
         for (Index done = 0; done < strip_rows * width_; done += period)
-            for (Index column = 0; column < period; column += eight)
-                store(to + done + column, encoded(load<V>(raw + done + column), load<V>(centre_ + column),
-                                                  load<V>(factor_ + column)));
+            for (Index column = 0; column < period; column += in_run) {
+                V x = load<V>(raw + done + column) * power_ - load<V>(centre_ + column);
+                if constexpr (scaled) x = x * load<V>(factor_ + column);
+                store(to + done + column, x);
+            }
     }
 
     void encode_rows(const Number* raw, Index count, Number* to) const {

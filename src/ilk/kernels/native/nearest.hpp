@@ -315,81 +315,40 @@ private:
     Index rows_ = 0;         // in the running totals
 };
 
-// The sum over the lanes of a pair.
-inline void write_total(const Pair<Eight>& total, double* to) {
-    Pair<double> sum = {0.0, 0.0};
-    for (Index lane = 0; lane < eight; ++lane) {
-        add_to(sum, total.leading[lane]);
-        sum.trailing += total.trailing[lane];
-    }
-    sum = two_sum(sum.leading, sum.trailing);
-    to[0] = sum.leading;
-    to[1] = sum.trailing;
-}
-
-// The sum of weight * cost, as a pair; eight running sums, row i in the (i % 8)th.
-class Cost {
+// The sum of weight * |x|^2 over rows, as a pair.
+class Squares {
 public:
-    void add(const double* costs, Index count) {
-        Index row = 0;
-        for (; row + eight <= count; row += eight) add_to(total_, load<Eight>(costs + row));
-        Eight rest = {};
-        for (Index lane = 0; row + lane < count; ++lane) rest[lane] = costs[row + lane];
-        add_to(total_, rest);
-    }
-
-    void add(const double* costs, Index count, const double* weight) {
-        for (Index row = 0; row < count; row += eight) {
-            Eight cost = {}, counted = {};
-            for (Index lane = 0; lane < eight && row + lane < count; ++lane) {
-                counted[lane] = weight[row + lane];
-                cost[lane] = counted[lane] == 0.0 ? 0.0 : costs[row + lane];
-            }
-            const Pair<Eight> product = two_product(counted, cost);
-            add_to(total_, product.leading);
-            total_.trailing += product.trailing;
+    template <class Number>
+    void add(const LabelledRows<Number>& strip, const double* weight) {
+        // Padding is zero, after the columns as after the rows.
+        for (Index place = 0; place < strip.count * strip.width; place += eight) {
+            const Eight x = load_eight(strip.rows + place);
+            Pair<Eight> square = two_product(x, x);
+            if (weight != nullptr) square = times_weight(square, weight, place, strip);
+            add_to(total_, square.leading);
+            total_.trailing += square.trailing;
         }
     }
 
-    void write(double* cost) const { write_total(total_, cost); }
+    void write(double* squares) const { write_total(total_, squares); }
 
 private:
+    // Eight squares from `place` on, times the weights of their rows.
+    template <class Number>
+    static ILK_INLINE Pair<Eight> times_weight(Pair<Eight> square, const double* weight, Index place,
+                                               const LabelledRows<Number>& strip) {
+        Eight own;
+        for (Index lane = 0; lane < eight; ++lane) {
+            const Index row = (place + lane) / strip.width;
+            own[lane] = row < strip.count ? weight[row] : 0.0;
+        }
+        Pair<Eight> product = two_product(square.leading, own);
+        product.trailing += square.trailing * own;
+        return product;
+    }
+
     Pair<Eight> total_ = {};
 };
-
-// Eight squares from `place` on in rows of `width`, times the weights of their rows.
-ILK_INLINE Pair<Eight> times_weight(Pair<Eight> square, const double* weight, Index place, Index width, Index count) {
-    Eight own;
-    for (Index lane = 0; lane < eight; ++lane) {
-        const Index row = (place + lane) / width;
-        own[lane] = row < count ? weight[row] : 0.0;
-    }
-    Pair<Eight> product = two_product(square.leading, own);
-    product.trailing += square.trailing * own;
-    return product;
-}
-
-// The sum of weight * |x|^2 over rows, as a pair.
-template <class Number>
-void sum_of_squares(const Table<Number>& table, const double* weight, double* squares) {
-    const Encoder<Number> encoder(table);
-    const Index width = encoder.width();
-    Scratch<Number> rows(strip_rows * width + overhang);
-    Pair<Eight> total = {};
-    for (Index first = 0; first < table.rows; first += strip_rows) {
-        const Index count = table.rows - first < strip_rows ? table.rows - first : strip_rows;
-        encoder.encode(first, count, rows);
-        // Padding is zero, after the columns as after the rows.
-        for (Index place = 0; place < count * width; place += eight) {
-            const Eight x = load_eight(rows + place);
-            Pair<Eight> square = two_product(x, x);
-            if (weight != nullptr) square = times_weight(square, weight + first, place, width, count);
-            add_to(total, square.leading);
-            total.trailing += square.trailing;
-        }
-    }
-    write_total(total, squares);
-}
 
 // By the differences of every row.
 template <class Number>
@@ -418,14 +377,16 @@ void nearest_step(const Table<Number>& table, const double* weight, Centres cent
     if (trim.limit != std::numeric_limits<double>::infinity())
         return step_by_costs(table, weight, centres, trim, out);
     Sums sums(centres.count, table.columns);
-    if (weight == nullptr)
-        for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA { sums.add(strip); });
-    else
-        for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA {
-            sums.add(strip, weight + strip.first);
-        });
+    Squares squares;
+    const bool squares_wanted = std::isnan(out.squares[0]);
+    for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA {
+        const double* own = weight ? weight + strip.first : nullptr;
+        if (own) sums.add(strip, own);
+        else sums.add(strip);
+        if (squares_wanted) squares.add(strip, own);
+    });
     sums.finish();
-    if (std::isnan(out.squares[0])) sum_of_squares(table, weight, out.squares);
+    if (squares_wanted) squares.write(out.squares);
     const Pair<double> cost = sums.cost({out.squares[0], out.squares[1]}, centres);
     if (!(cost.leading > least_share_of_squares * out.squares[0]))
         return step_by_costs(table, weight, centres, trim, out);

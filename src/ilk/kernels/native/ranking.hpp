@@ -187,7 +187,7 @@ private:
     ILK_INLINE std::uint64_t place_in_groups(const Score* tile, const Score* decisive, std::int32_t* labels) const {
         using V = Few<Score, group_centres>;
         const Index columns = known_columns ? known_columns : columns_;
-        std::uint8_t high[tile_rows<Score>];  // the centres of the group with a decisive score, as bits
+        std::int32_t high[tile_rows<Score>];  // the centres of the group with a decisive score, as bits
 #pragma GCC unroll 4
         for (Index row = 0; row < tile_rows<Score>; ++row) {
             const Score* packed = packed_ + labels[row] * columns;
@@ -195,13 +195,13 @@ private:
             for (Index column = 0; column < columns; ++column)
                 score = multiply_add(everywhere<V>(tile[column * tile_rows<Score> + row]),
                                      load<V>(packed + column * group_centres), score);
-            high[row] = static_cast<std::uint8_t>(lanes_where_greater(score, everywhere<V>(decisive[row])));
+            high[row] = static_cast<std::int32_t>(lanes_where_greater(score, everywhere<V>(decisive[row])));
         }
         std::uint64_t decided = 0;
         for (Index row = 0; row < tile_rows<Score>; row += lanes<Score>) {
             using Bits = Few<std::int32_t, lanes<Score>>;
             using Singles = Few<float, lanes<Score>>;
-            const Bits bits = __builtin_convertvector(load<Few<std::uint8_t, lanes<Score>>>(high + row), Bits);
+            const Bits bits = load<Bits>(high + row);
             const Bits some = bits > 1 ? bits : bits - bits + 1;
             // The place of a single bit is the exponent of the number it makes.
             const Bits place = (reinterpret_cast<Bits>(__builtin_convertvector(some, Singles)) >> 23) - 127;

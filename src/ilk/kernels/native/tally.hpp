@@ -12,6 +12,48 @@ inline double trimmed(double weight, double cost, Trim trim) {
     return cost > trim.limit ? 0.0 : cost == trim.limit ? weight * trim.share_at_limit : weight;
 }
 
+// The sum over the lanes of a pair.
+inline void write_total(const Pair<Eight>& total, double* to) {
+    Pair<double> sum = {0.0, 0.0};
+    for (Index lane = 0; lane < eight; ++lane) {
+        add_to(sum, total.leading[lane]);
+        sum.trailing += total.trailing[lane];
+    }
+    sum = two_sum(sum.leading, sum.trailing);
+    to[0] = sum.leading;
+    to[1] = sum.trailing;
+}
+
+// The sum of weight * cost, as a pair; eight running sums, row i in the (i % 8)th.
+class Cost {
+public:
+    void add(const double* costs, Index count) {
+        Index row = 0;
+        for (; row + eight <= count; row += eight) add_to(total_, load<Eight>(costs + row));
+        Eight rest = {};
+        for (Index lane = 0; row + lane < count; ++lane) rest[lane] = costs[row + lane];
+        add_to(total_, rest);
+    }
+
+    void add(const double* costs, Index count, const double* weight) {
+        for (Index row = 0; row < count; row += eight) {
+            Eight cost = {}, counted = {};
+            for (Index lane = 0; lane < eight && row + lane < count; ++lane) {
+                counted[lane] = weight[row + lane];
+                cost[lane] = counted[lane] == 0.0 ? 0.0 : costs[row + lane];
+            }
+            const Pair<Eight> product = two_product(counted, cost);
+            add_to(total_, product.leading);
+            total_.trailing += product.trailing;
+        }
+    }
+
+    void write(double* cost) const { write_total(total_, cost); }
+
+private:
+    Pair<Eight> total_ = {};
+};
+
 ILK_INLINE double cell(const Cells& cells, Index row, Index column) {
     return cells.values[row * cells.row_step + column * cells.column_step];
 }
@@ -44,25 +86,23 @@ inline void tally(const std::int32_t* labels, const double* cost, const double* 
         out.sizes[label] = 0.0;
         out.first_rows[label] = std::numeric_limits<Index>::max();
     }
-    Pair<double> total[4] = {};
-    for (Index row = 0; row < rows; ++row) {
-        const double heft = weight ? weight[row] : 1.0;
-        const Index label = labels[row];
-        if (label >= 0) {
-            out.sizes[label] += heft;
-            if (row < out.first_rows[label]) out.first_rows[label] = row;
+    for (Index row = rows - 1; row >= 0; --row)
+        if (labels[row] >= 0) out.first_rows[labels[row]] = row;
+    for (Index row = 0; row < rows; ++row)
+        if (labels[row] >= 0) out.sizes[labels[row]] += weight ? weight[row] : 1.0;
+    Cost total;
+    if (weight == nullptr && trim.limit == std::numeric_limits<double>::infinity()) {
+        total.add(cost, rows);
+    } else {
+        double counted[1024];  // rows at a time
+        for (Index first = 0; first < rows; first += 1024) {
+            const Index some = rows - first < 1024 ? rows - first : 1024;
+            for (Index row = 0; row < some; ++row)
+                counted[row] = trimmed(weight ? weight[first + row] : 1.0, cost[first + row], trim);
+            total.add(cost + first, some, counted);
         }
-        const Pair<double> product = two_product(cost[row], trimmed(heft, cost[row], trim));
-        add_to(total[row % 4], product.leading);
-        total[row % 4].trailing += product.trailing;
     }
-    for (int part = 1; part < 4; ++part) {
-        add_to(total[0], total[part].leading);
-        total[0].trailing += total[part].trailing;
-    }
-    const Pair<double> sum = two_sum(total[0].leading, total[0].trailing);
-    out.cost[0] = sum.leading;
-    out.cost[1] = sum.trailing;
+    total.write(out.cost);
 }
 
 // Smallest and largest value and the sum of value - pivot of each column of rows without gaps between them. Some
