@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from measure_figures import golden
 from scipy import stats
 
 import ilk.measures.criteria as criteria_module
 from ilk import measures
 from ilk.errors import DataError, UsageError
+from tests.measures.measure_figures import golden
 
 
 @pytest.mark.parametrize("name", ["iris", "faithful", "diabetes_reaven", "banknote_swiss"])

@@ -12,12 +12,12 @@ import sklearn.metrics as theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
-from measure_figures import golden
 
 import ilk.measures.external as external_module
 import ilk.measures.labels as labels_module
 from ilk import measures
 from ilk.errors import DataError, ResourceError, UsageError
+from tests.measures.measure_figures import golden
 
 NAN = float("nan")
 SYMMETRIC = [measures.ari, measures.nmi, measures.variation_of_information]

@@ -12,12 +12,12 @@ import sklearn.metrics as theirs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
-from measure_figures import golden, table
 
 import ilk.measures.internal as internal_module
 import ilk.measures.silhouettes as silhouettes_module
 from ilk import measures
 from ilk.errors import DataError, UsageError
+from tests.measures.measure_figures import golden, table
 
 RUSPINI = np.repeat([0, 1, 2, 3], [20, 23, 17, 15])
 GENERATOR = np.random.default_rng(7)
