@@ -19,6 +19,7 @@ from ilk.fitting.loop import INTERRUPTED, PROVEN, Event, Run, Stop, run_starts
 from ilk.fitting.start import STARTS, in_content_order, sample_rows, start_centres
 from ilk.table.block import Array, Block
 
+STARTS_ON_SAMPLE = 2  # times the starts asked for: on a sample they cost little
 NEAR_BEST = 1.001  # of the starts that ended on a sample, those that cost at most so much more
 MOST_CONTINUED = 3
 
@@ -62,8 +63,11 @@ def _fit_named(
     the best of them go on with all rows."""
     family, trim, stop = recipe.family, recipe.trim, recipe.stop
     block = rows.sample(sample_rows(rows.n_columns, k), seed)
+    on_all_rows = block.n_rows == rows.n_rows or recipe.n_starts == 1
+    if not on_all_rows:
+        recipe = replace(recipe, n_starts=recipe.n_starts * STARTS_ON_SAMPLE)
     centres = named_starts(block, recipe, k, seed)
-    if block.n_rows == rows.n_rows or recipe.n_starts == 1:
+    if on_all_rows:
         starts = [from_centres(rows, family, points) for points in centres]
         return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
     sample = MemoryRows.of_block(block)
