@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
-BLOCK_ROWS = 8192
+BLOCK_ROWS = 16384
 
 
 @dataclass(frozen=True)
