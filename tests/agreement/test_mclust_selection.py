@@ -7,9 +7,13 @@ import math
 import pytest
 
 import ilk
+from ilk import kernels
 from tests.conftest import golden, numeric_table
 
 TOLERANCE = 0.1
+pytestmark = pytest.mark.skipif(
+    not kernels.COMPILED, reason="some 10,000 EM runs take an hour without a compiler"
+)
 
 
 @pytest.mark.parametrize("name", ["iris", "faithful", "diabetes_reaven", "banknote_swiss", "acidity"])
