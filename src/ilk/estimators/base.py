@@ -18,7 +18,8 @@ from ilk.table.encode import check_weight
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
     """A count such as `n_clusters`: 3 and 3.0 are fine; True, "3" and 2.5 are not."""
     number = value.item() if isinstance(value, np.generic) else value
-    is_whole = isinstance(number, (int, float)) and not isinstance(number, bool) and number == int(number)
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool) and np.isfinite(number)
+    is_whole = is_number and number == int(number)  # type: ignore[arg-type]
     if not is_whole or number < least:  # type: ignore[operator]
         raise UsageError(f"bad-{name}", f"{name}={value!r}", do=f"Give a whole number of {least} or more")
     return int(number)  # type: ignore[arg-type]

@@ -76,8 +76,10 @@ class _CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         """Costs as the user would compute them; standardised columns have no unit."""
         if self._encoding.factor is not None:
             return cost
-        with np.errstate(over="ignore"):
-            return cost / self._encoding.power**self._power_of_cost
+        with np.errstate(over="ignore", under="ignore"):
+            for _ in range(self._power_of_cost):  # one by one: the square of a unit may be out of range
+                cost = cost / np.float64(self._encoding.power)
+        return cost
 
     def _new_rows(self, X: Any) -> MemoryRows:
         check_is_fitted(self)
