@@ -18,7 +18,7 @@ import numpy as np
 from ilk.engines.base import Result, State, SummableT
 from ilk.errors import UsageError
 from ilk.random import stream
-from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
+from ilk.table.block import Array, Block, Encoding, block_rows
 
 Item = TypeVar("Item")
 
@@ -55,6 +55,7 @@ class MemoryRows:
         self.complete = complete
         self.threads = thread_count(threads)
         self.n_rows, self.n_columns = raw.shape
+        self.block_rows = block_rows(self.n_columns)
         self._memos: list[dict[str, Array]] = [{} for _ in range(self.n_blocks)]
 
     @classmethod
@@ -70,8 +71,8 @@ class MemoryRows:
         )
 
     def block(self, number: int) -> Block:
-        first = number * BLOCK_ROWS
-        return self._slice(slice(first, first + BLOCK_ROWS), first, self._memos[number])
+        first = number * self.block_rows
+        return self._slice(slice(first, first + self.block_rows), first, self._memos[number])
 
     def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
         return Block(
@@ -86,7 +87,7 @@ class MemoryRows:
 
     @property
     def n_blocks(self) -> int:
-        return int(-(-self.n_rows // BLOCK_ROWS))
+        return int(-(-self.n_rows // self.block_rows))
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
         def visit_block(number: int) -> SummableT:

@@ -18,6 +18,11 @@ Array = NDArray[Any]
 BLOCK_ROWS = 16384
 
 
+def block_rows(n_columns: int) -> int:
+    """Rows in a block: fewer where they are wide, so that threads have enough blocks to share."""
+    return BLOCK_ROWS if n_columns <= 32 else BLOCK_ROWS // 4
+
+
 @dataclass(frozen=True)
 class Encoding:
     """How a column's values become the numbers of a block: `numbers = (raw * power - centre) * factor`.
