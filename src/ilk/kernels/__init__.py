@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from ilk.kernels import pairs, plain, plain_mixture, plain_tree
+from ilk.kernels import pairs, plain, plain_mixture, plain_product, plain_tree
 from ilk.kernels.pairs import round_pairs
 
 __all__ = [
@@ -25,6 +25,9 @@ __all__ = [
     "mixture_step",
     "nearest",
     "nearest_step",
+    "product_scores",
+    "product_step",
+    "product_sums",
     "round_pairs",
     "silhouette_sums",
     "tally",
@@ -43,6 +46,9 @@ add_pairs = pairs.add_pairs
 memberships = plain_mixture.memberships
 mixture_step = plain_mixture.mixture_step
 mixture_scores = plain_mixture.mixture_scores
+product_scores = plain_product.product_scores
+product_step = plain_product.product_step
+product_sums = plain_product.product_sums
 grow_tree = plain_tree.grow_tree
 
 if os.environ.get("ILK_KERNELS", "") != "numpy":
@@ -62,6 +68,9 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         memberships = compiled.memberships
         mixture_step = compiled.mixture_step
         mixture_scores = compiled.mixture_scores
+        product_scores = compiled.product_scores
+        product_step = compiled.product_step
+        product_sums = compiled.product_sums
         silhouette_sums = compiled.silhouette_sums
         group_sums = compiled.group_sums
         tally = compiled.tally

@@ -1,5 +1,5 @@
-"""The compiled kernels: the arrays they fill are made here. See `plain` and
-`plain_mixture` for what each function means."""
+"""The compiled kernels: the arrays they fill are made here. See `plain`, `plain_mixture` and `plain_product` for
+what each function means."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 import ilk.kernels._compiled as native
 from ilk.kernels.pairs import Array
+from ilk.kernels.plain_product import ProductSums
 
 
 def nearest_step(
@@ -84,6 +85,77 @@ def memberships(scores: Array, hard: bool) -> tuple[Array, Array]:
     membership, cost = np.empty(scores.shape), np.empty(len(scores))
     native.memberships(scores, hard, membership, cost)
     return membership, cost
+
+
+def product_scores(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    codes: Array | None,
+    log_mixing: Array,
+    mean: Array,
+    precision: Array,
+    log_norm: Array,
+    log_level: Array,
+    level_start: Array,
+) -> Array:
+    scores = np.empty((len(raw), len(log_mixing)))
+    components = (log_mixing, mean, precision, log_norm, log_level, level_start)
+    native.product_scores(raw, power, centre, factor, codes, *components, scores)
+    return scores
+
+
+def product_step(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    codes: Array | None,
+    weight: Array | None,
+    log_mixing: Array,
+    mean: Array,
+    precision: Array,
+    log_norm: Array,
+    log_level: Array,
+    level_start: Array,
+    hard: bool = False,
+    limit: float = inf,
+    share_at_limit: float = 1.0,
+) -> tuple[ProductSums, float, float]:
+    room = _room_for_product(mean, level_start)
+    components = (log_mixing, mean, precision, log_norm, log_level, level_start)
+    rule = (hard, limit, share_at_limit)
+    native.product_step(raw, power, centre, factor, codes, weight, *components, *rule, *room)
+    weights, moments, counts, totals = room
+    return (
+        ProductSums(weights, moments[0], moments[1], moments[2], counts),
+        float(totals[0]),
+        float(totals[1]),
+    )
+
+
+def product_sums(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    codes: Array | None,
+    membership: Array,
+    mean: Array,
+    level_start: Array,
+) -> ProductSums:
+    room = _room_for_product(mean, level_start)
+    native.product_sums(raw, power, centre, factor, codes, membership, mean, level_start, *room)
+    weights, moments, counts, _ = room
+    return ProductSums(weights, moments[0], moments[1], moments[2], counts)
+
+
+def _room_for_product(mean: Array, level_start: Array) -> tuple[Array, Array, Array, Array]:
+    """Weights, the three moments of the numbers, counts of levels, and cost and entropy."""
+    n_components = len(mean)
+    counts = np.empty((n_components, int(level_start[-1])))
+    return np.empty(n_components), np.empty((3, *mean.shape)), counts, np.empty(2)
 
 
 def column_ranges(rows: Array, pivot: Array) -> tuple[Array, Array, Array]:

@@ -23,7 +23,7 @@ def mixture_scores(
     log_weight: Array,
 ) -> Array:
     """Log of mixing share times density of every row under every component (rows, components)."""
-    numbers = _encoded(raw, power, centre, factor)
+    numbers = encoded(raw, power, centre, factor)
     scores = np.empty((len(numbers), len(mean)))
     for k in range(len(mean)):
         scaled = _whitened(numbers - mean[k], whiten[k])
@@ -57,7 +57,7 @@ def mixture_step(
     if limit < inf:
         counted = np.where(cost > limit, 0.0, np.where(cost == limit, counted * share_at_limit, counted))
     membership *= counted[:, None]
-    numbers = _encoded(raw, power, centre, factor)
+    numbers = encoded(raw, power, centre, factor)
     shift, scatter = np.empty(mean.shape), np.empty(whiten.shape)
     for k in range(len(mean)):
         away = numbers - mean[k]
@@ -85,7 +85,8 @@ def memberships(scores: Array, hard: bool) -> tuple[Array, Array]:
     return membership, cost
 
 
-def _encoded(raw: Array, power: float, centre: Array, factor: Array | None) -> Array:
+def encoded(raw: Array, power: float, centre: Array, factor: Array | None) -> Array:
+    """Cells as the kernels see them: (raw * power - centre) * factor in the type of raw, then float64."""
     kind = raw.dtype.type
     numbers = raw * kind(power)
     numbers -= centre.astype(kind)

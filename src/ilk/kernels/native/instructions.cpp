@@ -2,6 +2,7 @@
 // passes the flags that allow it.
 #include "mixture.hpp"
 #include "nearest.hpp"
+#include "product.hpp"
 #include "run.hpp"
 #include "silhouette.hpp"
 #include "tree.hpp"
@@ -16,9 +17,9 @@ namespace ilk {
 extern const Kernels ILK_TABLE(ILK_INSTRUCTIONS) = {
     ILK_NAME(ILK_INSTRUCTIONS),
     {nearest_step<float>, nearest<float>, distances<float>, mixture_step<float>, mixture_scores<float>,
-     column_ranges<float>},
+     product_scores<float>, product_step<float>, product_sums<float>, column_ranges<float>},
     {nearest_step<double>, nearest<double>, distances<double>, mixture_step<double>, mixture_scores<double>,
-     column_ranges<double>},
+     product_scores<double>, product_step<double>, product_sums<double>, column_ranges<double>},
     group_sums,
     tally,
     add_pairs,

@@ -78,6 +78,27 @@ struct MixtureStep {
     double *count, *shift, *scatter, *cost;
 };
 
+// Categories of the rows: codes (rows, columns), row by row; those of column c are its levels start[c] .. start[c + 1]
+// among all. A code that is no level is missing.
+struct Levels {
+    const std::int32_t* codes;
+    const Index* start;  // (columns + 1,)
+    Index columns;
+};
+
+// Components that are products over columns: Gaussian numbers (count, columns) and levels (count, all levels).
+struct Product {
+    const double* log_mixing;  // (count,)
+    const double *mean, *precision, *log_norm;
+    const double* log_level;
+    Index count;
+};
+
+// Where their sums go: (count,), (count, columns) three times, (count, all levels); cost and entropy are one number.
+struct ProductSums {
+    double *weight, *observed, *first, *second, *counts, *cost, *entropy;
+};
+
 // What the covariances of a mixture share, as in families/covariance.py; E and V of one column are EII, VII.
 struct Letters {
     char volume, shape, orientation;
@@ -139,6 +160,10 @@ struct TableKernels {
     void (*distances)(const Table<Number>&, Centres points, double* squared);
     void (*mixture_step)(const Table<Number>&, const double* weight, Components, bool hard, Trim, MixtureStep);
     void (*mixture_scores)(const Table<Number>&, Components, double* scores);
+    void (*product_scores)(const Table<Number>&, Levels, Product, double* scores);
+    void (*product_step)(const Table<Number>&, Levels, const double* weight, Product, bool hard, Trim, ProductSums);
+    void (*product_sums)(const Table<Number>&, Levels, const double* membership, const double* mean, Index components,
+                         ProductSums);
     void (*column_ranges)(const Number* cells, Index rows, Index columns, const double* pivot, Ranges);
 };
 

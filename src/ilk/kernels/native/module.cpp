@@ -178,6 +178,89 @@ void memberships(const Matrix& scores, bool hard, const Filled<double, 2>& membe
     chosen->memberships(scores.data(), size_of(scores, 0), size_of(scores, 1), hard, membership.data(), cost.data());
 }
 
+using Codes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+ilk::Levels levels_of(const std::optional<Codes>& codes, const Starts& start, Index rows) {
+    const Index columns = size_of(start, 0) - 1;
+    require(columns >= 0 && start(0) == 0, "level_start must begin with 0");
+    for (Index column = 0; column < columns; ++column)
+        require(start(column) <= start(column + 1), "level_start must not fall");
+    require(!codes ? columns == 0 : size_of(*codes, 0) == rows && size_of(*codes, 1) == columns,
+            "codes must hold one number per row and categorical column");
+    return {codes ? codes->data() : nullptr, start.data(), columns};
+}
+
+ilk::Product product_of(const Vector& log_mixing, const Matrix& mean, const Matrix& precision, const Matrix& log_norm,
+                        const Matrix& log_level, Index columns, const ilk::Levels& levels) {
+    const Index count = size_of(log_mixing, 0);
+    require(count > 0, "at least one component is needed");
+    for (const Matrix* part : {&mean, &precision, &log_norm})
+        require(size_of(*part, 0) == count && size_of(*part, 1) == columns,
+                "means, precisions and norms must hold one number per component and numeric column");
+    require(size_of(log_level, 0) == count && size_of(log_level, 1) == levels.start[levels.columns],
+            "log_level must hold one number per component and level");
+    return {log_mixing.data(), mean.data(), precision.data(), log_norm.data(), log_level.data(), count};
+}
+
+ilk::ProductSums product_sums_of(const Filled<double, 1>& weight, const Filled<double, 3>& moments,
+                                 const Filled<double, 2>& counts, const Filled<double, 1>& totals, Index components,
+                                 Index columns, const ilk::Levels& levels) {
+    require(size_of(weight, 0) == components && moments.shape(0) == 3 && size_of(moments, 1) == components &&
+                size_of(moments, 2) == columns && size_of(counts, 0) == components &&
+                size_of(counts, 1) == levels.start[levels.columns] && totals.shape(0) == 2,
+            "the arrays for the sums have the wrong shape");
+    double* each = moments.data();
+    const Index size = components * columns;
+    return {weight.data(), each, each + size, each + 2 * size, counts.data(), totals.data(), totals.data() + 1};
+}
+
+template <class Number>
+void product_scores(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+                    const std::optional<Codes>& codes, const Vector& log_mixing, const Matrix& mean,
+                    const Matrix& precision, const Matrix& log_norm, const Matrix& log_level,
+                    const Starts& level_start, const Filled<double, 2>& scores) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const auto levels = levels_of(codes, level_start, table.rows);
+    const auto product = product_of(log_mixing, mean, precision, log_norm, log_level, table.columns, levels);
+    require(size_of(scores, 0) == table.rows && size_of(scores, 1) == product.count,
+            "the array for the scores has the wrong shape");
+    nb::gil_scoped_release released;
+    chosen_for<Number>().product_scores(table, levels, product, scores.data());
+}
+
+template <class Number>
+void product_step(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+                  const std::optional<Codes>& codes, const std::optional<Vector>& weight, const Vector& log_mixing,
+                  const Matrix& mean, const Matrix& precision, const Matrix& log_norm, const Matrix& log_level,
+                  const Starts& level_start, bool hard, double limit, double share_at_limit,
+                  const Filled<double, 1>& weights, const Filled<double, 3>& moments, const Filled<double, 2>& counts,
+                  const Filled<double, 1>& totals) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const auto levels = levels_of(codes, level_start, table.rows);
+    const auto product = product_of(log_mixing, mean, precision, log_norm, log_level, table.columns, levels);
+    require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
+    const auto out = product_sums_of(weights, moments, counts, totals, product.count, table.columns, levels);
+    const double* row_weights = weight ? weight->data() : nullptr;
+    nb::gil_scoped_release released;
+    chosen_for<Number>().product_step(table, levels, row_weights, product, hard, {limit, share_at_limit}, out);
+}
+
+template <class Number>
+void product_sums(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+                  const std::optional<Codes>& codes, const Matrix& membership, const Matrix& mean,
+                  const Starts& level_start, const Filled<double, 1>& weights, const Filled<double, 3>& moments,
+                  const Filled<double, 2>& counts, const Filled<double, 1>& totals) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const auto levels = levels_of(codes, level_start, table.rows);
+    const Index components = size_of(mean, 0);
+    require(size_of(mean, 1) == table.columns, "means must have the columns of the table");
+    require(size_of(membership, 0) == table.rows && size_of(membership, 1) == components,
+            "membership must hold one number per row and component");
+    const auto out = product_sums_of(weights, moments, counts, totals, components, table.columns, levels);
+    nb::gil_scoped_release released;
+    chosen_for<Number>().product_sums(table, levels, membership.data(), mean.data(), components, out);
+}
+
 template <class Number>
 void column_ranges(const Rows<Number>& cells, const Vector& pivot, const Filled<double, 1>& low,
                    const Filled<double, 1>& high, const Filled<double, 1>& total) {
@@ -338,6 +421,16 @@ void define_for(nb::module_& module) {
                "count"_a.noconvert(), "shift"_a.noconvert(), "scatter"_a.noconvert(), "cost"_a.noconvert());
     module.def("mixture_scores", mixture_scores<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
                "factor"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "scores"_a.noconvert());
+    module.def("product_scores", product_scores<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
+               "codes"_a.none(), "log_mixing"_a, "mean"_a, "precision"_a, "log_norm"_a, "log_level"_a, "level_start"_a,
+               "scores"_a.noconvert());
+    module.def("product_step", product_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
+               "codes"_a.none(), "weight"_a.none(), "log_mixing"_a, "mean"_a, "precision"_a, "log_norm"_a,
+               "log_level"_a, "level_start"_a, "hard"_a, "limit"_a, "share_at_limit"_a, "weights"_a.noconvert(),
+               "moments"_a.noconvert(), "counts"_a.noconvert(), "totals"_a.noconvert());
+    module.def("product_sums", product_sums<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
+               "codes"_a.none(), "membership"_a, "mean"_a, "level_start"_a, "weights"_a.noconvert(),
+               "moments"_a.noconvert(), "counts"_a.noconvert(), "totals"_a.noconvert());
     module.def("column_ranges", column_ranges<Number>, "cells"_a.noconvert(), "pivot"_a, "low"_a.noconvert(),
                "high"_a.noconvert(), "total"_a.noconvert());
 }
