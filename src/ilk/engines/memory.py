@@ -90,29 +90,23 @@ class MemoryRows:
         return int(-(-self.n_rows // self.block_rows))
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
-        def visit_block(number: int) -> SummableT:
-            return visit(state, self.block(number))
-
-        return _fold(visit_block, self.n_blocks, self.threads)
+        partials = self.scan(visit, state)
+        total = next(partials)
+        for partial in partials:
+            total = total + partial
+        return total
 
     def scan(self, visit: Callable[[State, Block], Result], state: State) -> Iterator[Result]:
         def visit_block(number: int) -> Result:
             return visit(state, self.block(number))
 
-        yield from self.map(visit_block, range(self.n_blocks))
+        return self.map(visit_block, range(self.n_blocks))
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Results in order, a few items ahead at a time so that memory stays bounded."""
         if self.threads == 1 or len(items) == 1:
-            yield from map(function, items)
-            return
-        pool = _pool(self.threads)
-        ahead = 2 * self.threads
-        waiting = [pool.submit(function, item) for item in items[:ahead]]
-        for position in range(len(items)):
-            yield waiting.pop(0).result()
-            if position + ahead < len(items):
-                waiting.append(pool.submit(function, items[position + ahead]))
+            return map(function, items)
+        return _Walk(function, items, self.threads).results()
 
     def sample(self, n_rows: int, seed: int) -> Block:
         if self.n_rows <= n_rows:
@@ -130,49 +124,70 @@ class MemoryRows:
         return self._slice(np.asarray(rows))
 
 
-def _fold(visit: Callable[[int], SummableT], n_blocks: int, threads: int) -> SummableT:
-    """Sum of visit(0), visit(1), ... added in that order by whichever thread closes the gap."""
-    total = visit(0)
-    if threads == 1 or n_blocks <= 2:
-        for number in range(1, n_blocks):
-            total = total + visit(number)
-        return total
-    return _Fold(visit, n_blocks, total).run(threads)
+class _Walk(Generic[Item, Result]):
+    """Items done by several threads, their results told in order; the thread that asks for them works too."""
 
-
-class _Fold(Generic[SummableT]):
-    """Shared state of one threaded fold: the next block to take, and finished partials out of order."""
-
-    def __init__(self, visit: Callable[[int], SummableT], n_blocks: int, first: SummableT) -> None:
-        self.visit, self.n_blocks = visit, n_blocks
-        self.total = first
-        self.taken = self.added = 1
-        self.finished: dict[int, SummableT] = {}
-        self.lock = threading.Lock()
+    def __init__(self, function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> None:
+        self.function, self.items, self.threads = function, items, threads
+        self.ahead = 4 * threads  # results that may wait to be told
+        self.taken = self.told = 0
+        self.finished: dict[int, Result] = {}
+        self.change = threading.Condition()
+        self.error: BaseException | None = None
         self.stopped = False
 
-    def work(self) -> None:
-        while True:
-            with self.lock:
-                if self.stopped or self.taken == self.n_blocks:
-                    return
-                number, self.taken = self.taken, self.taken + 1
-            partial = self.visit(number)
-            with self.lock:
-                self.finished[number] = partial
-                while self.added in self.finished:
-                    self.total = self.total + self.finished.pop(self.added)
-                    self.added += 1
-
-    def run(self, threads: int) -> SummableT:
-        others = [_pool(threads).submit(self.work) for _ in range(min(threads, self.n_blocks) - 1)]
+    def results(self) -> Iterator[Result]:
+        pool = _pool(self.threads)
+        for _ in range(min(self.threads, len(self.items)) - 1):
+            pool.submit(self._help)
         try:
-            self.work()
-            for other in others:
-                other.result()
-        finally:  # an interrupt or an error in one thread ends the others at their next block
-            self.stopped = True
-        return self.total
+            for number in range(len(self.items)):
+                yield self._wait_for(number)
+        finally:  # an interrupt or an error in one thread ends the others at their next item
+            with self.change:
+                self.stopped = True
+                self.change.notify_all()
+
+    def _wait_for(self, number: int) -> Result:
+        while True:
+            with self.change:
+                while number not in self.finished and not self._may_take() and self.error is None:
+                    self.change.wait()
+                if self.error is not None:
+                    raise self.error
+                if number in self.finished:
+                    self.told = number + 1
+                    self.change.notify_all()
+                    return self.finished.pop(number)
+                mine, self.taken = self.taken, self.taken + 1
+            self._do(mine)
+
+    def _may_take(self) -> bool:
+        return self.taken < min(len(self.items), self.told + self.ahead)
+
+    def _help(self) -> None:
+        while True:
+            with self.change:
+                while not self._may_take():
+                    if self.stopped or self.taken == len(self.items):
+                        return
+                    self.change.wait()
+                if self.stopped:
+                    return
+                mine, self.taken = self.taken, self.taken + 1
+            try:
+                self._do(mine)
+            except BaseException as error:
+                with self.change:
+                    self.error = error
+                    self.change.notify_all()
+                return
+
+    def _do(self, number: int) -> None:
+        result = self.function(self.items[number])
+        with self.change:
+            self.finished[number] = result
+            self.change.notify_all()
 
 
 @cache

@@ -86,9 +86,7 @@ def finish(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> 
     order = np.lexsort((first_row, -size))
     rank = np.full(n_components + 1, -1, dtype=np.int32)  # the last stands for -1, noise
     rank[order] = np.arange(n_components, dtype=np.int32)
-    for first in range(
-        0, rows.n_rows, BLOCK_ROWS
-    ):  # block by block: an index of all rows would outweigh the labels
+    for first in range(0, rows.n_rows, BLOCK_ROWS):  # block by block, so that no index of all rows is made
         labels[first : first + BLOCK_ROWS] = rank[labels[first : first + BLOCK_ROWS]]
     return Fit(
         params=family.select(best.params, order),

@@ -17,7 +17,7 @@ from ilk.kernels import plain
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.ledger import Caution
 
-SAMPLE_ROWS = 10_000
+SAMPLE_ROWS = 2_000
 """Rows looked at for the median of columns with far outliers."""
 HEAVY_RANGE = 1e5
 """A range of so many robust spreads marks a column whose mean is no good centre: five of sixteen digits."""
