@@ -62,7 +62,7 @@ class Prepared:
 def method_for(schema: Schema, encoded: Encoded) -> str:
     """The method that "auto" stands for: mixtures where all columns are numbers and enough rows differ to have
     spreads, else K-means."""
-    if any(column.kind != "numeric" for column in schema.used):
+    if schema.coded:
         return "k-means"
     few = np.unique(encoded.numbers[:DISTINCT_SEARCHED], axis=0)
     return "gaussian" if len(few) > LEAST_DISTINCT else "k-means"

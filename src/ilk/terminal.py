@@ -162,7 +162,7 @@ def _listing(names: Sequence[str], most: int = MOST_LEFT_OUT) -> str:
 def _head(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     table = summary["table"]
     used = [c for c in table["columns"] if c["role"] == "used"]
-    kinds = [(sum(c["kind"] == kind for c in used), kind) for kind in ("numeric", "binary")]
+    kinds = [(sum(c["kind"] == kind for c in used), kind) for kind in ("numeric", "count", "binary")]
     text = f"{plural(table['rows'], 'row')}, {plural(len(used), 'column')} used"
     text += f" ({', '.join(f'{n} {kind}' for n, kind in kinds if n)})"
     described = [c for c in table["columns"] if c["role"] == "described"]

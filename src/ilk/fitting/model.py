@@ -108,7 +108,7 @@ class Model:
             if error.code != "no-rows":
                 raise
             warn("no-rows", error.what, depth=4)
-            empty = [np.empty(0, float if c.kind == "numeric" else str) for c in self.schema.used]
+            empty = [np.empty(0, float if c.levels is None else str) for c in self.schema.used]
             return from_arrow(pa.table(empty, names=[c.name for c in self.schema.used]), "the table")
 
     def assign_table(self, table: Table, *, absent: str = "error") -> Any:

@@ -252,9 +252,9 @@ def _check_type(table: Table, info: ColumnInfo) -> None:
     column = table.column(info.name)
     if column.null_count == len(column) or info.reason.startswith("as asked"):
         return
-    if info.kind == "numeric" and not is_number(column.type):
+    if info.levels is None and not is_number(column.type):
         raise _other_type(info, "numbers", type_name(column.type), column)
-    if info.kind != "numeric" and pa.types.is_temporal(column.type):
+    if info.levels is not None and pa.types.is_temporal(column.type):
         raise _other_type(info, "levels", type_name(column.type), column)
 
 

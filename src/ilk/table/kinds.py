@@ -86,7 +86,9 @@ class Judge:
         if asked == "ignore":
             return ColumnInfo(name, "left out", "as asked", str(self._type(name)))
         problem = self.table.problems.get(name)
-        if problem is not None and (asked is None or problem.code != "data-mixed" or asked == "numeric"):
+        if problem is not None and (
+            asked is None or problem.code != "data-mixed" or asked in ("numeric", "count")
+        ):
             raise problem
         column = self.table.column(name)
         if asked is None:
@@ -220,14 +222,21 @@ class Judge:
         if column.null_count == len(column):
             self._warn("all-missing", name)
             return ColumnInfo(name, "left out", "all missing", **facts)
-        if asked == "numeric":
+        if asked in ("numeric", "count"):
             numbers, reason = as_numbers(column, name), "as asked"
             if pa.types.is_temporal(column.type):
                 reason = "as asked: days" + (
                     " since 1970-01-01 UTC" if not pa.types.is_duration(column.type) else ""
                 )
-            distinct = len(np.unique(numbers[~np.isnan(numbers)]))
-            return ColumnInfo(name, "numeric", reason, distinct=distinct, **facts)
+            numbers = numbers[~np.isnan(numbers)]
+            if asked == "count" and not ((numbers >= 0) & (numbers == np.floor(numbers))).all():
+                raise DataError(
+                    "not-counts",
+                    f"column {shown(name)!r} holds numbers that count nothing",
+                    do='Counts are whole and 0 or more; ask for "numeric" if it measures',
+                )
+            distinct = len(np.unique(numbers))
+            return ColumnInfo(name, str(asked), reason, distinct=distinct, **facts)
         if not isinstance(asked, str):
             return self._given_levels(name, column, tuple(asked), facts)
         levels = ordered_levels(column) if asked == "ordinal" else sorted_levels(column)

@@ -12,10 +12,11 @@ from ilk.errors import DataError, ModelFileError, UsageError, shown
 from ilk.table.ledger import Caution
 from ilk.table.read import Table
 
-Kind = Literal["numeric", "binary", "categorical", "ordinal", "left out"]
+Kind = Literal["numeric", "count", "binary", "categorical", "ordinal", "left out"]
 KINDS: tuple[str, ...] = get_args(Kind)
-ASKED = ("numeric", "binary", "categorical", "ordinal", "ignore")
-"""Kinds a user may ask for; "ignore" leaves the column out."""
+ASKED = ("numeric", "count", "binary", "categorical", "ordinal", "ignore")
+"""Kinds a user may ask for; "ignore" leaves the column out, "count" is a number of events that methods for counts
+know and all others take as a number."""
 Types = Mapping[str, str | Sequence[str]]
 MAX_TYPES_BYTES = 2**20
 
@@ -50,8 +51,8 @@ class Schema:
 
     @property
     def numeric(self) -> tuple[ColumnInfo, ...]:
-        """Columns that become numbers of a block."""
-        return tuple(c for c in self.columns if c.kind == "numeric")
+        """Columns that become numbers of a block, counts among them."""
+        return tuple(c for c in self.columns if c.kind in ("numeric", "count"))
 
     @property
     def coded(self) -> tuple[ColumnInfo, ...]:
@@ -150,7 +151,7 @@ def _column_from(entry: Any) -> ColumnInfo:
         and all(isinstance(v, str) for v in levels)
         and len(set(levels)) == len(levels)
     )
-    if (coded and not good) or (texts["kind"] == "numeric" and levels is not None):
+    if (coded and not good) or (texts["kind"] in ("numeric", "count") and levels is not None):
         raise _bad_schema(f"levels of column {shown(texts['name'])!r}")
     return ColumnInfo(**texts, **counts, levels=tuple(levels) if isinstance(levels, list) else None)
 
