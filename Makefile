@@ -19,12 +19,12 @@ $(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/ilk/kernels/native/*)
 setup: $(STAMP)  ## virtual environment with ilk, its tests and checks
 
 fix: setup  ## format and repair what can be repaired
-	$(RUN) ruff format src tests benchmarks
-	$(RUN) ruff check --fix src tests benchmarks
+	$(RUN) ruff format src tests benchmarks examples
+	$(RUN) ruff check --fix src tests benchmarks examples
 
 check: setup  ## lint, types, who may import whom
-	$(RUN) ruff check src tests benchmarks
-	$(RUN) ruff format --check src tests benchmarks
+	$(RUN) ruff check src tests benchmarks examples
+	$(RUN) ruff format --check src tests benchmarks examples
 	$(RUN) mypy
 	$(VENV)/bin/lint-imports
 

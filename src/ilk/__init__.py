@@ -14,11 +14,13 @@ _HOME = {
     "Result": "ilk.job",
     "load": "ilk.fitting.model",
     "Model": "ilk.fitting.model",
+    "DPMeans": "ilk.estimators.dp_means",
     "GaussianMixture": "ilk.estimators.mixture",
     "KMeans": "ilk.estimators.kmeans",
     "KMedians": "ilk.estimators.kmeans",
     "LaplaceMixture": "ilk.estimators.heavy",
     "StudentMixture": "ilk.estimators.heavy",
+    "suggest_open_cost": "ilk.estimators.dp_means",
     "TrimmedKMeans": "ilk.estimators.kmeans",
 }
 _MODULES = ("measures", "errors")

@@ -13,11 +13,13 @@ from hypothesis.extra.numpy import arrays
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import KEEP_ALL
 from ilk.families.centroid import Means, Medians
+from ilk.families.opening import Dear, OpenMeans
 from ilk.fitting.loop import Stop, run_starts
 from ilk.table.block import Array, Block
 from ilk.table.condition import encoding_of, survey
 
-FAMILIES = [Means(), Medians()]
+FAMILIES = [Means(), Medians(), OpenMeans(open_cost=0.01)]
+SIZE = {"means": np.square, "medians": np.abs, "open means": np.square}
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
 
 
@@ -44,7 +46,13 @@ def tables(least: int = 6, missing: bool = False) -> st.SearchStrategy[Array]:
 
 
 def values(sums: Any) -> dict[str, Array]:
-    return {k: np.asarray(v.value if hasattr(v, "value") else v) for k, v in sums.items()}
+    return {k: value(v) for k, v in sums.items()}
+
+
+def value(total: Any) -> Array:
+    if isinstance(total, Dear):
+        return np.column_stack([total.donor, total.cost, total.weight.value, np.nan_to_num(total.cells)])
+    return np.asarray(total.value if hasattr(total, "value") else total)
 
 
 @every_family
@@ -58,8 +66,8 @@ def test_halves_add_to_the_whole(family, X, split):
     halves = family.step(params, part(block, rows[:split]), KEEP_ALL) + family.step(
         params, part(block, rows[split:]), KEEP_ALL
     )
-    for name, value in values(whole.sums).items():
-        assert np.array_equal(value, values(halves.sums)[name]), name
+    for name, total in values(whole.sums).items():
+        assert np.array_equal(total, values(halves.sums)[name]), name
     assert whole.cost.value == halves.cost.value
 
 
@@ -90,8 +98,8 @@ def test_shuffled_rows_give_the_same_bits(family, X, seed):
     block = block_of(X)
     params = family.start(np.nan_to_num(block.numbers[:3]))
     one, two = family.step(params, block, KEEP_ALL), family.step(params, part(block, order), KEEP_ALL)
-    for name, value in values(one.sums).items():
-        assert np.array_equal(value, values(two.sums)[name]), name
+    for name, total in values(one.sums).items():
+        assert np.array_equal(total, values(two.sums)[name]), name
 
 
 @every_family
@@ -117,7 +125,7 @@ def test_cost_agrees_with_its_definition(family, X):
     block = block_of(X)
     params = family.start(block.numbers[:3])
     difference = block.numbers[:, None, :] - params.centre
-    size = {"means": np.square, "medians": np.abs}[family.name](difference).sum(axis=2)
+    size = SIZE[family.name](difference).sum(axis=2)
     assert np.allclose(family.cost(params, block), size, rtol=1e-13, atol=1e-300)
     label, cost = family.assign(params, block)
     assert np.allclose(cost, size.min(axis=1), rtol=1e-13, atol=1e-300)
@@ -139,7 +147,7 @@ def test_missing_cells_scale_the_distance_up(family):
     block = block_of(X)
     params = family.start(np.zeros((1, 2)))
     cost = family.cost(params, block)[:, 0]
-    size = {"means": np.square, "medians": np.abs}[family.name]
+    size = SIZE[family.name]
     assert cost[0] == pytest.approx(2 * size(block.numbers[0, 0]))
     assert cost[1] == pytest.approx(size(block.numbers[1]).sum())
 

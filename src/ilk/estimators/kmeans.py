@@ -21,6 +21,7 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
+from ilk.families.base import Family
 from ilk.fitting.fit import Fit
 from ilk.fitting.loop import Stop
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
@@ -31,7 +32,7 @@ from ilk.table.condition import survey
 from ilk.table.encode import check_weight
 
 
-class _CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
     """Fitting, labelling and measuring distances, the same for every kind of centroid."""
 
     _recipe: Recipe
@@ -44,7 +45,7 @@ class _CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         rows = training_rows(self, X, sample_weight, scale=self.scale, threads=self.threads, k=k)
         seed = seed_of(self.random_state)
         found = self._solve(rows, recipe, k, seed)
-        self._finish(rows, recipe, found)
+        self._finish(rows, recipe.family, found)
         warn_of(self, found)
         return self
 
@@ -61,8 +62,8 @@ class _CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clus
         init = given_start(self.init, rows, k)
         return fit_recipe(rows, recipe, k, seed, init=init, callback=self.callback)
 
-    def _finish(self, rows: MemoryRows, recipe: Recipe, found: Fit) -> None:
-        self._family, self._encoding = recipe.family, rows.encoding
+    def _finish(self, rows: MemoryRows, family: Family[Any], found: Fit) -> None:
+        self._family, self._encoding = family, rows.encoding
         self._params = found.params
         self.fit_ = found
         self.cluster_centers_ = rows.encoding.undo(found.params.centre).astype(rows.raw.dtype)
@@ -132,7 +133,7 @@ def _visit_cost(state: Any, block: Block) -> Array:
     return cost
 
 
-class KMeans(_CentroidEstimator):
+class KMeans(CentroidEstimator):
     """K-means: groups whose rows lie near their mean.
 
     Minimises the sum over rows of weight * |x - centre|^2 by Lloyd's steps from several starts that advance
@@ -212,7 +213,7 @@ class KMeans(_CentroidEstimator):
         return fit_exact(rows, recipe, k, seed)
 
 
-class KMedians(_CentroidEstimator):
+class KMedians(CentroidEstimator):
     """K-medians: groups whose rows lie near their column-wise median, in absolute distance.
 
     Minimises the sum over rows of weight * |x - centre|_1. Less moved by outliers than K-means. The median of
@@ -253,7 +254,7 @@ class KMedians(_CentroidEstimator):
         self.callback = callback
 
 
-class TrimmedKMeans(_CentroidEstimator):
+class TrimmedKMeans(CentroidEstimator):
     """K-means that leaves out the share `trim` of the rows that fit worst, in every step.
 
     The rows left out still get the label of their nearest centre; `outliers_` marks them. Options as in
@@ -296,8 +297,8 @@ class TrimmedKMeans(_CentroidEstimator):
     def _options(self) -> Recipe:
         return replace(super()._options(), trim=real_number("trim", self.trim, 0.0, 1.0))
 
-    def _finish(self, rows: MemoryRows, recipe: Recipe, found: Fit) -> None:
-        super()._finish(rows, recipe, found)
+    def _finish(self, rows: MemoryRows, family: Family[Any], found: Fit) -> None:
+        super()._finish(rows, family, found)
         beyond = (
             np.zeros(rows.n_rows, dtype=bool) if found.row_cost is None else found.row_cost > found.cut.limit
         )

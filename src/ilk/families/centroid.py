@@ -93,14 +93,8 @@ class Means(_Centroid):
         label, cost = self.assign(params, block)
         weight = block.weights * cut.kept(cost)
         n_components = len(params.centre)
-        observed = ~np.isnan(block.numbers)
-        # The factor goes with the value and not with the weight, whose products are exact.
-        factor = np.where(observed, _scale_up(observed)[:, None], 0.0)
-        values = np.where(observed, block.numbers, 0.0) * factor
-        by_cell = np.broadcast_to(weight[:, None], values.shape)
         sums = {
-            "total": Pair(kernels.group_sums(values, by_cell, label, n_components)),
-            "cell_weight": Pair(kernels.group_sums(factor, by_cell, label, n_components)),
+            **mean_sums(block.numbers, weight, label, n_components),
             "weight": np.bincount(label, weights=weight, minlength=n_components),
         }
         return Partial(sums, pair_total(cost, weight))
@@ -183,7 +177,20 @@ def coded(block: Block) -> tuple[Array, float, Array, Array | None]:
     return block.raw, block.encoding.power, block.encoding.centre, block.encoding.factor
 
 
-def _scale_up(observed: Array) -> Array:
+def mean_sums(numbers: Array, weight: Array, label: Array, n_components: int) -> dict[str, Pair]:
+    """Sums that means are made of; a missing cell scales up the others of its row."""
+    observed = ~np.isnan(numbers)
+    # The factor goes with the value and not with the weight, whose products are exact.
+    factor = np.where(observed, missing_factor(observed)[:, None], 0.0)
+    values = np.where(observed, numbers, 0.0) * factor
+    by_cell = np.broadcast_to(weight[:, None], values.shape)
+    return {
+        "total": Pair(kernels.group_sums(values, by_cell, label, n_components)),
+        "cell_weight": Pair(kernels.group_sums(factor, by_cell, label, n_components)),
+    }
+
+
+def missing_factor(observed: Array) -> Array:
     """n_columns / observed per row; 0 for a row with no cell at all, which then counts nowhere."""
     count = observed.sum(axis=1)
     return np.asarray(np.divide(observed.shape[1], count, out=np.zeros(len(count)), where=count > 0))
@@ -194,7 +201,7 @@ def _median_share(block: Block) -> Array | float:
     exactly (up to 40 columns; the least common multiple of more does not fit 53 bits)."""
     if block.complete:
         return 1.0
-    share = _scale_up(~np.isnan(block.raw))
+    share = missing_factor(~np.isnan(block.raw))
     n_columns = block.n_columns
     return np.rint(share * (lcm(*range(1, n_columns + 1)) // n_columns)) if n_columns <= 40 else share
 
@@ -207,7 +214,7 @@ def partial_costs(block: Block, centre: Array, size: Any) -> Array:
         for k, point in enumerate(centre):
             costs[:, k] = size(numbers - point).sum(axis=1)
         return costs
-    scale_up = _scale_up(~np.isnan(numbers))
+    scale_up = missing_factor(~np.isnan(numbers))
     for k, point in enumerate(centre):
         costs[:, k] = np.nansum(size(numbers - point), axis=1) * scale_up
     return costs
