@@ -12,6 +12,7 @@ ESTIMATORS = [
     ilk.KMedians(3, n_init=2),
     ilk.TrimmedKMeans(3, n_init=2),
     ilk.DPMeans(n_clusters=3),
+    ilk.BinaryDPMeans(binarize=0.0),
     ilk.GaussianMixture(2),
     ilk.StudentMixture(2, max_iter=100),
     ilk.LaplaceMixture(2),

@@ -28,8 +28,8 @@ class Centroids:
     search: Search | None = None  # K-medians: the medians' digits found so far
 
 
-class _Centroid:
-    """What both families share."""
+class Centroid:
+    """What the families share whose components are points."""
 
     starts_from_partition = False
 
@@ -64,7 +64,7 @@ class _Centroid:
 
 
 @dataclass(frozen=True)
-class Means(_Centroid):
+class Means(Centroid):
     """K-means: cost = sum over columns of (x - centre)^2; the update is the weighted mean."""
 
     name: str = "means"
@@ -78,7 +78,7 @@ class Means(_Centroid):
     def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
         if block.complete:
             return kernels.nearest(*coded(block), params.centre)
-        return _cheapest(self.cost(params, block))
+        return cheapest(self.cost(params, block))
 
     def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
         if not block.complete:
@@ -107,7 +107,7 @@ class Means(_Centroid):
 
 
 @dataclass(frozen=True)
-class Medians(_Centroid):
+class Medians(Centroid):
     """K-medians: cost = sum over columns of |x - centre|; the update is the lower weighted median per column.
 
     Medians are no sums, so one update takes eight passes with the assignment held, each of which counts, per
@@ -121,7 +121,7 @@ class Medians(_Centroid):
         return partial_costs(block, params.centre, np.abs)
 
     def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
-        return _cheapest(self.cost(params, block))
+        return cheapest(self.cost(params, block))
 
     def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
         label, cost = self.assign(params, block)
@@ -220,6 +220,7 @@ def partial_costs(block: Block, centre: Array, size: Any) -> Array:
     return costs
 
 
-def _cheapest(costs: Array) -> tuple[Array, Array]:
+def cheapest(costs: Array) -> tuple[Array, Array]:
+    """Label and cost of each row from its costs (rows, K); ties go to the lowest label."""
     label = np.argmin(costs, axis=1)
     return label.astype(np.int32), np.take_along_axis(costs, label[:, None], axis=1)[:, 0]
