@@ -1,0 +1,73 @@
+"""Rows made from other rows block by block: kept where the table is in memory, made anew in each pass elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+
+from ilk.engines.base import Result, Rows, State, SummableT
+from ilk.engines.memory import MemoryRows
+from ilk.table.block import Array, Block, Encoding
+
+
+class Change(Protocol):
+    """Makes one block of another with the same rows; plain data, so that it can be shipped."""
+
+    def __call__(self, block: Block) -> Block: ...
+
+
+def derive(rows: Rows, change: Change) -> Rows:
+    """The changed rows."""
+    if isinstance(rows, MemoryRows):
+        return _held(rows, change)
+    return DerivedRows(rows, change)
+
+
+def _held(rows: MemoryRows, change: Change) -> MemoryRows:
+    first = change(rows.take(np.arange(0)))
+    raw = np.empty((rows.n_rows, first.n_columns), dtype=first.raw.dtype)
+    codes = None if first.codes is None else np.empty((rows.n_rows, first.codes.shape[1]), first.codes.dtype)
+    complete = True
+    for block in rows.scan(_visit_change, change):
+        here = slice(block.first_row, block.first_row + block.n_rows)
+        raw[here] = block.raw
+        complete = complete and block.complete
+        if codes is not None:
+            codes[here] = block.codes
+    return MemoryRows(
+        raw, first.encoding, weight=rows.weight, codes=codes, complete=complete, threads=rows.threads
+    )
+
+
+def _visit_change(change: Change, block: Block) -> Block:
+    return change(block)
+
+
+class DerivedRows:
+    """Rows whose blocks are changed on the fly."""
+
+    def __init__(self, rows: Rows, change: Change) -> None:
+        self.rows, self.change = rows, change
+        first = change(rows.take(np.arange(0)))
+        self.encoding: Encoding = first.encoding
+        self.n_rows, self.n_columns = rows.n_rows, first.n_columns
+        self.complete = False
+
+    def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
+        return self.rows.reduce(_visit_changed, (self.change, visit, state))
+
+    def scan(self, visit: Callable[[State, Block], Result], state: State) -> Iterator[Result]:
+        return self.rows.scan(_visit_changed, (self.change, visit, state))
+
+    def sample(self, n_rows: int, seed: int) -> Block:
+        return self.change(self.rows.sample(n_rows, seed))
+
+    def take(self, rows: Array) -> Block:
+        return self.change(self.rows.take(rows))
+
+
+def _visit_changed(state: Any, block: Block) -> Any:
+    change, visit, inner = state
+    return visit(inner, change(block))

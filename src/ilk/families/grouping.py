@@ -1,0 +1,349 @@
+"""Which clusters share one distribution, column by column: what a group costs, and the search for the best groups.
+
+A cluster's cells of one column are known by their sums alone. Clusters of a group share the parameters that
+minimise the group's cost, which is a function of the group's own sums; so the columns do not touch each other, a
+grouping is judged without looking at a row, and all columns are searched at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+
+from ilk.table.block import Array
+
+LOG_2_PI = float(np.log(2 * np.pi))
+MOST_EXHAUSTIVE = 6  # clusters up to which every background group is tried: 64 sets cost less than a greedy search
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What costs need to know of the columns: numbers (standardised, pooled variance 1) first, then categories.
+
+    `floor` (numbers,) least variance; `level_start` (categories + 1,) where the levels of each begin; `share`
+    (levels,) pooled shares; `penalty` (columns,) what a group costs beside its likelihood; `column_penalty` what
+    the columns cost however many groups they have; `spread_prior` and `level_prior` in pseudo-rows.
+    """
+
+    floor: Array
+    level_start: Array
+    share: Array
+    penalty: Array
+    column_penalty: float = 0.0
+    spread_prior: float = 1.0
+    level_prior: float = 1.0
+    common_variance: bool = False
+
+    @property
+    def n_numbers(self) -> int:
+        return len(self.floor)
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.penalty)
+
+    @property
+    def column_of_level(self) -> Array:
+        """The column, counted among the categories, of each level."""
+        return np.repeat(np.arange(len(self.level_start) - 1), np.diff(self.level_start))
+
+    def over_levels(self, values: Array) -> Array:
+        """Sums over the levels of each category (..., levels) -> (..., categories)."""
+        if len(self.level_start) == 1:
+            return np.zeros((*values.shape[:-1], 0))
+        return np.asarray(np.add.reduceat(values, self.level_start[:-1], axis=-1))
+
+    def per_level(self, values: Array) -> Array:
+        """A value of each column (..., columns) repeated for the levels of the categories (..., levels)."""
+        return np.asarray(values[..., self.n_numbers + self.column_of_level])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Sums of the cells of clusters or groups: numbers (..., numbers) as weight, mean and scatter about that mean,
+    categories as counts (..., levels). Adding two merges them without loss of digits."""
+
+    weight: Array
+    mean: Array
+    scatter: Array
+    counts: Array
+
+    @classmethod
+    def of_sums(cls, mean: Array, observed: Array, first: Array, second: Array, counts: Array) -> Cells:
+        """From sums of differences to a reference `mean` and of their squares."""
+        away = np.divide(first, observed, out=np.zeros_like(first), where=observed > 0)
+        return cls(observed, mean + away, np.maximum(second - first * away, 0.0), counts)
+
+    def __add__(self, other: Cells) -> Cells:
+        weight = self.weight + other.weight
+        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
+        away = other.mean - self.mean
+        scatter = self.scatter + other.scatter + self.weight * share * away**2
+        return Cells(weight, self.mean + away * share, scatter, self.counts + other.counts)
+
+    def __getitem__(self, key: Any) -> Cells:
+        return Cells(self.weight[key], self.mean[key], self.scatter[key], self.counts[key])
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def stacked(self, other: Cells) -> Cells:
+        """Both along the first axis."""
+        pairs = zip(self.parts, other.parts, strict=True)
+        return Cells(*(np.concatenate(pair) for pair in pairs))
+
+    @property
+    def parts(self) -> tuple[Array, Array, Array, Array]:
+        return self.weight, self.mean, self.scatter, self.counts
+
+    def choose(self, which: Array, columns: Columns) -> Cells:
+        """In every column the cluster named by `which` (columns,)."""
+        numbers, place = which[: columns.n_numbers], np.arange(columns.n_numbers)
+        levels = columns.per_level(which)
+        return Cells(
+            self.weight[numbers, place],
+            self.mean[numbers, place],
+            self.scatter[numbers, place],
+            self.counts[levels, np.arange(len(levels))],
+        )
+
+
+# --- what a group costs
+
+
+def variances(cells: Cells, columns: Columns) -> Array:
+    """The variances that minimise a group's cost."""
+    prior = columns.spread_prior
+    return np.maximum((cells.scatter + prior) / np.maximum(cells.weight + prior, 1e-300), columns.floor)
+
+
+def number_costs(weight: Array, scatter: Array, columns: Columns) -> Array:
+    """Minus log-likelihood and prior of groups of numbers, at the variance that minimises them:
+
+    c = weight/2 log 2 pi + (weight + prior)/2 log s2 + (scatter + prior)/(2 s2) - prior/2
+    """
+    prior = columns.spread_prior
+    total, spread = weight + prior, scatter + prior
+    s2 = np.maximum(spread / np.maximum(total, 1e-300), columns.floor)
+    return np.asarray(weight / 2 * LOG_2_PI + (total * np.log(s2) + spread / s2 - prior) / 2)
+
+
+def level_costs(counts: Array, columns: Columns) -> Array:
+    """Minus log-likelihood and prior of groups of levels, at the shares that minimise them:
+
+    c = - sum_t a_t log(a_t / sum a) + prior sum_t p_t log p_t,  a_t = count_t + prior p_t
+    """
+    prior, share = columns.level_prior, columns.share
+    heft = counts + prior * share
+    total = columns.over_levels(heft)
+    own = prior * columns.over_levels(xlogy(share, share))
+    return np.asarray(xlogy(total, total) - columns.over_levels(xlogy(heft, heft)) + own)
+
+
+def group_terms(cells: Cells, columns: Columns) -> Array:
+    """What each group adds to its column (..., columns): its cost, or its scatter where variances are common."""
+    numbers = (
+        cells.scatter if columns.common_variance else number_costs(cells.weight, cells.scatter, columns)
+    )
+    return np.concatenate([numbers, level_costs(cells.counts, columns)], axis=-1)
+
+
+def column_totals(terms: Array, n_groups: Array, cells: Cells, columns: Columns) -> Array:
+    """Cost of the columns (..., columns) from the sum of their groups' terms and the number of groups."""
+    totals = terms + n_groups * columns.penalty
+    if columns.common_variance:
+        n = columns.n_numbers
+        common = number_costs(cells.weight.sum(axis=0), terms[..., :n], columns)
+        totals[..., :n] = common + n_groups[..., :n] * columns.penalty[:n]
+    return np.asarray(totals)
+
+
+def firsts(group: Array) -> Array:
+    """Mask (clusters, columns) of the cluster that stands for its group: the first of its members."""
+    return np.asarray(group == np.arange(len(group))[:, None])
+
+
+def pooled(cells: Cells, group: Array, columns: Columns) -> Cells:
+    """The sums of the group of each cluster (clusters, ...)."""
+    same = (group[:, None, :] == group[None, :, :]).astype(np.float64)
+    n = columns.n_numbers
+    numbers, levels = same[..., :n], columns.per_level(same)
+    weight = np.einsum("kld,ld->kd", numbers, cells.weight)
+    total = np.einsum("kld,ld->kd", numbers, cells.weight * cells.mean)
+    mean = np.divide(total, weight, out=cells.mean.copy(), where=weight > 0)
+    away = np.square(cells.mean[None] - mean[:, None])  # group, member, column
+    scatter = np.einsum("kld,kld->kd", numbers, cells.scatter[None] + cells.weight[None] * away)
+    return Cells(weight, mean, scatter, np.einsum("klt,lt->kt", levels, cells.counts))
+
+
+def grouping_costs(cells: Cells, group: Array, columns: Columns) -> Array:
+    """Cost of every column (columns,) under a grouping, its parameters at their best."""
+    first = firsts(group)
+    terms = np.where(first, group_terms(pooled(cells, group, columns), columns), 0.0).sum(axis=0)
+    return column_totals(terms, first.sum(axis=0), cells, columns)
+
+
+# --- the search
+
+
+def singles(n_clusters: int, n_columns: int) -> Array:
+    """Every cluster alone in every column."""
+    return np.repeat(np.arange(n_clusters)[:, None], n_columns, axis=1)
+
+
+def regroup(cells: Cells, columns: Columns, sharing: str, previous: Array | None) -> Array:
+    """The best grouping found (clusters, columns): each cluster's group is named by its first member.
+
+    The previous grouping is always a candidate, and wins ties: without it the search could end above where it was.
+    """
+    k = len(cells)
+    alone = singles(k, columns.n_columns)
+    if k == 1 or sharing == "none":
+        return alone
+    if sharing == "background" and k <= MOST_EXHAUSTIVE:
+        return _best_background(cells, columns, previous)
+    found = SEARCHES[sharing](cells, columns)
+    cost = _named_costs(cells, found, columns, sharing)
+    for other in (alone, previous):
+        if other is None:
+            continue
+        there = _named_costs(cells, other, columns, sharing)
+        found, cost = np.where(there <= cost, other, found), np.minimum(cost, there)
+    return np.asarray(found)
+
+
+def _named_costs(cells: Cells, group: Array, columns: Columns, sharing: str) -> Array:
+    cost = grouping_costs(cells, group, columns)
+    return cost + naming_costs(group) if sharing == "groups" else cost
+
+
+def naming_costs(group: Array) -> Array:
+    """Which of G groups each of K clusters is in, the groups unnamed: K log G - log G! (columns,)."""
+    n_groups = firsts(group).sum(axis=0)
+    return np.asarray(len(group) * np.log(n_groups) - gammaln(n_groups + 1))
+
+
+def _best_background(cells: Cells, columns: Columns, previous: Array | None) -> Array:
+    """Every set of two or more clusters tried as the background, and none."""
+    k = len(cells)
+    sets = cells[:1]
+    sets = Cells(*(np.zeros_like(part) for part in sets.parts))
+    for cluster in range(k):  # set number = sum of 2^member
+        sets = sets.stacked(sets + cells[cluster])
+    member = (np.arange(2**k)[:, None] >> np.arange(k)) & 1
+    size = member.sum(axis=1)
+    terms = group_terms(sets, columns)
+    alone = terms[1 << np.arange(k)]
+    sums = terms + (1 - member) @ alone
+    kept = np.flatnonzero(size != 1)  # the empty set stands for "all alone"
+    n_groups = np.where(size == 0, k, k - size + 1)[:, None]
+    sums[0] = alone.sum(axis=0)
+    totals = column_totals(sums, np.broadcast_to(n_groups, sums.shape), cells, columns)
+    best = kept[np.argmin(totals[kept], axis=0)]
+    if previous is not None:
+        before = _background_set(previous)
+        place = np.arange(columns.n_columns)
+        best = np.where(totals[before, place] <= totals[best, place], before, best)
+    chosen = member[best].T.astype(bool)  # clusters, columns
+    first = np.argmax(chosen, axis=0)
+    return np.where(chosen, first, np.arange(k)[:, None])
+
+
+def _background_set(group: Array) -> Array:
+    """The number of the set of clusters that share a group, per column; 0 where none does."""
+    sharing = (group[:, None, :] == group[None, :, :]).sum(axis=1) > 1
+    return np.asarray((sharing * (1 << np.arange(len(group)))[:, None]).sum(axis=0))
+
+
+def _greedy_background(cells: Cells, columns: Columns) -> Array:
+    """The cheapest pair, then always the cheapest cluster to add to it; the number of groups with the least cost."""
+    k, d = len(cells), columns.n_columns
+    place = np.arange(d)
+    terms = group_terms(cells, columns)
+    one, other = np.triu_indices(k, 1)
+    pair_terms = group_terms(cells[one] + cells[other], columns)
+    best = np.argmin(pair_terms - terms[one] - terms[other], axis=0)
+    inside = np.zeros((k, d), dtype=bool)
+    inside[one[best], place] = inside[other[best], place] = True
+    background = cells.choose(one[best], columns) + cells.choose(other[best], columns)
+    own = pair_terms[best, place]
+    stages, sums, counts = [np.zeros((k, d), dtype=bool), inside.copy()], [terms.sum(axis=0)], [k]
+    sums.append(own + np.where(inside, 0.0, terms).sum(axis=0))
+    counts.append(k - 1)
+    for n_groups in range(k - 2, 0, -1):
+        grown = group_terms(cells + background, columns)
+        rise = np.where(inside, np.inf, grown - terms)
+        added = np.argmin(rise, axis=0)
+        inside[added, place] = True
+        background = background + cells.choose(added, columns)
+        own = grown[added, place]
+        stages.append(inside.copy())
+        sums.append(own + np.where(inside, 0.0, terms).sum(axis=0))
+        counts.append(n_groups)
+    n_groups_of = np.broadcast_to(np.array(counts)[:, None], (len(counts), d))
+    totals = column_totals(np.array(sums), n_groups_of, cells, columns)
+    chosen = np.array(stages)[np.argmin(totals, axis=0), :, place].T
+    return np.where(chosen, np.argmax(chosen, axis=0), np.arange(k)[:, None])
+
+
+def _greedy_groups(cells: Cells, columns: Columns) -> Array:
+    """Groups merged pair by pair, the cheapest first; the number of groups with the least cost, naming included."""
+    k, d = len(cells), columns.n_columns
+    group = singles(k, d)
+    place = np.arange(d)
+    found, cost = group, grouping_costs(cells, group, columns) + naming_costs(group)
+    one, other = np.triu_indices(k, 1)
+    for _ in range(k - 1):
+        groups = pooled(cells, group, columns)
+        terms = group_terms(groups, columns)
+        rise = group_terms(groups[one] + groups[other], columns) - terms[one] - terms[other]
+        first = firsts(group)
+        best = np.argmin(np.where(first[one] & first[other], rise, np.inf), axis=0)
+        group = np.where(group == group[other[best], place], group[one[best], place], group)
+        there = grouping_costs(cells, group, columns) + naming_costs(group)
+        found, cost = np.where(there < cost, group, found), np.minimum(there, cost)
+    return found
+
+
+def _all_or_none(cells: Cells, columns: Columns) -> Array:
+    """A column is common to all clusters or to none."""
+    return np.zeros((len(cells), columns.n_columns), dtype=np.intp)
+
+
+SEARCHES = {"background": _greedy_background, "groups": _greedy_groups, "global": _all_or_none}
+
+
+def within_budget(cells: Cells, columns: Columns, group: Array, budget: int) -> Array:
+    """Each cluster keeps its own distribution in at most `budget` columns, those where it gains most."""
+    shared = (group[:, None, :] == group[None, :, :]).sum(axis=1) > 1
+    none = np.zeros_like(group)
+    all_cells = pooled(cells, none, columns)
+    gain = group_terms_under(cells, all_cells, columns) - group_terms(cells, columns)
+    gain = np.where(shared, -np.inf, gain - columns.penalty)
+    order = np.argsort(-gain, axis=1, kind="stable")
+    kept = np.zeros_like(shared)
+    np.put_along_axis(kept, order[:, :budget], True, axis=1)
+    kept &= gain > -np.inf
+    first = np.argmax(~kept, axis=0)
+    return np.where(kept, np.arange(len(group))[:, None], first)
+
+
+def group_terms_under(cells: Cells, under: Cells, columns: Columns) -> Array:
+    """Minus log-likelihood of cells (clusters, columns) under the parameters of other groups."""
+    s2 = variances(under, columns)
+    squares = cells.scatter + cells.weight * np.square(cells.mean - under.mean)
+    numbers = (cells.weight * (LOG_2_PI + np.log(s2)) + squares / s2) / 2
+    levels = columns.over_levels(-xlogy(cells.counts, np.exp(log_shares(under, columns))))
+    return np.concatenate([numbers, levels], axis=-1)
+
+
+def log_shares(cells: Cells, columns: Columns) -> Array:
+    """Log of the shares of the levels (..., levels) that minimise a group's cost; pooled shares where it is empty."""
+    heft = cells.counts + columns.level_prior * columns.share
+    total = columns.over_levels(heft)[..., columns.column_of_level]
+    share = np.where(total > 0, heft / np.where(total > 0, total, 1.0), columns.share)
+    with np.errstate(divide="ignore"):
+        return np.log(share)

@@ -1,0 +1,178 @@
+"""The stage of an assorted fit: a table, the treatment of its columns, and the family that this makes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ilk import kernels
+from ilk.engines.base import Rows
+from ilk.engines.derived import derive
+from ilk.families.assorted import Assorted, Clusters
+from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
+from ilk.table.assort import PLAIN, SCALES, Plan
+from ilk.table.block import Array, Block
+
+
+@dataclass(frozen=True)
+class Treat:
+    """Treats blocks by a plan, the numbers on given scales."""
+
+    plan: Plan
+    scales: tuple[int, ...]
+
+    def __call__(self, block: Block) -> Block:
+        return self.plan.treated(block, self.scales)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may ask of the model."""
+
+    sharing: str = "background"
+    membership: str = "soft"
+    variance: str = "own"
+    budget: int | None = None
+    open_cost: float = 0.0
+    spread_prior: float = 1.0
+    level_prior: float = 1.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A table with its plan and the scale of each number; rows and family follow from these."""
+
+    table: Rows
+    plan: Plan
+    options: Options
+    scales: tuple[int, ...]
+
+    @classmethod
+    def plain(cls, table: Rows, plan: Plan, options: Options) -> Scene:
+        """Every number as it is."""
+        return cls(table, plan, options, (PLAIN,) * len(plan.numbers))
+
+    @cached_property
+    def rows(self) -> Rows:
+        return derive(self.table, Treat(self.plan, self.scales))
+
+    @cached_property
+    def family(self) -> Assorted:
+        options, plan = self.options, self.plan
+        return Assorted(
+            columns_of(plan, self.scales, options),
+            plan.total_weight,
+            sharing=options.sharing,
+            membership="hard" if options.membership == "hard" else "soft",
+            open_cost=options.open_cost,
+            budget=options.budget,
+            offset=sum(scale_costs(plan)[j, scale] for j, scale in enumerate(self.scales)),
+        )
+
+    def on(self, table: Rows, share: float) -> Scene:
+        """The same treatment on other rows, such as a sample that holds `share` of the weight."""
+        return replace(self, table=table, plan=self.plan.weighing(share))
+
+    def rescaled(self, params: Clusters) -> tuple[Scene, Clusters] | None:
+        """The scene in which every number has its best scale under the memberships that `params` give, and the
+        parameters there; None when no change lowers the cost."""
+        if not self.scales:
+            return None
+        family, plan = self.family, self.plan
+        sums = self.table.reduce(_visit_scales, (Treat(plan, self.scales), family, params))
+        n = len(plan.numbers)
+        candidates = [_cells_on(scale, n, family, params, sums) for scale in range(len(SCALES))]
+        costs = np.empty((len(SCALES), n))
+        groups = []
+        for scale, cells in enumerate(candidates):
+            columns = columns_of(plan, (scale,) * n, self.options)
+            group = regroup(cells, columns, self.options.sharing, params.group)
+            groups.append(group)
+            costs[scale] = grouping_costs(cells, group, columns)[:n] + scale_costs(plan)[:, scale]
+        current, place = np.array(self.scales), np.arange(n)
+        best = costs.argmin(axis=0)
+        slack = 1e-9 * np.abs(costs[current, place])
+        best = np.where(costs[best, place] < costs[current, place] - slack, best, current)
+        if (best == current).all():
+            return None
+        parts = [np.array([part[:, :n] for part in field]) for field in zip(*[c.parts[:3] for c in candidates], strict=True)]
+        chosen = [part[best, :, place].T for part in parts]
+        cells = Cells(*chosen, candidates[0].counts)
+        previous = params.group.copy()
+        for d in np.flatnonzero(best != current):
+            previous[:, d] = groups[best[d]][:, d]
+        scene = replace(self, scales=tuple(int(s) for s in best))
+        return scene, scene.family.from_cells(cells, sums.values["weight"], previous)
+
+
+def scale_costs(plan: Plan) -> Array:
+    """What the scales themselves cost (numbers, scales): minus the log-Jacobian, and half a log N for a change."""
+    costs = np.array([[-value for value in number.log_jacobian] for number in plan.numbers])
+    if not len(costs):
+        return np.zeros((0, len(SCALES)))
+    heft = np.array([number.weight for number in plan.numbers])
+    costs += np.where(np.arange(len(SCALES)) == PLAIN, 0.0, np.log(np.maximum(heft, 1.0))[:, None] / 2)
+    return costs
+
+
+def columns_of(plan: Plan, scales: Sequence[int], options: Options) -> Columns:
+    """What the costs of groups need to know of the treated columns."""
+    heft = np.array([number.weight for number in plan.numbers])
+    pairs = zip(plan.numbers, scales, strict=True)
+    floor = np.array([number.least_variance(scale) for number, scale in pairs])
+    half_log = np.log(np.maximum(heft, 1.0)) / 2
+    common = options.variance == "shared"
+    levels = [_level_penalty(np.array(category.weight)) for category in plan.categories]
+    totals = [sum(category.weight) for category in plan.categories]
+    sizes = [len(category.weight) for category in plan.categories]
+    return Columns(
+        floor=floor,
+        level_start=plan.level_start,
+        share=plan.level_weight / np.repeat(np.array(totals), sizes) if sizes else np.zeros(0),
+        penalty=np.concatenate([half_log if common else 2 * half_log, levels]),
+        column_penalty=float(half_log.sum()) if common else 0.0,
+        spread_prior=options.spread_prior,
+        level_prior=options.level_prior,
+        common_variance=common,
+    )
+
+
+def _level_penalty(weight: Array) -> float:
+    """Half a log of its rows for every level but the commonest: each free share pays for what informs it."""
+    rest = np.sort(weight)[:-1]
+    return float(np.log(np.maximum(rest, 1.0)).sum() / 2)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    values: dict[str, Any]
+
+    def __add__(self, other: _Sums) -> _Sums:
+        return _Sums({name: value + other.values[name] for name, value in self.values.items()})
+
+
+def _visit_scales(state: Any, block: Block) -> _Sums:
+    """Sums of the numbers on every scale (K, scales * numbers) under the memberships of the treated block."""
+    treat, family, params = state
+    treated = treat(block)
+    membership, _ = kernels.memberships(family.scores(params, treated), family.hard)
+    every = [treat.plan.treated(block, (scale,) * len(treat.scales)).raw for scale in range(len(SCALES))]
+    raw = np.ascontiguousarray(np.hstack(every))
+    counted = np.ascontiguousarray(membership * block.weights[:, None])
+    start = family.columns.level_start
+    n = raw.shape[1]
+    mean = np.zeros((len(params), n))
+    sums = kernels.product_sums(raw, 1.0, np.zeros(n), None, treated.codes, counted, mean, start)
+    return _Sums(sums._asdict())
+
+
+def _cells_on(scale: int, n: int, family: Assorted, params: Clusters, sums: _Sums) -> Cells:
+    here = slice(scale * n, (scale + 1) * n)
+    values = sums.values
+    zero = np.zeros((len(params), n))
+    parts = [np.ascontiguousarray(values[name][:, here]) for name in ("observed", "first", "second")]
+    return Cells.of_sums(zero, *parts, values["counts"])
