@@ -206,7 +206,7 @@ class Assorted:
         if self.budget is None:
             return group
         group = within_budget(cells, self.columns, group, self.budget)
-        if previous is None or most_chosen(previous) > self.budget:
+        if previous is None or over_budget(previous, self.budget):
             return group
         before = grouping_costs(cells, previous, self.columns).sum()
         return previous if before <= grouping_costs(cells, group, self.columns).sum() else group
@@ -323,15 +323,18 @@ class Assorted:
     def chosen(self, params: Clusters) -> Array:
         """Mask (K, columns): the cluster has a distribution of its own, apart from the background.
 
-        Where no two clusters share, the broadest distribution is the background.
+        Where no two clusters share, the broadest distribution is the background, but for a cluster that would
+        be over its budget.
         """
-        alone = firsts(params.group) & (_group_sizes(params.group) == 1)
-        k = len(params)
-        everyone = alone.all(axis=0)
-        if k == 1:
+        alone = _group_sizes(params.group) == 1
+        if len(params) == 1:
             return np.zeros_like(alone)
-        alone[self._broadest(params), np.arange(self.columns.n_columns)] &= ~everyone
-        return alone
+        everyone = np.flatnonzero(alone.all(axis=0))
+        broadest = self._broadest(params)
+        for d in everyone:
+            spent = np.zeros(1) if self.budget is None else alone.sum(axis=1) - self.budget
+            alone[int(np.argmax(spent)) if spent.max() > 0 else broadest[d], d] = False
+        return np.asarray(alone)
 
     def background(self, params: Clusters) -> Array:
         """A cluster of the background group of each column (columns,)."""
@@ -368,7 +371,8 @@ def _group_sizes(group: Array) -> Array:
     return np.asarray((group[:, None, :] == group[None, :, :]).sum(axis=1))
 
 
-def most_chosen(group: Array) -> int:
-    """The most columns in which any cluster is alone while others share."""
-    size = _group_sizes(group)
-    return int(((size == 1) & (len(group) > 1)).sum(axis=1).max())
+def over_budget(group: Array, budget: int) -> bool:
+    """Whether some cluster has its own distribution in more than `budget` columns; in a column where all are alone
+    any one of them may stand for the background."""
+    alone = _group_sizes(group) == 1
+    return bool(np.maximum(alone.sum(axis=1) - budget, 0).sum() > alone.all(axis=0).sum())

@@ -18,8 +18,10 @@ from scipy.special import xlogy
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.families.assorted import Assorted, Clusters
+from ilk.families.base import Partial
 from ilk.fitting.embedding import HALVES, KINDS, Points, memberships_of, random_memberships
-from ilk.fitting.loop import INTERRUPTED, NOTHING_CHANGED, TIME_LIMIT, Event, Run, Stop, run_starts
+from ilk.fitting.fit import StartRecord
+from ilk.fitting.loop import INTERRUPTED, NOTHING_CHANGED, OK, TIME_LIMIT, Event, Record, Run, Stop, run_starts
 from ilk.fitting.scene import Scene
 from ilk.table.block import Array, Block
 
@@ -48,7 +50,7 @@ class State:
     params: Clusters
     cost: float
     reason: str = NOTHING_CHANGED
-    n_passes: int = 0
+    trace: tuple[Record, ...] = ()
 
     @property
     def k(self) -> int:
@@ -63,10 +65,11 @@ class Search:
     seconds: float = inf
     callback: Callable[[Event], None] | None = None
     n_starts: int = N_STARTS
+    rescale: bool = True
     final: Stop = FINAL_FIT
     best: dict[int, State] = field(default_factory=dict)
     stopped: str = ""
-    costs: list[float] = field(default_factory=list)  # of the starts of a fixed K
+    starts: list[StartRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
@@ -81,9 +84,9 @@ class Search:
             self.keep(self.single(scene))
             return
         starts = self._from_starts(scene, k)
-        self.costs += [state.cost for state in starts]
+        self.starts += [StartRecord(s.cost, len(s.trace), s.reason, OK) for s in starts]
         ranked = sorted(starts, key=lambda state: (state.k != k, state.cost))[:N_POLISHED]
-        states = [self.settled(self._run_all(scene, [s.params], self.final)[0]) for s in ranked]
+        states = [self.polished(scene, state.params) for state in ranked]
         for state in states:
             self.keep(state)
         state = min(states, key=lambda state: (state.k != k, state.cost))
@@ -108,6 +111,10 @@ class Search:
                     return
             state = better
 
+    def polished(self, scene: Scene, params: Clusters) -> State:
+        """A fit to its end, on the best scales."""
+        return self.settled(self._run_all(scene, [params], self.final)[0])
+
     def single(self, scene: Scene) -> State:
         """All rows in one cluster."""
         everyone = np.zeros(scene.rows.n_rows, dtype=np.int32)
@@ -116,7 +123,7 @@ class Search:
     def settled(self, state: State) -> State:
         """The state on the scales that are best for it, each change followed by a fit."""
         for _ in range(SETTLE_ROUNDS):
-            moved = None if self.stopped else state.scene.rescaled(state.params)
+            moved = state.scene.rescaled(state.params) if self.rescale and not self.stopped else None
             if moved is None:
                 break
             after = self._run_all(moved[0], [moved[1]], self.final)[0]
@@ -161,8 +168,7 @@ class Search:
         lowest = min(others, key=lambda other: other.cost)
         if not lowest.cost < state.cost - LEAST_FALL * abs(state.cost):
             return None
-        lowest = self._run_all(lowest.scene, [lowest.params], self.final)[0]
-        return self.keep(self.settled(lowest))
+        return self.keep(self.polished(lowest.scene, lowest.params))
 
     def splits(self, state: State) -> list[Clusters]:
         """Each cluster in two, by the best of three fits on its own rows; the most promising first."""
@@ -209,7 +215,7 @@ class Search:
         if state.k == 1:
             return []
         family, params = state.scene.family, state.params
-        partial = state.scene.rows.reduce(_visit_step, (family, params, 1.0))
+        partial = step_of(state.scene, params)
         overlap = state.scene.rows.reduce(_visit_overlap, (family, params))
         costs = family.merge_costs(params, partial.sums) + overlap
         one, other = np.triu_indices(state.k, 1)
@@ -284,8 +290,7 @@ class Search:
 
     def _switched(self, scene: Scene, params: Clusters) -> Clusters:
         """One pass with every cell chosen whose update groups the clusters."""
-        partial = scene.rows.reduce(_visit_step, (scene.family, params, 1.0))
-        return scene.family.update(params, partial.sums)
+        return scene.family.update(params, step_of(scene, params).sums)
 
     def _run_all(self, scene: Scene, starts: Sequence[Clusters], stop: Stop) -> list[State]:
         stop = replace(stop, seconds=self._left())
@@ -307,7 +312,7 @@ class Search:
 
 def _state(scene: Scene, run: Run) -> State:
     params = run.params if run.measured is None else run.measured
-    return State(scene, params, run.cost, run.reason, len(run.trace))
+    return State(scene, params, run.cost, run.reason, tuple(run.trace))
 
 
 def from_labels(rows: Any, family: Assorted, label: Array, k: int) -> Clusters:
@@ -336,9 +341,15 @@ def _visit_membership(state: Any, block: Block) -> _Sums:
     return _Sums(family.gather(params, block, mine))
 
 
-def _visit_step(state: Any, block: Block) -> Any:
+def step_of(scene: Scene, params: Clusters, heat: float = 1.0) -> Partial:
+    """Sums of all rows under parameters, memberships at a temperature."""
+    return scene.rows.reduce(_visit_step, (scene.family, params, heat))
+
+
+def _visit_step(state: Any, block: Block) -> Partial:
     family, params, heat = state
-    return family.heated_step(params, block, heat)
+    partial: Partial = family.heated_step(params, block, heat)
+    return partial
 
 
 def _visit_assign(state: Any, block: Block) -> Any:
