@@ -14,6 +14,7 @@ _HOME = {
     "Result": "ilk.job",
     "load": "ilk.fitting.model",
     "Model": "ilk.fitting.model",
+    "AssortedMixture": "ilk.estimators.assorted",
     "BinaryDPMeans": "ilk.estimators.binary",
     "DPMeans": "ilk.estimators.dp_means",
     "GaussianMixture": "ilk.estimators.mixture",

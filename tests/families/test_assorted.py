@@ -42,7 +42,9 @@ def mixed_table(seed: int, n: int = 60, blank: float = 0.1):
     z = draws.integers(0, 2, n)
     raw = draws.normal(z[:, None] * draws.choice([0.0, 3.0], 4), 1.0, (n, 4))
     raw[:, 3] = 7.0
-    codes = (draws.random((n, 4)) < 0.2 + 0.6 * z[:, None]).astype(np.int32) + draws.integers(0, 2, (n, 4), dtype=np.int32)
+    codes = (draws.random((n, 4)) < 0.2 + 0.6 * z[:, None]).astype(np.int32) + draws.integers(
+        0, 2, (n, 4), dtype=np.int32
+    )
     codes[:, 3] = 2
     raw[draws.random(raw.shape) < blank] = np.nan
     codes[draws.random(codes.shape) < blank] = -1
@@ -76,7 +78,9 @@ def definition(scene: Scene, params: Clusters) -> float:
     weight = block.weights.sum()
     cost += (k - 1) * (columns.n_columns * np.log(2) + np.log(weight) / 2) + family.open_cost * k
     jacobian = sum(number.log_jacobian[s] for number, s in zip(scene.plan.numbers, scene.scales, strict=True))
-    changed = sum(np.log(number.weight) / 2 for number, s in zip(scene.plan.numbers, scene.scales, strict=True) if s)
+    changed = sum(
+        np.log(number.weight) / 2 for number, s in zip(scene.plan.numbers, scene.scales, strict=True) if s
+    )
     return float(cost - jacobian + changed)
 
 
@@ -136,8 +140,13 @@ def test_changes_of_scale_lower_the_cost():
 def definition_without_codes(scene: Scene, params: Clusters) -> float:
     block = scene.rows.take(np.arange(scene.rows.n_rows))
     family = scene.family
-    density = [norm.logpdf(block.raw, m, np.sqrt(v)).sum(axis=1) for m, v in zip(params.mean, params.variance, strict=True)]
-    return float(-logsumexp(np.array(density).T + np.log(params.mixing), axis=1).sum() + family.penalty(params))
+    density = [
+        norm.logpdf(block.raw, m, np.sqrt(v)).sum(axis=1)
+        for m, v in zip(params.mean, params.variance, strict=True)
+    ]
+    return float(
+        -logsumexp(np.array(density).T + np.log(params.mixing), axis=1).sum() + family.penalty(params)
+    )
 
 
 # --- invariances
@@ -199,7 +208,9 @@ def test_a_cell_that_is_missing_says_nothing():
     scene = scene_of(raw, codes)
     params = first_fit(scene, z, 2, passes=3).params
     block = scene.rows.take(np.arange(1))
-    hidden = replace(block, raw=np.full_like(block.raw, np.nan), codes=np.full_like(block.codes, -1), complete=False)
+    hidden = replace(
+        block, raw=np.full_like(block.raw, np.nan), codes=np.full_like(block.codes, -1), complete=False
+    )
     assert scene.family.scores(params, hidden)[0] == pytest.approx(np.log(params.mixing))
 
 
@@ -208,7 +219,9 @@ def test_a_cell_that_is_missing_says_nothing():
 
 def plainly(family: Assorted) -> Assorted:
     """Without priors and penalties."""
-    columns = replace(family.columns, penalty=np.zeros(family.columns.n_columns), spread_prior=0.0, level_prior=0.0)
+    columns = replace(
+        family.columns, penalty=np.zeros(family.columns.n_columns), spread_prior=0.0, level_prior=0.0
+    )
     return replace(family, columns=columns, offset=0.0, sharing="none")
 
 
@@ -217,7 +230,9 @@ def test_fixed_variances_and_no_mixing_make_the_cost_of_dp_means():
     scene = scene_of(raw, membership="hard", open_cost=4.0)
     family = plainly(scene.family)
     params = family.blank(4)
-    params = replace(params, mixing=np.ones(4), variance=np.full((4, 3), 0.5), mean=scene.rows.take(np.arange(4)).raw)
+    params = replace(
+        params, mixing=np.ones(4), variance=np.full((4, 3), 0.5), mean=scene.rows.take(np.arange(4)).raw
+    )
     block = scene.rows.take(np.arange(50))
     cost = float(family.step(params, block, KEEP_ALL).cost.value) + family.open_cost * 4
     nearest = np.square(block.raw[:, None] - params.mean).sum(axis=2).min(axis=1)
@@ -245,7 +260,9 @@ def test_categories_all_chosen_make_latent_classes():
     """EM written out by hand: shares and level shares by weighted counts."""
     draws = np.random.default_rng(2)
     z = draws.integers(0, 2, 150)
-    codes = np.where(draws.random((150, 6)) < 0.8, z[:, None], draws.integers(0, 3, (150, 6))).astype(np.int32)
+    codes = np.where(draws.random((150, 6)) < 0.8, z[:, None], draws.integers(0, 3, (150, 6))).astype(
+        np.int32
+    )
     scene = scene_of(np.empty((150, 0)), codes, sharing="none", level_prior=0.0)
     family = plainly(scene.family)
     membership = draws.dirichlet([1, 1], 150)
@@ -280,7 +297,9 @@ def test_numbers_all_chosen_make_a_diagonal_gaussian_mixture():
     run = run_starts(scene.rows, [family], [start], stop=Stop(tolerance=1e-13, max_passes=500))[0]
     standard = scene.rows.take(np.arange(200)).raw
     means = np.array([standard[z == c].mean(axis=0) for c in range(2)])
-    theirs = GaussianMixture(2, covariance_type="diag", means_init=means, tol=1e-12, reg_covar=0, max_iter=500)
+    theirs = GaussianMixture(
+        2, covariance_type="diag", means_init=means, tol=1e-12, reg_covar=0, max_iter=500
+    )
     theirs.fit(standard)
     ours = -(run.cost - family.penalty(run.measured))
     assert ours == pytest.approx(theirs.score(standard) * 200, rel=1e-8)

@@ -56,7 +56,8 @@ class DerivedRows:
         self.complete = False
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
-        return self.rows.reduce(_visit_changed, (self.change, visit, state))
+        total: SummableT = self.rows.reduce(_visit_changed, (self.change, visit, state))
+        return total
 
     def scan(self, visit: Callable[[State, Block], Result], state: State) -> Iterator[Result]:
         return self.rows.scan(_visit_changed, (self.change, visit, state))

@@ -117,6 +117,10 @@ def is_table(X: Any) -> bool:
     """Whether X is a table whose columns have names and kinds, rather than an array of numbers."""
     import narwhals.dependencies as known
 
+    if hasattr(
+        X, "tocoo"
+    ):  # a sparse matrix by its keys is a mapping too; the check of arrays refuses it by name
+        return False
     if isinstance(X, (str, os.PathLike, Mapping, Table)) or hasattr(X, "__arrow_c_stream__"):
         return True
     if known.is_into_dataframe(X) or known.is_polars_lazyframe(X) or hasattr(X, "to_arrow_table"):
@@ -154,6 +158,8 @@ def _array_schema(table: Table, types: Any) -> Schema:
 
 
 def _check_rows(n_counting: int, k: int) -> None:
+    if n_counting == 1:
+        raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
     if n_counting < k:
         raise DataError(
             "fewer-rows-than-groups",

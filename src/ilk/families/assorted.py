@@ -104,7 +104,9 @@ class Assorted:
 
     # --- rows
 
-    def _components(self, params: Clusters, heat: float = 1.0) -> tuple[Array, ...]:
+    def _components(
+        self, params: Clusters, heat: float = 1.0
+    ) -> tuple[Array, Array, Array, Array, Array, Array]:
         """Scores are linear in these, so a temperature divides them."""
         return (
             params.log_mixing / heat,
@@ -266,10 +268,8 @@ class Assorted:
     def _prior(self, params: Clusters, first: Array) -> float:
         columns = self.columns
         spread = (np.log(params.variance) + params.precision - 1) * columns.spread_prior / 2
-        if columns.common_variance:
-            numbers = spread[0].sum()
-        else:
-            numbers = spread[first[:, : columns.n_numbers]].sum()
+        groups = first[:, : columns.n_numbers]
+        numbers = (spread[0] if columns.common_variance else spread[groups]).sum()
         share = columns.share
         gap = columns.over_levels(xlogy(share, share) - np.where(share > 0, share * params.log_level, 0.0))
         return float(numbers + columns.level_prior * gap[first[:, columns.n_numbers :]].sum())
@@ -338,12 +338,12 @@ class Assorted:
 
     def background(self, params: Clusters) -> Array:
         """A cluster of the background group of each column (columns,)."""
-        return np.argmin(self.chosen(params), axis=0)
+        return np.asarray(np.argmin(self.chosen(params), axis=0))
 
     def _broadest(self, params: Clusters) -> Array:
         share = np.exp(params.log_level)
         entropy = self.columns.over_levels(-xlogy(share, share))
-        return np.argmax(np.concatenate([params.variance, entropy], axis=1), axis=0)
+        return np.asarray(np.argmax(np.concatenate([params.variance, entropy], axis=1), axis=0))
 
     def relevance(self, params: Clusters, sums: Mapping[str, Any]) -> Array:
         """Nats per row that a cluster's own distribution gains on the background (K, columns); 0 where not chosen."""
@@ -364,7 +364,7 @@ def cluster_costs(cells: Cells, columns: Columns) -> Array:
 def renamed(group: Array) -> Array:
     """Groups named by their first member once more, after clusters were left out or reordered."""
     same = group[:, None, :] == group[None, :, :]
-    return np.argmax(same, axis=1)
+    return np.asarray(np.argmax(same, axis=1))
 
 
 def _group_sizes(group: Array) -> Array:

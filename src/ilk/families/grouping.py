@@ -16,7 +16,9 @@ from scipy.special import gammaln, xlogy
 from ilk.table.block import Array
 
 LOG_2_PI = float(np.log(2 * np.pi))
-MOST_EXHAUSTIVE = 6  # clusters up to which every background group is tried: 64 sets cost less than a greedy search
+MOST_EXHAUSTIVE = (
+    6  # clusters up to which every background group is tried: 64 sets cost less than a greedy search
+)
 
 
 @dataclass(frozen=True)
@@ -145,9 +147,7 @@ def level_costs(counts: Array, columns: Columns) -> Array:
 
 def group_terms(cells: Cells, columns: Columns) -> Array:
     """What each group adds to its column (..., columns): its cost, or its scatter where variances are common."""
-    numbers = (
-        cells.scatter if columns.common_variance else number_costs(cells.weight, cells.scatter, columns)
-    )
+    numbers = cells.scatter if columns.common_variance else number_costs(cells.weight, cells.scatter, columns)
     return np.concatenate([numbers, level_costs(cells.counts, columns)], axis=-1)
 
 

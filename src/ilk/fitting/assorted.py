@@ -8,8 +8,6 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-import numpy as np
-
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.assorted import Assorted, Clusters
@@ -17,8 +15,8 @@ from ilk.fitting.fit import Fit, finish
 from ilk.fitting.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, Search, State, step_of
 from ilk.fitting.loop import INTERRUPTED, Event, Run, Stop
 from ilk.fitting.scene import Options, Scene
-from ilk.table.assort import Plan
 from ilk.table.block import Array
+from ilk.table.treat import Plan
 
 SEARCH_ROWS = 20_000  # moves and starts are tried on a sample of so many rows
 COOLING = (0.5, 0.25, 0.125)  # temperatures between soft and hard memberships

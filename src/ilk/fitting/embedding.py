@@ -39,7 +39,9 @@ class Points:
         numbers = np.nan_to_num(block.raw, nan=0.0)
         parts, names = [numbers], [np.arange(numbers.shape[1])]
         if block.codes is not None:
-            for c, (begin, end) in enumerate(zip(columns.level_start[:-1], columns.level_start[1:], strict=True)):
+            for c, (begin, end) in enumerate(
+                zip(columns.level_start[:-1], columns.level_start[1:], strict=True)
+            ):
                 code, share = block.codes[:, c], columns.share[begin:end]
                 present = (code[:, None] == np.arange(end - begin)).astype(np.float64)
                 away = np.where(code[:, None] >= 0, present - share, 0.0) / np.sqrt(share)

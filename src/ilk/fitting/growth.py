@@ -21,7 +21,17 @@ from ilk.families.assorted import Assorted, Clusters
 from ilk.families.base import Partial
 from ilk.fitting.embedding import HALVES, KINDS, Points, memberships_of, random_memberships
 from ilk.fitting.fit import StartRecord
-from ilk.fitting.loop import INTERRUPTED, NOTHING_CHANGED, OK, TIME_LIMIT, Event, Record, Run, Stop, run_starts
+from ilk.fitting.loop import (
+    INTERRUPTED,
+    NOTHING_CHANGED,
+    OK,
+    TIME_LIMIT,
+    Event,
+    Record,
+    Run,
+    Stop,
+    run_starts,
+)
 from ilk.fitting.scene import Scene
 from ilk.table.block import Array, Block
 
@@ -294,9 +304,7 @@ class Search:
 
     def _run_all(self, scene: Scene, starts: Sequence[Clusters], stop: Stop) -> list[State]:
         stop = replace(stop, seconds=self._left())
-        runs = run_starts(
-            scene.rows, [scene.family] * len(starts), starts, stop=stop, callback=self.callback
-        )
+        runs = run_starts(scene.rows, [scene.family] * len(starts), starts, stop=stop, callback=self.callback)
         self._note(runs)
         return [_state(scene, run) for run in runs]
 

@@ -14,8 +14,8 @@ from ilk.engines.base import Rows
 from ilk.engines.derived import derive
 from ilk.families.assorted import Assorted, Clusters
 from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
-from ilk.table.assort import PLAIN, SCALES, Plan
 from ilk.table.block import Array, Block
+from ilk.table.treat import PLAIN, SCALES, Plan
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Scene:
         family, plan = self.family, self.plan
         sums = self.table.reduce(_visit_scales, (Treat(plan, self.scales), family, params))
         n = len(plan.numbers)
-        candidates = [_cells_on(scale, n, family, params, sums) for scale in range(len(SCALES))]
+        candidates = [_cells_on(scale, n, params, sums) for scale in range(len(SCALES))]
         costs = np.empty((len(SCALES), n))
         groups = []
         for scale, cells in enumerate(candidates):
@@ -99,9 +99,11 @@ class Scene:
         best = np.where(costs[best, place] < costs[current, place] - slack, best, current)
         if (best == current).all():
             return None
-        parts = [np.array([part[:, :n] for part in field]) for field in zip(*[c.parts[:3] for c in candidates], strict=True)]
-        chosen = [part[best, :, place].T for part in parts]
-        cells = Cells(*chosen, candidates[0].counts)
+        weight, mean, scatter = (
+            np.array([getattr(cells, name) for cells in candidates])[best, :, place].T
+            for name in ("weight", "mean", "scatter")
+        )
+        cells = Cells(weight, mean, scatter, candidates[0].counts)
         previous = params.group.copy()
         for d in np.flatnonzero(best != current):
             previous[:, d] = groups[best[d]][:, d]
@@ -170,9 +172,7 @@ def _visit_scales(state: Any, block: Block) -> _Sums:
     return _Sums(sums._asdict())
 
 
-def _cells_on(scale: int, n: int, family: Assorted, params: Clusters, sums: _Sums) -> Cells:
-    here = slice(scale * n, (scale + 1) * n)
-    values = sums.values
-    zero = np.zeros((len(params), n))
-    parts = [np.ascontiguousarray(values[name][:, here]) for name in ("observed", "first", "second")]
-    return Cells.of_sums(zero, *parts, values["counts"])
+def _cells_on(scale: int, n: int, params: Clusters, sums: _Sums) -> Cells:
+    here, values = slice(scale * n, (scale + 1) * n), sums.values
+    observed, first, second = (values[name][:, here] for name in ("observed", "first", "second"))
+    return Cells.of_sums(np.zeros((len(params), n)), observed, first, second, values["counts"])

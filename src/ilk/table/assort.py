@@ -1,4 +1,4 @@
-"""How the columns of an assorted table are treated before they are clustered, and how a block is treated.
+"""How the columns of an assorted table are treated before they are clustered.
 
 A number of few values becomes a category; a number that takes one value in a fifth of its cells becomes two
 columns, "is that value" and the number where it is not; any other number is put on the scale, of six, that the
@@ -8,14 +8,14 @@ fit chooses, and standardised; a column that does not vary is set aside. All of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ilk.errors import DataError
-from ilk.table.block import Array, Block, Encoding
+from ilk.table.block import Array, Block
+from ilk.table.treat import SCALES, Category, Number, Plan
 
 FEW_VALUES = 6
 ATOM_SHARE = 0.2
@@ -23,170 +23,6 @@ ATOM_SHARE_IN_SAMPLE = 0.15  # in the sample where atoms are looked for; the exa
 SAMPLE_ROWS = 10_000
 STEP_QUANTILE = 0.05  # of the gaps between distinct values: the recording step
 LEVEL = "(missing)"
-
-
-@dataclass(frozen=True)
-class Scale:
-    """A scale that depends on neither shift nor unit: log((x - low)/deviation + shift) or its mirror image."""
-
-    side: str
-    shift: float = 0.0
-
-    def place(self, x: Array, number: Number) -> Array:
-        """Values on this scale; values outside the range of the training table count as its ends."""
-        if self.side == "plain":
-            return x
-        return np.log(self._room(x, number)) * (1.0 if self.side == "low" else -1.0)
-
-    def log_slope(self, x: Array, number: Number) -> Array:
-        """Log of the derivative of `place`."""
-        if self.side == "plain":
-            return np.zeros_like(x)
-        return np.asarray(-np.log(self._room(x, number)) - np.log(number.deviation))
-
-    def _room(self, x: Array, number: Number) -> Array:
-        x = np.clip(x, number.low, number.high)
-        gap = x - number.low if self.side == "low" else number.high - x
-        return np.asarray(gap / number.deviation + self.shift)
-
-
-SCALES = (
-    Scale("plain"),
-    Scale("low", 0.05),
-    Scale("low", 0.2),
-    Scale("low", 1.0),
-    Scale("high", 0.2),
-    Scale("high", 1.0),
-)
-PLAIN = 0
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number that stays one: where it comes from and what is known of it, in encoded units.
-
-    `weight` is that of its observed cells, `step` its recording step; `centre`, `spread` and `log_jacobian` hold
-    one figure per scale: mean and deviation there, and sum over rows of the log of d standardised / d user's value.
-    """
-
-    name: str
-    source: int
-    atom: float | None = None
-    low: float = 0.0
-    high: float = 0.0
-    deviation: float = 1.0
-    weight: float = 0.0
-    step: float = 0.0
-    centre: tuple[float, ...] = ()
-    spread: tuple[float, ...] = ()
-    log_jacobian: tuple[float, ...] = ()
-
-    def standardised(self, x: Array, scale: int) -> Array:
-        """Encoded values on a scale, with mean 0 and deviation 1 over the training table."""
-        return np.asarray((SCALES[scale].place(x, self) - self.centre[scale]) / self.spread[scale])
-
-    def least_variance(self, scale: int) -> float:
-        """The variance below which a cell would be denser than one per recording step, standardised."""
-        slope = np.exp(self.log_jacobian[scale] / self.weight)
-        return float((self.step * slope) ** 2 / (2 * np.pi))
-
-    def in_words(self, scale: int) -> str:
-        if SCALES[scale].side == "plain":
-            return "as it is"
-        reach = "above its smallest" if SCALES[scale].side == "low" else "below its largest"
-        return f"logarithm of the distance {reach} value, plus {SCALES[scale].shift:g} deviations"
-
-
-@dataclass(frozen=True)
-class Category:
-    """A column of levels: from the codes of the table, or from the values of a number.
-
-    `kind` is "levels", "values" (a number of few values) or "atom" (whether a number is one value);
-    `keys` are the old codes or values of the levels, `names` their names, `weight` how much each occurs.
-    """
-
-    name: str
-    source: int
-    kind: str
-    keys: tuple[float, ...]
-    names: tuple[str, ...]
-    weight: tuple[float, ...]
-    missing_level: bool = False
-
-    def codes(self, block: Block) -> Array:
-        if self.kind == "atom":
-            x = block.raw[:, self.source]
-            return np.where(np.isnan(x), -1, np.where(x == self.keys[1], 1, 0)).astype(np.int32)
-        if self.kind == "values":
-            x = block.raw[:, self.source]
-        else:
-            assert block.codes is not None
-            x = block.codes[:, self.source]
-        keys = np.array(self.keys)
-        place = np.minimum(np.searchsorted(keys, x), len(keys) - 1)
-        missing = len(keys) if self.missing_level else -1
-        return np.where(keys[place] == x, place, missing).astype(np.int32)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The treatment of a table: its numbers, then its categories; and the columns set aside, with the reason."""
-
-    numbers: tuple[Number, ...]
-    categories: tuple[Category, ...]
-    set_aside: tuple[tuple[str, str], ...]
-    total_weight: float
-    power: float = 1.0
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in (*self.numbers, *self.categories))
-
-    @cached_property
-    def level_start(self) -> Array:
-        sizes = [len(column.names) for column in self.categories]
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-    @cached_property
-    def level_weight(self) -> Array:
-        return np.array([w for column in self.categories for w in column.weight], dtype=np.float64)
-
-    def weighing(self, share: float) -> Plan:
-        """The plan for a sample that holds `share` of the table's weight."""
-        numbers = tuple(
-            replace(n, weight=n.weight * share, log_jacobian=tuple(v * share for v in n.log_jacobian))
-            for n in self.numbers
-        )
-        categories = tuple(replace(c, weight=tuple(w * share for w in c.weight)) for c in self.categories)
-        return replace(
-            self, numbers=numbers, categories=categories, total_weight=self.total_weight * share
-        )
-
-    def treated(self, block: Block, scales: Sequence[int]) -> Block:
-        """The block as the model sees it: standardised numbers on the given scales, and codes."""
-        pairs = zip(self.numbers, scales, strict=True)
-        columns = [number.standardised(self.values(block, number), scale) for number, scale in pairs]
-        raw = np.column_stack(columns) if columns else np.empty((block.n_rows, 0))
-        codes = [category.codes(block) for category in self.categories]
-        return Block(
-            np.ascontiguousarray(raw),
-            Encoding(1.0, np.zeros(len(columns))),
-            block.first_row,
-            block.weight,
-            np.ascontiguousarray(np.column_stack(codes)) if codes else None,
-            complete=not np.isnan(raw).any(),
-        )
-
-    def values(self, block: Block, number: Number) -> Array:
-        """Encoded values of a number, NaN where missing or where it is its atom."""
-        x = block.encoding.columns(np.array([number.source])).apply(block.raw[:, [number.source]])
-        x = x[:, 0].astype(np.float64)
-        if number.atom is not None:
-            x[block.raw[:, number.source] == number.atom] = np.nan
-        return np.asarray(x)
-
-
-# --- from a table to its plan
 
 
 @dataclass(frozen=True)
@@ -261,10 +97,12 @@ def assort(
             if atom is not None and share >= atom_share:
                 heft = (seen.weight[j] - values[atom], values[atom])
                 label = f"{name} is {atom:g}"
-                categories.append(Category(label, j, "atom", (0.0, atom), ("no", "yes"), heft))
+                categories.append(Category(label, j, "atom", (0.0, atom), ("no", "yes"), heft, of=name))
             else:
                 atom = None
-            numbers.append(Number(name, j, atom, weight=float(seen.weight[j]) * (1 - share * (atom is not None))))
+            numbers.append(
+                Number(name, j, atom, weight=float(seen.weight[j]) * (1 - share * (atom is not None)))
+            )
     for j, (name, levels) in enumerate(level_names):
         heft = seen.levels[j]
         lost = float(seen.missing[j]) if missing == "level" else 0.0
@@ -272,13 +110,11 @@ def assort(
             aside.append((name, "constant" if heft.any() else "all missing"))
             continue
         keys = np.flatnonzero(heft > 0)
-        known = tuple(str(levels[key]) for key in keys)
+        known = tuple(str(levels[int(key)]) for key in keys)
         weights = tuple(float(w) for w in heft[keys])
         extra = ((LEVEL,), (lost,)) if lost > 0 else ((), ())
         codes = tuple(float(key) for key in keys)
-        categories.append(
-            Category(name, j, "levels", codes, known + extra[0], weights + extra[1], lost > 0)
-        )
+        categories.append(Category(name, j, "levels", codes, known + extra[0], weights + extra[1], lost > 0))
     if not numbers and not categories:
         raise DataError("no-columns", "no column varies", do="Give a table with a column that does")
     plan = Plan(tuple(numbers), tuple(categories), tuple(aside), seen.total, rows.encoding.power)
@@ -344,14 +180,6 @@ def _added(one: dict[float, float], other: dict[float, float]) -> dict[float, fl
     return total
 
 
-@dataclass(frozen=True)
-class _Look:
-    """A plan on its way: ranges and moments known so far."""
-
-    plan: Plan
-    scales: tuple[Scale, ...] = field(default=SCALES)
-
-
 def _measured(rows: Any, sample: Block, plan: Plan) -> Plan:
     """The plan with range, deviation, recording step and scales of its numbers."""
     if not plan.numbers:
@@ -365,7 +193,7 @@ def _measured(rows: Any, sample: Block, plan: Plan) -> Plan:
         deviation = float(np.sqrt(max(second[j] / heft[j] - mean**2, 0.0)))
         x = plan.values(sample, number)
         gaps = np.diff(np.unique(x[~np.isnan(x) & (sample.weights > 0)]))
-        step = float(np.quantile(gaps, STEP_QUANTILE)) if len(gaps) else 0.0
+        step = float(np.quantile(gaps, STEP_QUANTILE)) / plan.power if len(gaps) else 0.0
         low, high = float(bounds.low[j]), float(bounds.high[j])
         numbers.append(
             replace(number, low=low, high=high, deviation=deviation, weight=float(heft[j]), step=step)

@@ -1,0 +1,257 @@
+"""The assorted mixture as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ilk import kernels
+from ilk.engines.memory import MemoryRows
+from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
+from ilk.estimators.tables import Format, new_rows, table_rows
+from ilk.families.assorted import SHARING
+from ilk.fitting.assorted import Assortment, Quest, fit_assorted
+from ilk.fitting.loop import Stop
+from ilk.fitting.portrait import Trait, traits
+from ilk.fitting.scene import Options
+from ilk.random import seed_of
+from ilk.table.assort import assort
+from ilk.table.block import Array, Block
+from ilk.table.treat import Plan
+
+
+class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
+    """Clusters of a table with numbers, categories and blanks: how many, which rows, and by which columns.
+
+    In every column most clusters share one background distribution; a cluster has its own only where that lowers
+    the cost J: minus the log-likelihood, plus what parameters and switches cost. Numbers are Gaussian on a scale
+    chosen by J, categories have free shares, a missing cell says nothing. J never rises, and with
+    n_components="auto" the number of clusters is the one of least J that splits, merges and births reach.
+
+    Parameters
+    ----------
+    n_components : "auto" or int
+    sharing : "background", "groups", "global" or "none"
+        Clusters share one background per column; or fall in several groups per column; or a column matters to all
+        clusters or to none; or every cluster has every column for itself.
+    budget : None or int
+        The most columns that a cluster may choose, those where it gains most (with sharing="background").
+    membership : "soft", "hard" or "annealed"
+        "annealed" cools a soft fit down to a hard one.
+    variance : "own" or "shared"
+        Whether the clusters of a number have their own variances.
+    missing : "ignore" or "level"
+        "level" makes a missing category a level of its own.
+    transforms : bool
+        Whether numbers may be put on a logarithmic scale where J falls.
+    criterion : "bic" or "icl"
+        What chooses the number of clusters: J, or J plus the entropy of the memberships.
+    open_cost : float
+        What each cluster costs besides, in nats.
+    max_components, n_init : int
+        Most clusters when they are found; starts when their number is given.
+    types : None or mapping
+        Kinds of columns that the rules get wrong, as in `ilk.cluster`.
+    tol, max_iter, max_time : float, int, float or None
+        Relative fall of J at which a fit ends; most passes of one fit; seconds after which the best so far is given.
+    random_state, threads, callback : as in `KMeans`.
+
+    Attributes
+    ----------
+    labels_, n_components_, weights_
+    chosen_ : array (K, n_features) of bool
+        Columns in which the cluster has its own distribution.
+    relevance_ : array (K, n_features)
+        What a column tells of the cluster, in nats per row; 0 where it is not chosen.
+    bic_, icl_ : float
+        Twice J, and twice J plus entropy; lower is better.
+    k_table_ : list of dict
+        Both for every number of clusters visited, on the rows searched.
+    treatment_ : dict
+        What was made of each column, in words.
+    loglik_, n_parameters_, n_iter_, converged_, fit_
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> draws = np.random.default_rng(0)
+    >>> which = np.repeat([0, 1], 100)
+    >>> X = np.column_stack([draws.normal(5 * which, 1), draws.normal(size=200)])
+    >>> model = ilk.AssortedMixture(random_state=0).fit(X)
+    >>> model.n_components_, model.chosen_.any(axis=0).tolist()
+    (2, [True, False])
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        *,
+        sharing: str = "background",
+        budget: int | None = None,
+        membership: str = "soft",
+        variance: str = "own",
+        missing: str = "ignore",
+        transforms: bool = True,
+        criterion: str = "bic",
+        open_cost: float = 0.0,
+        max_components: int = 20,
+        n_init: int = 12,
+        types: Any = None,
+        tol: float = 1e-7,
+        max_iter: int = 300,
+        max_time: float | None = None,
+        random_state: Any = None,
+        threads: int | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.sharing = sharing
+        self.budget = budget
+        self.membership = membership
+        self.variance = variance
+        self.missing = missing
+        self.transforms = transforms
+        self.criterion = criterion
+        self.open_cost = open_cost
+        self.max_components = max_components
+        self.n_init = n_init
+        self.types = types
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.random_state = random_state
+        self.threads = threads
+        self.callback = callback
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters of the rows of X: a frame, a path, or an array of numbers (NaN where missing)."""
+        options, quest = self._options(), self._quest()
+        rows, form = table_rows(
+            self, X, sample_weight, types=self.types, threads=self.threads, k=quest.k or 1
+        )
+        names = [c.name for c in form.schema.numeric]
+        levels = [(c.name, c.levels or ()) for c in form.schema.coded]
+        plan = assort(rows, names, levels, missing=self.missing)
+        found = fit_assorted(rows, plan, options, quest, seed_of(self.random_state), callback=self.callback)
+        self._finish(found, form)
+        warn_of(self, found.fit)
+        return self
+
+    # --- options
+
+    def _options(self) -> Options:
+        one_of("sharing", self.sharing, SHARING)
+        one_of("membership", self.membership, ("soft", "hard", "annealed"))
+        one_of("variance", self.variance, ("own", "shared"))
+        one_of("missing", self.missing, ("ignore", "level"))
+        return Options(
+            sharing=self.sharing,
+            membership=self.membership,
+            variance=self.variance,
+            budget=None if self.budget is None else whole_number("budget", self.budget),
+            open_cost=real_number("open_cost", self.open_cost, 0.0, inf),
+        )
+
+    def _quest(self) -> Quest:
+        one_of("criterion", self.criterion, ("bic", "icl"))
+        auto = isinstance(self.n_components, str) and self.n_components == "auto"
+        seconds = inf if self.max_time is None else real_number("max_time", self.max_time, 0.0, inf)
+        stop = Stop(real_number("tol", self.tol, 0.0, inf), whole_number("max_iter", self.max_iter), seconds)
+        return Quest(
+            None if auto else whole_number("n_components", self.n_components),
+            self.criterion,
+            whole_number("max_components", self.max_components),
+            whole_number("n_init", self.n_init),
+            bool(self.transforms),
+            stop,
+        )
+
+    # --- what a user reads
+
+    def _finish(self, found: Assortment, form: Format) -> None:
+        self.found_, self._format, self.fit_ = found, form, found.fit
+        plan, scales, params = found.scene.plan, found.scene.scales, found.params
+        self.labels_ = found.fit.labels
+        self.n_components_ = len(params)
+        self.weights_ = params.mixing
+        self._place = _places(plan, form)
+        n_features = len(form.schema.columns)
+        self.chosen_ = np.zeros((len(params), n_features), dtype=bool)
+        self.relevance_ = np.zeros((len(params), n_features))
+        for d, place in enumerate(self._place):  # a number split at one value has two parts
+            self.chosen_[:, place] |= found.chosen[:, d]
+            self.relevance_[:, place] += found.relevance[:, d]
+        self.bic_, self.icl_ = 2 * found.cost, 2 * (found.cost + float(found.sums["entropy"]))
+        self.k_table_ = [{"n_components": c.k, "bic": 2 * c.cost, "icl": 2 * c.icl} for c in found.candidates]
+        self.treatment_ = plan.in_words(scales)
+        jacobian = [number.log_jacobian[s] for number, s in zip(plan.numbers, scales, strict=True)]
+        self.loglik_ = -found.fit.cost + float(sum(jacobian))
+        self.n_parameters_ = found.family.free_parameters(params)
+        self.n_iter_ = found.fit.n_passes
+        self.converged_ = found.fit.converged
+
+    def traits(self) -> list[Trait]:
+        """What every cluster is like in every column, the most telling first."""
+        check_is_fitted(self)
+        return traits(self.found_, self._format.encoding)
+
+    def _scan(self, X: Any, visit: Any) -> Array:
+        check_is_fitted(self)
+        rows: MemoryRows = new_rows(self, X, self._format, threads=self.threads)
+        return np.concatenate([*rows.scan(visit, self.found_)])
+
+    def predict(self, X: Any) -> Array:
+        """The likeliest cluster of each row, the lowest number among equals."""
+        return self._scan(X, _visit_label)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each cluster for each row (rows, K)."""
+        return self._scan(X, _visit_membership)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of the observed cells of each row, in the user's units."""
+        return self._scan(X, _visit_log_density)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of the rows."""
+        return float(self.score_samples(X).mean())
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _places(plan: Plan, form: Format) -> list[int]:
+    """The user's column of each treated column."""
+    place = {column.name: j for j, column in enumerate(form.schema.columns)}
+    numeric, coded = form.schema.numeric, form.schema.coded
+    numbers = [place[numeric[number.source].name] for number in plan.numbers]
+    sources = [coded if category.kind == "levels" else numeric for category in plan.categories]
+    pairs = zip(plan.categories, sources, strict=True)
+    return numbers + [place[source[category.source].name] for category, source in pairs]
+
+
+def _scores(found: Assortment, block: Block) -> Array:
+    treated = found.scene.plan.treated(block, found.scene.scales)
+    return found.family.scores(found.params, treated)
+
+
+def _visit_label(found: Assortment, block: Block) -> Array:
+    return np.asarray(_scores(found, block).argmax(axis=1), dtype=np.int32)
+
+
+def _visit_membership(found: Assortment, block: Block) -> Array:
+    return kernels.memberships(_scores(found, block), False)[0]
+
+
+def _visit_log_density(found: Assortment, block: Block) -> Array:
+    cost = kernels.memberships(_scores(found, block), False)[1]
+    return np.asarray(found.scene.plan.log_slopes(block, found.scene.scales) - cost)

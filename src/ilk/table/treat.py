@@ -1,0 +1,216 @@
+"""The treatment of an assorted table's columns: scales of numbers, categories of values, and blocks treated by them.
+
+`assort.py` makes the plan of a table; this page says what a plan is and applies it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ilk.table.block import Array, Block, Encoding
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A scale that depends on neither shift nor unit: log((x - low)/deviation + shift) or its mirror image."""
+
+    side: str
+    shift: float = 0.0
+
+    def place(self, x: Array, number: Number) -> Array:
+        """Values on this scale; values outside the range of the training table count as its ends."""
+        if self.side == "plain":
+            return x
+        return np.log(self._room(x, number)) * (1.0 if self.side == "low" else -1.0)
+
+    def log_slope(self, x: Array, number: Number) -> Array:
+        """Log of the derivative of `place`."""
+        if self.side == "plain":
+            return np.zeros_like(x)
+        return np.asarray(-np.log(self._room(x, number)) - np.log(number.deviation))
+
+    def undo(self, value: Array, number: Number) -> Array:
+        """Encoded values from values on this scale."""
+        if self.side == "plain":
+            return value
+        sign = 1.0 if self.side == "low" else -1.0
+        gap = (np.exp(sign * value) - self.shift) * number.deviation
+        x = number.low + gap if self.side == "low" else number.high - gap
+        return np.asarray(np.clip(x, number.low, number.high))
+
+    def _room(self, x: Array, number: Number) -> Array:
+        x = np.clip(x, number.low, number.high)
+        gap = x - number.low if self.side == "low" else number.high - x
+        return np.asarray(gap / number.deviation + self.shift)
+
+
+SCALES = (
+    Scale("plain"),
+    Scale("low", 0.05),
+    Scale("low", 0.2),
+    Scale("low", 1.0),
+    Scale("high", 0.2),
+    Scale("high", 1.0),
+)
+PLAIN = 0
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that stays one: where it comes from and what is known of it, in encoded units.
+
+    `weight` is that of its observed cells, `step` its recording step in the user's units; `centre`, `spread` and
+    `log_jacobian` hold one figure per scale: mean and deviation there, and the sum over rows of the log of
+    d standardised / d user's value.
+    """
+
+    name: str
+    source: int
+    atom: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+    deviation: float = 1.0
+    weight: float = 0.0
+    step: float = 0.0
+    centre: tuple[float, ...] = ()
+    spread: tuple[float, ...] = ()
+    log_jacobian: tuple[float, ...] = ()
+
+    def standardised(self, x: Array, scale: int) -> Array:
+        """Encoded values on a scale, with mean 0 and deviation 1 over the training table."""
+        return np.asarray((SCALES[scale].place(x, self) - self.centre[scale]) / self.spread[scale])
+
+    def encoded(self, z: Array, scale: int) -> Array:
+        """The inverse of `standardised`."""
+        return SCALES[scale].undo(z * self.spread[scale] + self.centre[scale], self)
+
+    def log_slope(self, x: Array, scale: int) -> Array:
+        """Log of d standardised / d encoded value."""
+        return np.asarray(SCALES[scale].log_slope(x, self) - np.log(self.spread[scale]))
+
+    def least_variance(self, scale: int) -> float:
+        """The variance below which a cell would be denser than one per recording step, standardised."""
+        slope = np.exp(self.log_jacobian[scale] / self.weight)
+        return float((self.step * slope) ** 2 / (2 * np.pi))
+
+    def in_words(self, scale: int) -> str:
+        if SCALES[scale].side == "plain":
+            return "as it is"
+        reach = "above its smallest" if SCALES[scale].side == "low" else "below its largest"
+        return f"logarithm of the distance {reach} value, plus {SCALES[scale].shift:g} deviations"
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of levels: from the codes of the table, or from the values of a number.
+
+    `kind` is "levels", "values" (a number of few values) or "atom" (whether a number is one value);
+    `keys` are the old codes or values of the levels, `names` their names, `weight` how much each occurs.
+    """
+
+    name: str
+    source: int
+    kind: str
+    keys: tuple[float, ...]
+    names: tuple[str, ...]
+    weight: tuple[float, ...]
+    missing_level: bool = False
+    of: str = ""  # the number that has the atom
+
+    def codes(self, block: Block) -> Array:
+        if self.kind == "atom":
+            x = block.raw[:, self.source]
+            return np.where(np.isnan(x), -1, np.where(x == self.keys[1], 1, 0)).astype(np.int32)
+        if self.kind == "values":
+            x = block.raw[:, self.source]
+        else:
+            assert block.codes is not None
+            x = block.codes[:, self.source]
+        keys = np.array(self.keys)
+        place = np.minimum(np.searchsorted(keys, x), len(keys) - 1)
+        missing = len(keys) if self.missing_level else -1
+        return np.where(keys[place] == x, place, missing).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The treatment of a table: its numbers, then its categories; and the columns set aside, with the reason."""
+
+    numbers: tuple[Number, ...]
+    categories: tuple[Category, ...]
+    set_aside: tuple[tuple[str, str], ...]
+    total_weight: float
+    power: float = 1.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.numbers) + tuple(c.name for c in self.categories)
+
+    def in_words(self, scales: Sequence[int]) -> dict[str, str]:
+        """What was made of each column of the table."""
+        told = {name: f"set aside: {reason}" for name, reason in self.set_aside}
+        for number, scale in zip(self.numbers, scales, strict=True):
+            told[number.name] = number.in_words(scale)
+        for column in self.categories:
+            if column.kind == "atom":
+                share = column.weight[1] / sum(column.weight)
+                of = column.of
+                told[of] = f"{column.keys[1]:g} ({share:.0%} of its cells) apart, the rest {told[of]}"
+            else:
+                values = "values" if column.kind == "values" else "levels"
+                told[column.name] = f"category of {len(column.names)} {values}"
+        return told
+
+    @cached_property
+    def level_start(self) -> Array:
+        sizes = [len(column.names) for column in self.categories]
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def level_weight(self) -> Array:
+        return np.array([w for column in self.categories for w in column.weight], dtype=np.float64)
+
+    def weighing(self, share: float) -> Plan:
+        """The plan for a sample that holds `share` of the table's weight."""
+        numbers = tuple(
+            replace(n, weight=n.weight * share, log_jacobian=tuple(v * share for v in n.log_jacobian))
+            for n in self.numbers
+        )
+        categories = tuple(replace(c, weight=tuple(w * share for w in c.weight)) for c in self.categories)
+        return replace(self, numbers=numbers, categories=categories, total_weight=self.total_weight * share)
+
+    def treated(self, block: Block, scales: Sequence[int]) -> Block:
+        """The block as the model sees it: standardised numbers on the given scales, and codes."""
+        pairs = zip(self.numbers, scales, strict=True)
+        columns = [number.standardised(self.values(block, number), scale) for number, scale in pairs]
+        raw = np.column_stack(columns) if columns else np.empty((block.n_rows, 0))
+        codes = [category.codes(block) for category in self.categories]
+        return Block(
+            np.ascontiguousarray(raw),
+            Encoding(1.0, np.zeros(len(columns))),
+            block.first_row,
+            block.weight,
+            np.ascontiguousarray(np.column_stack(codes)) if codes else None,
+            complete=not np.isnan(raw).any(),
+        )
+
+    def log_slopes(self, block: Block, scales: Sequence[int]) -> Array:
+        """Sum over the numbers of the log of d standardised / d user's value, per row."""
+        total = np.zeros(block.n_rows)
+        for number, scale in zip(self.numbers, scales, strict=True):
+            x = self.values(block, number)
+            slope = number.log_slope(np.nan_to_num(x, nan=number.low), scale) + np.log(self.power)
+            total += np.where(np.isnan(x), 0.0, slope)
+        return total
+
+    def values(self, block: Block, number: Number) -> Array:
+        """Encoded values of a number, NaN where missing or where it is its atom."""
+        x = block.encoding.columns(np.array([number.source])).apply(block.raw[:, [number.source]])
+        x = x[:, 0].astype(np.float64)
+        if number.atom is not None:
+            x[block.raw[:, number.source] == number.atom] = np.nan
+        return np.asarray(x)
