@@ -9,7 +9,10 @@ from ilk.table.block import Array, Block, Encoding
 
 
 class Summable(Protocol):
-    """A partial result; partials of blocks add up, in block order, to that of the table."""
+    """A partial result; partials of blocks add up, in block order, to that of the table.
+
+    Engines add with `+=`, for which a partial may give its own memory away.
+    """
 
     def __add__(self, other: Any) -> Self: ...
 

@@ -92,8 +92,8 @@ class MemoryRows:
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
         partials = self.scan(visit, state)
         total = next(partials)
-        for partial in partials:
-            total = total + partial
+        for _ in range(1, self.n_blocks):
+            total += next(partials)  # no name for it: the next is made when this one is gone
         return total
 
     def scan(self, visit: Callable[[State, Block], Result], state: State) -> Iterator[Result]:

@@ -22,9 +22,9 @@ from ilk.estimators.base import (
     whole_number,
 )
 from ilk.families.base import Family
-from ilk.fitting.fit import Fit
+from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import Stop
-from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
+from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, given_params, solves_line
 from ilk.random import seed_of
 from ilk.recipes import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
 from ilk.table.block import Array, Block
@@ -59,8 +59,8 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if isinstance(self.init, str):
             recipe = replace(recipe, init=self.init)
             return fit_recipe(rows, recipe, k, seed, callback=self.callback)
-        init = given_start(self.init, rows, k)
-        return fit_recipe(rows, recipe, k, seed, init=init, callback=self.callback)
+        starts = given_params(rows, recipe.family, given_start(self.init, rows, k), k)
+        return fit(rows, recipe.family, starts, trim=recipe.trim, stop=recipe.stop, callback=self.callback)
 
     def _finish(self, rows: MemoryRows, family: Family[Any], found: Fit) -> None:
         self._family, self._encoding = family, rows.encoding

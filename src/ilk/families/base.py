@@ -27,6 +27,9 @@ class Pair:
     def __add__(self, other: Pair) -> Pair:
         return Pair(kernels.add_pairs(self.parts, other.parts))
 
+    def __iadd__(self, other: Pair) -> Pair:
+        return Pair(kernels.add_pairs(self.parts, other.parts, self.parts))
+
     @property
     def value(self) -> Array:
         return kernels.round_pairs(self.parts)
@@ -63,6 +66,14 @@ class Partial:
     def __add__(self, other: Partial) -> Partial:
         sums = {name: value + other.sums[name] for name, value in self.sums.items()}
         return Partial(sums, self.cost + other.cost)
+
+    def __iadd__(self, other: Partial) -> Partial:
+        sums = dict(self.sums)
+        for name, value in other.sums.items():
+            sums[name] += value
+        cost = self.cost
+        cost += other.cost
+        return Partial(sums, cost)
 
 
 Params = TypeVar("Params")

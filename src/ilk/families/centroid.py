@@ -100,9 +100,10 @@ class Means(Centroid):
         return Partial(sums, pair_total(cost, weight))
 
     def update(self, params: Centroids, sums: Mapping[str, Any]) -> Centroids:
-        total, weight = sums["total"].value, sums["weight"]
+        centre, weight = sums["total"].value, sums["weight"]
         by_cell = sums["cell_weight"].value if "cell_weight" in sums else weight[:, None]
-        centre = np.divide(total, by_cell, out=params.centre.copy(), where=by_cell > 0)
+        np.divide(centre, by_cell, out=centre, where=by_cell > 0)
+        np.copyto(centre, params.centre, where=by_cell <= 0)
         return Centroids(centre, weight)
 
 

@@ -92,6 +92,11 @@ class _Partials(list[Partial]):
     def __add__(self, other: list[Partial]) -> _Partials:  # type: ignore[override]
         return _Partials(mine + theirs for mine, theirs in zip(self, other, strict=True))
 
+    def __iadd__(self, other: list[Partial]) -> _Partials:  # type: ignore[override]
+        for number, theirs in enumerate(other):
+            self[number] += theirs
+        return self
+
 
 def _visit(state: _Pass, block: Block) -> _Partials:
     steps = zip(state.families, state.params, state.cuts, strict=True)

@@ -14,7 +14,7 @@ from ilk.families.base import Family
 from ilk.fitting.fit import Fit, finish
 from ilk.fitting.loop import USABLE, Event, Run, Stop, run_starts
 from ilk.fitting.partitions import Partitioner, start_names
-from ilk.fitting.restarts import all_from_labels, from_centres, from_labels
+from ilk.fitting.restarts import from_labels, given_params
 from ilk.table.block import Array
 
 SEARCH_ROWS = 10_000  # starts are compared on a sample of so many rows
@@ -73,13 +73,6 @@ def fit_mixture(
             later = [replace(record, number=record.number + len(before.trace)) for record in after.trace]
             after.trace = before.trace + later
     return finish(rows, best_run(polished), found, trim=plan.trim)
-
-
-def given_params(rows: Rows, family: Family[Any], init: Array, k: int) -> list[Any]:
-    """First parameters from means in the user's units, or from a partition."""
-    if init.ndim == 1:
-        return all_from_labels(rows, family, init, k)
-    return [from_centres(rows, family, rows.encoding.apply(np.asarray(init, dtype=np.float64)))]
 
 
 def distinct(partitions: Sequence[Array]) -> list[Array]:

@@ -42,25 +42,10 @@ def fit_recipe(
     k: int,
     seed: int,
     *,
-    init: Array | None = None,
     callback: Callable[[Event], None] | None = None,
 ) -> Fit:
-    """Fit `recipe` with K components; `init` gives centres (K, columns) or a label per row instead of a named start."""
-    family = recipe.family
-    if init is None:
-        return _fit_named(rows, recipe, k, seed, callback)
-    if init.ndim == 2:
-        starts = [from_centres(rows, family, rows.encoding.apply(np.asarray(init, dtype=np.float64)))]
-    else:
-        starts = [from_labels(rows, family, init, k)]
-    return fit(rows, family, starts, trim=recipe.trim, stop=recipe.stop, callback=callback)
-
-
-def _fit_named(
-    rows: Rows, recipe: Recipe, k: int, seed: int, callback: Callable[[Event], None] | None
-) -> Fit:
-    """Several starts on a large table run to their end on the sample they were drawn from; those that end near
-    the best of them go on with all rows."""
+    """Fit `recipe` with K components. Several starts on a large table run to their end on the sample they were
+    drawn from; those that end near the best of them go on with all rows."""
     family, trim, stop = recipe.family, recipe.trim, recipe.stop
     block = rows.sample(sample_rows(rows.n_columns, k), seed)
     on_all_rows = block.n_rows == rows.n_rows or recipe.n_starts == 1
@@ -90,6 +75,13 @@ def named_starts(sample: Block, recipe: Recipe, k: int, seed: int) -> list[Array
         )
     ordered = in_content_order(sample)
     return [start_centres(recipe.init, ordered, k, seed, number) for number in range(recipe.n_starts)]
+
+
+def given_params(rows: Rows, family: Family[Any], init: Array, k: int) -> list[Any]:
+    """First parameters from centres (K, columns) in the user's units, or from a label per row."""
+    if init.ndim == 1:
+        return all_from_labels(rows, family, init, k)
+    return [from_centres(rows, family, rows.encoding.apply(np.asarray(init, dtype=np.float64)))]
 
 
 @dataclass(frozen=True)

@@ -183,8 +183,8 @@ def tally(
     return size, first_row, total
 
 
-def add_pairs(a: Array, b: Array) -> Array:
-    total = np.empty(a.shape)
+def add_pairs(a: Array, b: Array, out: Array | None = None) -> Array:
+    total = np.empty(a.shape) if out is None else out
     native.add_pairs(a, b, total)
     return total
 

@@ -30,15 +30,15 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
     return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def add_pairs(a: Array, b: Array) -> Array:
-    """Sum of two arrays of pairs (..., 2).
+def add_pairs(a: Array, b: Array, out: Array | None = None) -> Array:
+    """Sum of two arrays of pairs (..., 2); `out` may be one of them.
 
     >>> add_pairs(np.array([1.0, 2.0**-60]), np.array([2.0**-70, 0.0])).tolist() == [1.0, 2.0**-60 + 2.0**-70]
     True
     """
     total, rest = two_sum(a[..., 0], b[..., 0])
     rest += a[..., 1] + b[..., 1]
-    result = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    result = np.empty(np.broadcast_shapes(a.shape, b.shape)) if out is None else out
     np.add(total, rest, out=result[..., 0])
     np.subtract(rest, result[..., 0] - total, out=result[..., 1])
     return result

@@ -110,19 +110,25 @@ ILK_INLINE void costs_of(const LabelledRows<Number>& strip, const PaddedCentres&
 // exponent, so all that it takes up is a multiple of one unit and adds exactly; what is finer than the unit goes to
 // the fine one. This takes four additions where `two_sum` takes six and one more. Most strips of a float32 table
 // have nothing finer than the unit: then it is one.
+//
+// The pairs themselves are kept where they will be written, if that has room for their padding.
 class Sums {
 public:
-    Sums(Index count, Index columns)
+    Sums(Index count, Index columns, double* out)
         : count_(count),
           columns_(columns),
           width_(columns <= 2 ? 2 : columns <= 4 ? 4 : rounded_up(columns, eight)),
           size_(rounded_up(count * width_, eight)),
           coarse_(size_),
           fine_(size_),
-          leading_(size_),
-          trailing_(size_),
+          out_(out),
+          pairs_(size_ == count * columns ? 0 : 2 * size_),
+          leading_(size_ == count * columns ? out : pairs_),
+          trailing_(leading_ + size_),
           weights_(2 * count),
-          counts_(count) {}
+          counts_(count) {
+        std::memset(leading_, 0, static_cast<std::size_t>(2 * size_) * sizeof(double));
+    }
 
     // Add rows that count one each.
     template <class Number>
@@ -154,11 +160,15 @@ public:
         for (Index label = 0; label < count_; ++label) weights_[2 * label] += static_cast<double>(counts_[label]);
     }
 
-    void write(double* sums, double* weights) const {
+    // To be called last: the pairs go through the running totals, empty by now, to their places side by side.
+    void write(double* weights) {
+        std::memcpy(coarse_, leading_, static_cast<std::size_t>(size_) * sizeof(double));
+        std::memcpy(fine_, trailing_, static_cast<std::size_t>(size_) * sizeof(double));
+        double* sums = out_;
         for (Index label = 0; label < count_; ++label) {
             for (Index column = 0; column < columns_; ++column, sums += 2) {
                 const Index place = label * width_ + column;
-                const Pair<double> sum = two_sum(leading_[place], trailing_[place]);
+                const Pair<double> sum = two_sum(coarse_[place], fine_[place]);
                 sums[0] = sum.leading;
                 sums[1] = sum.trailing;
             }
@@ -169,19 +179,20 @@ public:
     // The sum of weight * |x - c|^2 from that of weight * |x|^2:  squares - sum of c . (2 S - W c)  over centres c
     // with sums S and weights W.
     Pair<double> cost(Pair<double> squares, Centres centres) const {
-        Scratch<double> c(size_), weight(size_), weight_rest(size_);
-        for (Index label = 0; label < count_; ++label)
-            for (Index column = 0; column < columns_; ++column) {
-                const Index place = label * width_ + column;
-                c[place] = centres.values[label * columns_ + column];
-                weight[place] = weights_[2 * label];
-                weight_rest[place] = weights_[2 * label + 1];
-            }
         Pair<Eight> total = {};
+        Index label = 0, column = 0;
         for (Index place = 0; place < size_; place += eight) {
-            const Eight own = load<Eight>(c + place);
+            Eight own = {}, weight = {}, weight_rest = {};
+            for (Index lane = 0; lane < eight && label < count_; ++lane) {
+                if (column < columns_) {
+                    own[lane] = centres.values[label * columns_ + column];
+                    weight[lane] = weights_[2 * label];
+                    weight_rest[lane] = weights_[2 * label + 1];
+                }
+                if (++column == width_) column = 0, ++label;
+            }
             add_product(total, {load<Eight>(leading_ + place), load<Eight>(trailing_ + place)}, {-2.0 * own, Eight{}});
-            add_product(total, {load<Eight>(weight + place), load<Eight>(weight_rest + place)}, two_product(own, own));
+            add_product(total, {weight, weight_rest}, two_product(own, own));
         }
         for (Index lane = 0; lane < eight; ++lane) {
             add_to(squares, total.leading[lane]);
@@ -308,7 +319,11 @@ private:
     }
 
     Index count_, columns_, width_, size_;
-    Scratch<double> coarse_, fine_, leading_, trailing_, weights_;
+    Scratch<double> coarse_, fine_;
+    double* out_;
+    Scratch<double> pairs_;
+    double *leading_, *trailing_;
+    Scratch<double> weights_;
     Scratch<Index> counts_;
     double base_ = 0, reach_square_ = 0;
     float least_whole_ = 0;  // the least number with no digit below the unit
@@ -354,7 +369,7 @@ private:
 template <class Number>
 void step_by_costs(const Table<Number>& table, const double* weight, Centres centres, Trim trim, StepSums out) {
     const PaddedCentres padded(centres, table.columns);
-    Sums sums(centres.count, table.columns);
+    Sums sums(centres.count, table.columns, out.sums);
     Cost cost;
     double costs[strip_rows], counted[strip_rows];
     for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA {
@@ -365,7 +380,7 @@ void step_by_costs(const Table<Number>& table, const double* weight, Centres cen
         cost.add(costs, strip.count, counted);
     });
     sums.finish();
-    sums.write(out.sums, out.weights);
+    sums.write(out.weights);
     cost.write(out.cost);
 }
 
@@ -376,7 +391,7 @@ template <class Number>
 void nearest_step(const Table<Number>& table, const double* weight, Centres centres, Trim trim, StepSums out) {
     if (trim.limit != std::numeric_limits<double>::infinity())
         return step_by_costs(table, weight, centres, trim, out);
-    Sums sums(centres.count, table.columns);
+    Sums sums(centres.count, table.columns, out.sums);
     Squares squares;
     const bool squares_wanted = std::isnan(out.squares[0]);
     for_each_strip(table, centres, [&](const LabelledRows<Number>& strip) ILK_LAMBDA {
@@ -390,7 +405,7 @@ void nearest_step(const Table<Number>& table, const double* weight, Centres cent
     const Pair<double> cost = sums.cost({out.squares[0], out.squares[1]}, centres);
     if (!(cost.leading > least_share_of_squares * out.squares[0]))
         return step_by_costs(table, weight, centres, trim, out);
-    sums.write(out.sums, out.weights);
+    sums.write(out.weights);
     out.cost[0] = cost.leading;
     out.cost[1] = cost.trailing;
 }

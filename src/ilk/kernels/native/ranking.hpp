@@ -164,7 +164,56 @@ public:
         return {~decided & ((std::uint64_t{1} << tile_rows<Score>) - 1), largest_norm};
     }
 
+    // The nearest centre of one row by differences, which are taken only to centres whose scores come near the best.
+    template <class Number>
+    std::int32_t nearest(const Number* row, Centres centres) const {
+        using V = Few<Score, group_centres>;
+        Score norm = 0, best = -std::numeric_limits<Score>::infinity();
+        for (Index column = 0; column < columns_; ++column)
+            norm += static_cast<Score>(row[column]) * static_cast<Score>(row[column]);
+        for (Index first = 0; first < count_; first += group_centres) {
+            const V score = scores_of(row, first);
+            for (Index lane = 0; lane < group_centres; ++lane) best = score[lane] > best ? score[lane] : best;
+        }
+        const Score enough = best - (norm * per_norm_ + tolerance_);
+        double least = std::numeric_limits<double>::infinity();
+        std::int32_t label = 0;
+        for (Index first = 0; first < count_; first += group_centres) {
+            const V score = scores_of(row, first);
+            for (Index lane = 0; lane < group_centres && first + lane < count_; ++lane) {
+                if (score[lane] < enough) continue;  // one that is not a number is not skipped
+                const double squared = squared_distance(row, centres.values + (first + lane) * columns_);
+                if (squared < least) {
+                    least = squared;
+                    label = static_cast<std::int32_t>(first + lane);
+                }
+            }
+        }
+        return label;
+    }
+
 private:
+    template <class Number>
+    ILK_INLINE Few<Score, group_centres> scores_of(const Number* row, Index first) const {
+        using V = Few<Score, group_centres>;
+        const Score* packed = packed_ + first * columns_;
+        V score = load<V>(minus_half_norms_ + first);
+        for (Index column = 0; column < columns_; ++column, packed += group_centres)
+            score = multiply_add(everywhere<V>(static_cast<Score>(row[column])), load<V>(packed), score);
+        return score;
+    }
+
+    // Summed column after column.
+    template <class Number>
+    ILK_INLINE double squared_distance(const Number* row, const double* centre) const {
+        double sum = 0;
+        for (Index column = 0; column < columns_; ++column) {
+            const double difference = static_cast<double>(row[column]) - centre[column];
+            sum += difference * difference;
+        }
+        return sum;
+    }
+
     template <Labels labels_of>
     ILK_INLINE void rank_groups(const Score* tile, Ahead& ahead, TileRanking<Score>& ranking) const {
         Index first = 0;
@@ -239,8 +288,6 @@ public:
                                           : std::numeric_limits<double>::infinity();
     }
 
-    Index count() const { return count_; }
-
     // Squared distances of a row to eight centres, summed column after column.
     template <class Number>
     ILK_INLINE Eight squared_distances(const Number* row, Index first) const {
@@ -251,26 +298,6 @@ public:
             sum += difference * difference;
         }
         return sum;
-    }
-
-    template <class Number>
-    std::int32_t nearest(const Number* row) const {
-        Eight best = everywhere<Eight>(std::numeric_limits<double>::infinity());
-        Eight label = {};
-        for (Index first = 0; first < count_; first += eight) {
-            const Eight squared = squared_distances(row, first);
-            label = squared < best ? everywhere<Eight>(static_cast<double>(first)) : label;
-            best = squared < best ? squared : best;
-        }
-        double least = std::numeric_limits<double>::infinity(), place = 0;
-        for (Index lane = 0; lane < eight; ++lane) {
-            const double own = label[lane] + static_cast<double>(lane);
-            if (best[lane] < least || (best[lane] == least && own < place)) {
-                least = best[lane];
-                place = own;
-            }
-        }
-        return static_cast<std::int32_t>(place);
     }
 
 private:
@@ -296,15 +323,18 @@ public:
     // Labels of a whole encoded strip, of which `count` rows are wanted. Returns about the largest |x|^2.
     template <class Number>
     double label(const Number* rows, Index width, Index count, Ahead ahead, std::int32_t* labels) {
-        Ranked ranked = 16 * open_rows_ <= labelled_rows_
-            ? rank(single_, single_tiles_, rows, width, ahead, labels)
-            : rank(double_.get(centres_, columns_), double_tiles_.get(columns_), rows, width, ahead, labels);
+        const bool in_double = 16 * open_rows_ > labelled_rows_;
+        Ranked ranked = in_double
+            ? rank(double_.get(centres_, columns_), double_tiles_.get(columns_), rows, width, ahead, labels)
+            : rank(single_, single_tiles_, rows, width, ahead, labels);
         ranked.open &= (std::uint64_t{1} << count) - 1;
         labelled_rows_ += count;
         open_rows_ += __builtin_popcountll(ranked.open);
         for (; ranked.open != 0; ranked.open &= ranked.open - 1) {
             const Index row = __builtin_ctzll(ranked.open);
-            labels[row] = by_eight_.get(centres_, columns_).nearest(rows + row * width);
+            const Number* own = rows + row * width;
+            labels[row] = in_double ? double_.get(centres_, columns_).nearest(own, centres_)
+                                    : single_.nearest(own, centres_);
         }
         return ranked.largest_norm;
     }
@@ -332,7 +362,6 @@ private:
     Tiles<float> single_tiles_;
     Later<PackedCentres<double>> double_;
     Later<Tiles<double>> double_tiles_;
-    Later<CentresByEight> by_eight_;
     Index labelled_rows_ = 0, open_rows_ = 0;
 };
 
