@@ -21,6 +21,7 @@ _HOME = {
     "KMeans": "ilk.estimators.kmeans",
     "KMedians": "ilk.estimators.kmeans",
     "LaplaceMixture": "ilk.estimators.heavy",
+    "MixedMixture": "ilk.estimators.mixed",
     "StudentMixture": "ilk.estimators.heavy",
     "suggest_open_cost": "ilk.estimators.dp_means",
     "TrimmedKMeans": "ilk.estimators.kmeans",

@@ -18,6 +18,7 @@ ESTIMATORS = [
     ilk.LaplaceMixture(2),
     ilk.AssortedMixture(2, n_init=3),
     ilk.AssortedMixture(),
+    ilk.MixedMixture(2),
 ]
 
 

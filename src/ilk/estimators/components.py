@@ -103,11 +103,15 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         return structure
 
     def _make_prior(self, moments: TableMoments, k: int) -> Prior | None:
+        return self._prior_from(moments.mean, moments.covariance, moments.row_weight, k)
+
+    def _prior_from(self, mean: Array, covariance: Array, row_weight: float, k: int) -> Prior | None:
         if self.prior is None or isinstance(self.prior, Prior):
             return self.prior
         one_of("prior", self.prior, ("default",))
-        unbiased = moments.row_weight / max(moments.row_weight - 1, 1)
-        return Prior.from_table(moments.mean, moments.covariance * unbiased, k)
+        if not len(mean):
+            return None
+        return Prior.from_table(mean, covariance * (row_weight / max(row_weight - 1, 1)), k)
 
     def _make_noise(self, rows: MemoryRows, moments: TableMoments) -> Noise | None:
         if self.noise is False or self.noise is None:

@@ -92,7 +92,7 @@ def table_rows(
     facts = survey(raw, weight=weight, names=[c.name for c in told.numeric])
     for code, text in [*cautions, *precision_cautions(facts, [c.name for c in told.numeric])]:
         warn(code, text, depth=4)
-    schema, varies = _without_constants(told, facts)
+    schema, varies = _without_constants(told, facts, table.n_rows)
     if not varies.all():
         raw, facts = raw[:, varies], _part(facts, varies)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
@@ -117,9 +117,7 @@ def is_table(X: Any) -> bool:
     """Whether X is a table whose columns have names and kinds, rather than an array of numbers."""
     import narwhals.dependencies as known
 
-    if hasattr(
-        X, "tocoo"
-    ):  # a sparse matrix by its keys is a mapping too; the check of arrays refuses it by name
+    if hasattr(X, "tocsr"):  # a sparse matrix, of which one kind is a dictionary
         return False
     if isinstance(X, (str, os.PathLike, Mapping, Table)) or hasattr(X, "__arrow_c_stream__"):
         return True
@@ -168,7 +166,7 @@ def _check_rows(n_counting: int, k: int) -> None:
         )
 
 
-def _without_constants(schema: Schema, facts: Survey) -> tuple[Schema, Array]:
+def _without_constants(schema: Schema, facts: Survey, n_rows: int) -> tuple[Schema, Array]:
     """The schema with constant numeric columns left out, their value in the note, and which columns vary."""
     varies = facts.high > facts.low
     fixed = [c for c, moves in zip(schema.numeric, varies, strict=True) if not moves]
@@ -177,7 +175,7 @@ def _without_constants(schema: Schema, facts: Survey) -> tuple[Schema, Array]:
     if not varies.any() and not schema.coded:
         raise DataError(
             "no-spread",
-            "every column is constant, so there is nothing to group",
+            f"every column is constant over n_samples={n_rows} rows, so there is nothing to group",
             do="Give at least one column that varies",
         )
     value = {c.name: facts.low[j] for j, c in enumerate(schema.numeric) if not varies[j]}

@@ -15,7 +15,7 @@ from ilk.fitting.fit import Fit, finish
 from ilk.fitting.loop import USABLE, Event, Run, Stop, run_starts
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.restarts import from_labels, given_params
-from ilk.table.block import Array
+from ilk.table.block import Array, Block
 
 SEARCH_ROWS = 10_000  # starts are compared on a sample of so many rows
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
@@ -39,21 +39,22 @@ def fit_mixture(
     seed: int,
     plan: MixturePlan,
     *,
-    init: Array | None = None,
+    init: Array | Sequence[Any] | None = None,
     callback: Callable[[Event], None] | None = None,
+    partitions: Callable[[Block, int], Partitioner] = Partitioner,
 ) -> Fit:
-    """The best fit over the plan's starts; `init` gives means (K, columns) or a label per row instead."""
+    """The best fit over the plan's starts; `init` gives means (K, columns), a label per row, or parameters instead."""
     if init is not None:
-        first = given_params(rows, family, init, k)
+        first = given_params(rows, family, init, k) if isinstance(init, np.ndarray) else list(init)
         runs = run_starts(
             rows, [family] * len(first), first, trim=plan.trim, stop=plan.stop, callback=callback
         )
         return finish(rows, best_run(runs), runs, trim=plan.trim)
     sample = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed))
-    partitioner = Partitioner(sample.take(np.arange(sample.n_rows)), seed)
-    names = start_names(plan.init, rows.n_columns, plan.n_init) if k > 1 else ("k-means",)
-    partitions = [partitioner.labels(name, k, number) for number, name in enumerate(names)]
-    starts = [from_labels(sample, family, part, int(part.max()) + 1) for part in distinct(partitions)]
+    partitioner = partitions(sample.take(np.arange(sample.n_rows)), seed)
+    names = start_names(plan.init, partitioner.mix, plan.n_init) if k > 1 else ("k-means",)
+    labels = [partitioner.labels(name, k, number) for number, name in enumerate(names)]
+    starts = [from_labels(sample, family, part, int(part.max()) + 1) for part in distinct(labels)]
     families = [family] * len(starts)
     found = run_starts(sample, families, starts, trim=plan.trim, stop=SEARCH_STOP, callback=callback)
     chosen = sorted(found, key=rank_of)[:N_POLISHED]

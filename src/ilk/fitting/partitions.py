@@ -59,12 +59,26 @@ class Partitioner:
         total = np.where(observed, numbers, 0.0) * weight
         return np.where(observed, numbers, total.sum(axis=0) / np.where(count > 0, count, 1.0))
 
-    @cached_property
-    def standardised(self) -> Block:
+    @property
+    def mix(self) -> tuple[str, ...]:
+        """The starts that "auto" stands for."""
+        return AUTO_LINE if self.sample.n_columns == 1 else AUTO
+
+    def standardise(self) -> Array:
+        """The encoded numbers with mean 0 and variance 1 per column."""
         weight = self.sample.weights
         centred = self._filled - np.average(self._filled, axis=0, weights=weight)
         deviation = np.sqrt(np.average(centred**2, axis=0, weights=weight))
-        return self._block(centred / np.where(deviation > 0, deviation, 1.0))
+        return np.asarray(centred / np.where(deviation > 0, deviation, 1.0))
+
+    @cached_property
+    def standard(self) -> Array:
+        """Where distances are taken: the standardised numbers."""
+        return self.standardise()
+
+    @cached_property
+    def standardised(self) -> Block:
+        return self._block(self.standard)
 
     @cached_property
     def whitened(self) -> Block:
@@ -157,11 +171,10 @@ PARTITIONS: dict[str, Callable[[Partitioner, int, int], Array]] = {
 }
 
 
-def start_names(init: str, n_columns: int, n_init: int | None) -> Sequence[str]:
-    """The starts that an `init` stands for; `n_init` repeats a named start, or lengthens the automatic mix."""
+def start_names(init: str, mix: Sequence[str], n_init: int | None) -> Sequence[str]:
+    """The starts that an `init` stands for; `n_init` repeats a named start, or lengthens the automatic `mix`."""
     if init != "auto":
         return (init,) * (n_init or (1 if init in ("tree", "ward", "quantile") else 3))
-    mix = AUTO_LINE if n_columns == 1 else AUTO
     if n_init is None:
         return mix
     return (*mix, *("k-log-k",) * (n_init - len(mix)))[:n_init]

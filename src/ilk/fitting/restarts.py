@@ -119,11 +119,18 @@ def all_from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> li
     return spread.first_updates(params, sums.values)
 
 
+def from_membership(rows: Rows, family: SpreadFamily[Any], membership: Array) -> Any:
+    """The update from given memberships (rows, K), the sums gathered about the centre of the table."""
+    params = family.start(np.zeros((membership.shape[1], rows.n_columns)))
+    sums = rows.reduce(_visit_membership, _Partition(family, params, membership))
+    return family.update(params, sums.values)
+
+
 @dataclass(frozen=True)
 class _Partition:
     family: SpreadFamily[Any]
     params: Any
-    label: Array
+    given: Array  # a label per row, or memberships (rows, K)
 
 
 @dataclass(frozen=True)
@@ -134,8 +141,13 @@ class _Sums:
         return _Sums({name: value + other.values[name] for name, value in self.values.items()})
 
 
+def _visit_membership(state: _Partition, block: Block) -> _Sums:
+    membership = state.given[block.first_row : block.first_row + block.n_rows]
+    return _Sums(state.family.gather(state.params, block, membership))
+
+
 def _visit_partition(state: _Partition, block: Block) -> _Sums:
-    label = state.label[block.first_row : block.first_row + block.n_rows]
+    label = state.given[block.first_row : block.first_row + block.n_rows]
     membership = np.zeros((block.n_rows, len(state.family.centres(state.params))))
     membership[np.arange(block.n_rows), label] = 1.0
     return _Sums(state.family.gather(state.params, block, membership))

@@ -116,7 +116,9 @@ class Grid:
     def _partitions(self, k: int, which: slice) -> list[Array]:
         """Memberships of the starts `which` of the automatic mix."""
         n_starts = N_STARTS_LINE if self.rows.n_columns == 1 else N_STARTS
-        names = list(enumerate(start_names("auto", self.rows.n_columns, n_starts) if k > 1 else ("k-means",)))
+        names = list(
+            enumerate(start_names("auto", self.partitioner.mix, n_starts) if k > 1 else ("k-means",))
+        )
         labels = distinct([self.partitioner.labels(name, k, i) for i, name in names[which]])
         return [_one_hot(label, k) for label in labels if len(np.unique(label)) == k]
 

@@ -1,0 +1,282 @@
+"""Components over mixed columns: Gaussian numbers, categories and counts, the groups independent given the component.
+
+    log density_k = log N(numbers | mean_k, covariance_k) + sum_c log share_kc(level_c)
+                  + sum_j log Poisson(count_j | rate_kj)
+
+The numbers have any of the fourteen covariance structures; an ordinal column is taken as a category, its order unused.
+With categories alone this is latent class analysis (Goodman 1974). A missing cell drops out of the likelihood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from ilk import kernels
+from ilk.families import missing
+from ilk.families.base import Cut, Pair, Partial
+from ilk.families.centroid import coded
+from ilk.families.covariance import Covariance, Prior
+from ilk.families.gaussian import LOG_2_PI, Gaussian, Mixture
+from ilk.families.mixture import Components, MixtureFamily, anything_observed
+from ilk.table.block import Array, Block
+
+SMALLEST = float(np.finfo(np.float64).tiny)
+"""A level or count of share 0 scores the log of this: impossible beside a component where it is possible, and still
+comparable where it is not possible anywhere."""
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Categorical columns: where their levels begin, and their shares in the whole table.
+
+    `smoothing` pseudo-rows with these shares are the prior of every component and column; 0 is plain maximum
+    likelihood. A level that no row has says nothing.
+    """
+
+    level_start: Array  # (columns + 1,)
+    pooled: Array  # (levels,)
+    smoothing: float = 0.0
+
+    def shares(self, counts: Array) -> Array:
+        """Shares of the levels (K, levels) from their counts; the table's where a component has no row."""
+        counts = counts + self.smoothing * self.pooled
+        total = self.by_column(counts)
+        table = np.tile(self.pooled, (len(counts), 1))
+        return np.asarray(np.divide(counts, total, out=table, where=total > 0))
+
+    def logs(self, share: Array) -> Array:
+        return np.where(self.pooled > 0, np.log(np.maximum(share, SMALLEST)), 0.0)
+
+    def penalty(self, share: Array) -> float:
+        """smoothing * KL(pooled || share) over components and columns: minus the log prior, 0 at the table's shares."""
+        if not self.smoothing:
+            return 0.0
+        return self.smoothing * float((self.pooled * (self.logs(self.pooled) - self.logs(share))).sum())
+
+    def free_parameters(self) -> int:
+        """Of one component: the levels that occur, less one per column that has any."""
+        occurs = self.by_column((self.pooled > 0).astype(np.float64)[None])[0][self.level_start[:-1]]
+        return int(np.maximum(occurs - 1, 0).sum())
+
+    def by_column(self, counts: Array) -> Array:
+        """Per level, the total of its column (K, levels)."""
+        total = np.add.reduceat(counts, self.level_start[:-1], axis=1)
+        return np.repeat(total, np.diff(self.level_start), axis=1)
+
+    def draw(self, share: Array, label: Array, generator: np.random.Generator) -> Array:
+        """Codes (rows, columns) drawn from the components `label`."""
+        codes = np.empty((len(label), len(self.level_start) - 1), dtype=np.int32)
+        for column, begin in enumerate(self.level_start[:-1]):
+            reached = np.cumsum(share[:, begin : self.level_start[column + 1]], axis=1)[label]
+            codes[:, column] = (generator.random(len(label))[:, None] * reached[:, -1:] >= reached).sum(
+                axis=1
+            )
+        return codes
+
+
+NO_CATEGORIES = Categories(np.zeros(1, dtype=np.int64), np.empty(0))
+
+
+@dataclass(frozen=True)
+class ProductMixture(Components):
+    """Parameters: `mean` and `covariance` of the measured columns, shares of the levels, rates of the counts."""
+
+    covariance: Covariance
+    share: Array  # (K, levels)
+    rate: Array  # (K, counts), in the user's units
+
+    @cached_property
+    def numbers(self) -> Mixture:
+        """The Gaussian part, its log densities without mixing shares."""
+        return Mixture(np.ones(len(self.mean)), self.mean, self.covariance, status=self.status)
+
+
+@dataclass(frozen=True)
+class Product(MixtureFamily[ProductMixture]):
+    """A mixture of products; `column_variances` are those of the measured columns, the ones that are no counts."""
+
+    prior: Prior | None = field(default=None, kw_only=True)
+    categories: Categories = field(default=NO_CATEGORIES, kw_only=True)
+    is_count: Array = field(
+        default_factory=lambda: np.empty(0, dtype=bool), kw_only=True
+    )  # of the numeric columns
+    pooled_rate: Array = field(default_factory=lambda: np.empty(0), kw_only=True)
+
+    @property
+    def name(self) -> str:
+        return f"product {self.structure.name}"
+
+    @cached_property
+    def gaussian(self) -> Gaussian:
+        return Gaussian(self.structure, self.column_variances, self.membership, prior=self.prior)
+
+    @property
+    def _has_numbers(self) -> bool:
+        return len(self.column_variances) > 0
+
+    @cached_property
+    def _fused(self) -> bool:
+        """Whether one kernel does it all: numbers along their columns, no counts."""
+        along = self.structure.for_columns(len(self.column_variances)).orientation == "I"
+        return not self.is_count.any() and (along or not self._has_numbers)
+
+    # --- from rows to sums
+
+    def step(self, params: ProductMixture, block: Block, cut: Cut) -> Partial:
+        if not self._fused:
+            membership, cost = self.counted(self.scores(params, block), block, cut)
+            return Partial(self._gather(params, block, membership), cost)
+        parts = self._cells(params)
+        sums, total, _ = kernels.product_step(
+            *coded(block), block.codes, block.weight, *parts, self.hard, cut.limit, cut.share
+        )
+        return Partial(_named(sums, block), Pair(np.array([total, 0.0])))
+
+    def gather(self, params: ProductMixture, block: Block, membership: Array) -> dict[str, Array]:
+        """Sums under given memberships (rows, K), about `params.mean`; for starts."""
+        counted = block.weights * anything_observed(block)
+        return self._gather(params, block, membership * counted[:, None])
+
+    def _gather(self, params: ProductMixture, block: Block, membership: Array) -> dict[str, Array]:
+        if self._fused:
+            sums = kernels.product_sums(
+                *coded(block), block.codes, membership, params.mean, self.categories.level_start
+            )
+            return _named(sums, block)
+        nothing = coded(_only(block, np.zeros(block.n_columns, dtype=bool)))
+        none = np.empty((len(params.mean), 0))
+        levels = kernels.product_sums(
+            *nothing, block.codes, membership, none, self.categories.level_start
+        ).counts
+        found = {"count": membership.sum(axis=0), "levels": levels}
+        if self._has_numbers:
+            found |= missing.gather(params.numbers, _only(block, ~self.is_count), membership)
+        events = block.raw[:, self.is_count].astype(np.float64)
+        seen = ~np.isnan(events)
+        return found | {"events": membership.T @ np.where(seen, events, 0.0), "exposure": membership.T @ seen}
+
+    def scores(self, params: ProductMixture, block: Block) -> Array:
+        """Log of mixing share times density of the observed cells (rows, K)."""
+        if self._fused:
+            return kernels.product_scores(*coded(block), block.codes, *self._cells(params))
+        _, _, _, _, log_level, level_start = self._cells(params)
+        none = np.empty((len(params.mean), 0))
+        nothing = coded(_only(block, np.zeros(block.n_columns, dtype=bool)))
+        scores = kernels.product_scores(
+            *nothing, block.codes, params.log_mixing, none, none, none, log_level, level_start
+        )
+        if self._has_numbers:
+            scores = scores + self.gaussian.scores(params.numbers, _only(block, ~self.is_count))
+        events = block.raw[:, self.is_count].astype(np.float64)
+        seen = ~np.isnan(events)
+        events = np.where(seen, events, 0.0)
+        scores += events @ np.log(np.maximum(params.rate, SMALLEST)).T - seen @ params.rate.T
+        return np.asarray(scores - gammaln(events + 1).sum(axis=1, keepdims=True))
+
+    def _cells(self, params: ProductMixture) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """The components as the product kernels take them."""
+        logs = params.covariance.log_variance
+        return (
+            params.log_mixing,
+            params.mean,
+            np.exp(-logs),
+            -(logs + LOG_2_PI) / 2,
+            self.categories.logs(params.share),
+            self.categories.level_start,
+        )
+
+    # --- from sums to parameters
+
+    def update(self, params: ProductMixture, sums: Mapping[str, Any]) -> ProductMixture:
+        new = replace(params, status="ok")
+        if self._has_numbers:
+            numbers = self.gaussian.update(params.numbers, sums)
+            new = replace(new, mean=numbers.mean, covariance=numbers.covariance, status=numbers.status)
+        if len(self.categories.pooled):
+            new = replace(new, share=self.categories.shares(sums["levels"]))
+        if len(self.pooled_rate):
+            exposure = sums["exposure"]
+            new = replace(
+                new, rate=np.divide(sums["events"], exposure, out=params.rate.copy(), where=exposure > 0)
+            )
+        return self.with_shares(new, sums["count"])
+
+    def first_updates(self, start: ProductMixture, sums: Mapping[str, Any]) -> list[ProductMixture]:
+        """With shares a pseudo-row away from 0: EM never leaves a share of 0, and in a partition many are by chance."""
+        inside = replace(self.categories, smoothing=max(self.categories.smoothing, 1.0))
+        return [replace(self, categories=inside).update(start, sums)]
+
+    def penalty(self, params: ProductMixture) -> float:
+        numbers = self.gaussian.penalty(params.numbers) if self._has_numbers else 0.0
+        return numbers + self.categories.penalty(params.share)
+
+    def free_parameters(self, params: ProductMixture) -> int:
+        """Mixing shares; means and spreads; levels that occur less one per column; rates."""
+        k = len(params.mean)
+        own = self.categories.free_parameters() + len(self.pooled_rate)
+        numbers = super().free_parameters(params) if self._has_numbers else 0 if self.equal_mixing else k - 1
+        return numbers + k * own
+
+    # --- components as such
+
+    def start(self, centres: Array) -> ProductMixture:
+        """Components of the table's own spread, shares and rates at `centres` (K, numeric columns)."""
+        k = len(centres)
+        mean = np.array(centres[:, ~self.is_count] if self.is_count.any() else centres, dtype=np.float64)
+        covariance = (
+            self.gaussian.start(mean).covariance if self._has_numbers else Covariance(np.empty((k, 0)))
+        )
+        share, rate = np.tile(self.categories.pooled, (k, 1)), np.tile(self.pooled_rate, (k, 1))
+        return ProductMixture(np.full(k, 1 / k), mean, covariance, share, rate, status="start")
+
+    def move(self, params: ProductMixture, which: Array, centres: Array) -> ProductMixture:
+        """The components `which` at `centres`, with the shares and rates of the table."""
+        share, rate = params.share.copy(), params.rate.copy()
+        share[which], rate[which] = self.categories.pooled, self.pooled_rate
+        points = centres[:, ~self.is_count] if self.is_count.any() else centres
+        return replace(super().move(params, which, points), share=share, rate=rate)
+
+    def select(self, params: ProductMixture, which: Array | Sequence[int]) -> ProductMixture:
+        which = np.asarray(which)
+        return replace(
+            super().select(params, which),
+            covariance=params.covariance.select(which),
+            share=params.share[which],
+            rate=params.rate[which],
+        )
+
+    def same(self, one: ProductMixture, other: ProductMixture) -> bool:
+        return (
+            super().same(one, other)
+            and np.array_equal(one.covariance.log_variance, other.covariance.log_variance)
+            and np.array_equal(one.share, other.share)
+            and np.array_equal(one.rate, other.rate)
+        )
+
+    def draw(
+        self, params: ProductMixture, label: Array, generator: np.random.Generator
+    ) -> tuple[Array, Array, Array]:
+        """Encoded measured cells, counts and codes of rows drawn from the components `label` (rows,)."""
+        numbers = np.empty((len(label), 0))
+        if self._has_numbers:
+            numbers = self.gaussian.draw(params.numbers, label, generator)
+        counts = generator.poisson(params.rate[label]).astype(np.float64)
+        return numbers, counts, self.categories.draw(params.share, label, generator)
+
+
+def _named(sums: Any, block: Block) -> dict[str, Array]:
+    named = {"count": sums.weight, "shift": sums.first, "scatter": sums.second, "levels": sums.counts}
+    return named if block.complete else named | {"cells": sums.observed}
+
+
+def _only(block: Block, columns: Array) -> Block:
+    """The block with some of its numeric columns."""
+    if columns.all():
+        return block
+    return replace(block, raw=block.raw[:, columns], encoding=block.encoding.columns(columns), memo=None)
