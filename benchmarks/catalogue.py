@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from benchmarks.contest import Benchmark
 from benchmarks.kmeans import KMEANS
+from benchmarks.mixed import MIXED
 from benchmarks.mixture import MIXTURE
 from benchmarks.seeding import SEEDING
 from benchmarks.silhouette import SILHOUETTE
 
 BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark for benchmark in (KMEANS, SEEDING, SILHOUETTE, MIXTURE)
+    benchmark.name: benchmark for benchmark in (KMEANS, SEEDING, SILHOUETTE, MIXTURE, MIXED)
 }

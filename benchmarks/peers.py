@@ -17,8 +17,24 @@ from threadpoolctl import threadpool_limits
 
 SKLEARNEX = "scikit-learn-intelex"
 NOT_INSTALLED = "not installed"
-PACKAGES = ("ilk", "numpy", "scipy", "scikit-learn", SKLEARNEX, "faiss-cpu", "threadpoolctl")
-MODULES = {"scikit-learn": "sklearn", SKLEARNEX: "sklearnex", "faiss": "faiss"}
+PACKAGES = (
+    "ilk",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    SKLEARNEX,
+    "faiss-cpu",
+    "kmodes",
+    "stepmix",
+    "threadpoolctl",
+)
+MODULES = {
+    "scikit-learn": "sklearn",
+    SKLEARNEX: "sklearnex",
+    "faiss": "faiss",
+    "KPrototypes": "kmodes",
+    "StepMix": "stepmix",
+}
 
 
 @functools.cache

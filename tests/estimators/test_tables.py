@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from ilk.errors import DataError, IlkWarning, UsageError
-from ilk.estimators.tables import given_membership, is_table, new_rows, table_rows
+from ilk.estimators.tables import given_groups, is_table, new_rows, table_rows
 
 FRAME = pd.DataFrame(
     {
@@ -102,9 +102,9 @@ def test_what_is_a_table():
     assert not any(map(is_table, [np.zeros((2, 2)), [[1, 2]], np.array([[1, 2]], dtype=object)]))
 
 
-def test_given_memberships():
-    assert given_membership(["x", "y", "x"], 3, 2).tolist() == [[1, 0], [0, 1], [1, 0]]
-    assert given_membership([[2, 2], [0, 1], [3, 1]], 3, 2).tolist() == [[0.5, 0.5], [0, 1], [0.75, 0.25]]
+def test_given_groups():
+    assert given_groups(["x", "y", "x"], 3, 2).tolist() == [0, 1, 0]
+    assert given_groups([[2, 2], [0, 1], [3, 1]], 3, 2).tolist() == [[0.5, 0.5], [0, 1], [0.75, 0.25]]
     for bad in ([0, 0, 0], [[1, 0]], [[0, 0], [1, 0], [1, 0]], [[-1, 2], [1, 0], [1, 0]]):
         with pytest.raises(UsageError, match="init"):
-            given_membership(bad, 3, 2)
+            given_groups(bad, 3, 2)

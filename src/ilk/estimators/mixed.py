@@ -14,13 +14,13 @@ from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.components import MixtureEstimator, full_matrices
-from ilk.estimators.tables import Format, given_membership, new_rows, table_rows
+from ilk.estimators.tables import Format, given_groups, new_rows, table_rows
 from ilk.families.base import Cut
 from ilk.families.product import Product, ProductMixture
 from ilk.fitting.fit import Fit
 from ilk.fitting.mixture import fit_mixture
 from ilk.fitting.product import TableCounts, make_product, partitioner_for
-from ilk.fitting.restarts import from_membership
+from ilk.fitting.restarts import from_given
 from ilk.measures.criteria import log_certainty
 from ilk.random import seed_of, stream
 from ilk.table.block import Array, Block
@@ -130,7 +130,7 @@ class MixedMixture(MixtureEstimator):
         family, counts = self._family_for(rows, form, k)
         init = None
         if not isinstance(self.init, str):
-            init = [from_membership(rows, family, given_membership(self.init, rows.n_rows, k))]
+            init = [from_given(rows, family, given_groups(self.init, rows.n_rows, k), k)]
         found = fit_mixture(
             rows,
             family,

@@ -209,13 +209,13 @@ def _backend(table: Table) -> Any:
     return nw.from_native(table.native, eager_only=True).implementation
 
 
-def given_membership(init: Any, n_rows: int, k: int) -> Array:
-    """Labels or responsibilities that the user gave to start from, as memberships (rows, K) of float64."""
+def given_groups(init: Any, n_rows: int, k: int) -> Array:
+    """What the user gave to start from: labels as 0 .. K-1 (rows,), or memberships (rows, K) that add up to one."""
     start = np.array(init)
     if start.shape == (n_rows,):
         names, label = np.unique(start, return_inverse=True)
         if len(names) == k:
-            return np.eye(k)[label]
+            return label.astype(np.int32)
         problem = f"init has {len(names)} different labels for {k} groups"
     elif start.shape == (n_rows, k):
         membership = start.astype(np.float64)

@@ -119,11 +119,11 @@ def all_from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> li
     return spread.first_updates(params, sums.values)
 
 
-def from_membership(rows: Rows, family: SpreadFamily[Any], membership: Array) -> Any:
-    """The update from given memberships (rows, K), the sums gathered about the centre of the table."""
-    params = family.start(np.zeros((membership.shape[1], rows.n_columns)))
-    sums = rows.reduce(_visit_membership, _Partition(family, params, membership))
-    return family.update(params, sums.values)
+def from_given(rows: Rows, family: SpreadFamily[Any], given: Array, k: int) -> Any:
+    """The update from given labels (rows,) or memberships (rows, K), its sums about the centre of the table."""
+    params = family.start(np.zeros((k, rows.n_columns)))
+    visit = _visit_partition if given.ndim == 1 else _visit_membership
+    return family.update(params, rows.reduce(visit, _Partition(family, params, given)).values)
 
 
 @dataclass(frozen=True)
