@@ -19,7 +19,10 @@ BLOCK_ROWS = 16384
 
 
 def block_rows(n_columns: int) -> int:
-    """Rows in a block: fewer where they are wide, so that threads have enough blocks to share."""
+    """Rows in a block: fewer where they are wide, so that threads have enough blocks to share; more where they are
+    narrow, so that a block is worth its handling."""
+    if n_columns <= 4:
+        return BLOCK_ROWS * 2
     return BLOCK_ROWS if n_columns <= 32 else BLOCK_ROWS // 4
 
 
