@@ -16,6 +16,7 @@ _HOME = {
     "Model": "ilk.fitting.model",
     "AssortedMixture": "ilk.estimators.assorted",
     "BinaryDPMeans": "ilk.estimators.binary",
+    "CRAFT": "ilk.estimators.craft",
     "DPMeans": "ilk.estimators.dp_means",
     "GaussianMixture": "ilk.estimators.mixture",
     "KMeans": "ilk.estimators.kmeans",

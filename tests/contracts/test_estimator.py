@@ -13,6 +13,7 @@ ESTIMATORS = [
     ilk.TrimmedKMeans(3, n_init=2),
     ilk.DPMeans(n_clusters=3),
     ilk.BinaryDPMeans(binarize=0.0),
+    ilk.CRAFT(n_clusters=3),
     ilk.GaussianMixture(2),
     ilk.StudentMixture(2, max_iter=100),
     ilk.LaplaceMixture(2),
@@ -25,7 +26,11 @@ ESTIMATORS = [
 def expected_failures(estimator):
     """Fifteen rows of pure noise have many optima, and the likelihood tree that mixtures start from sees rows, not
     weights: weighted and repeated rows may end in different ones. From given labels they agree to 1e-9
-    (tests/families)."""
+    (tests/families). CRAFT as printed draws rows and columns at random and walks from row to row."""
+    if isinstance(estimator, ilk.CRAFT):
+        return {
+            "check_sample_weight_equivalence_on_dense_data": "the printed walk depends on order and chance"
+        }
     if isinstance(estimator, (ilk.GaussianMixture, ilk.StudentMixture, ilk.LaplaceMixture)):
         return {
             "check_sample_weight_equivalence_on_dense_data": "the tree that mixtures start from sees no weights"

@@ -35,7 +35,7 @@ def random_rows(sample: Block, k: int, draws: Generator) -> Array:
 def random_hull(sample: Block, k: int, draws: Generator) -> Array:
     """Random convex combinations of data rows, `n_columns + 1` rows each (seed 004: inside the convex hull)."""
     n_corners = sample.n_columns + 1
-    corners = _draw(sample.weights, (k, n_corners), draws)
+    corners = draw_rows(sample.weights, (k, n_corners), draws)
     share = draws.dirichlet(np.ones(n_corners), size=k)
     points = _filled(sample, corners.ravel()).reshape(k, n_corners, -1)
     return np.asarray(np.einsum("kc,kcd->kd", share, points))
@@ -43,7 +43,7 @@ def random_hull(sample: Block, k: int, draws: Generator) -> Array:
 
 def farthest_first(sample: Block, k: int, draws: Generator) -> Array:
     """First a random row, then always the row farthest from those chosen; ties to the first row."""
-    chosen = [int(_draw(sample.weights, 1, draws)[0])]
+    chosen = [int(draw_rows(sample.weights, 1, draws)[0])]
     closest = _distances(sample, _filled(sample, chosen))[0]
     for _ in range(1, k):
         chosen.append(int(np.argmax(np.where(sample.weights > 0, closest, -1.0))))
@@ -56,10 +56,10 @@ def k_means_plus_plus(sample: Block, k: int, draws: Generator) -> Array:
     the one that lowers the cost most is taken (Arthur and Vassilvitskii 2007, greedy variant)."""
     weight = sample.weights
     n_trials = 2 + int(log(k))
-    chosen = [int(_draw(weight, 1, draws)[0])]
+    chosen = [int(draw_rows(weight, 1, draws)[0])]
     closest = _distances(sample, _filled(sample, chosen))[0]
     for _ in range(1, k):
-        trials = _draw(weight * closest, n_trials, draws)
+        trials = draw_rows(weight * closest, n_trials, draws)
         distance = np.minimum(_distances(sample, _filled(sample, trials)), closest)
         best = int(np.argmin(distance @ weight))
         chosen.append(int(trials[best]))
@@ -150,7 +150,7 @@ def _identity(n_columns: int) -> Encoding:
     return Encoding(1.0, np.zeros(n_columns))
 
 
-def _draw(weight: Array, size: int | tuple[int, ...], draws: Generator) -> Array:
+def draw_rows(weight: Array, size: int | tuple[int, ...], draws: Generator) -> Array:
     """Row numbers drawn with probability proportional to weight, by inverse cumulative weight."""
     cumulative = np.cumsum(weight)
     if not cumulative[-1] > 0:  # every row lies on a chosen centre: any row is as good
@@ -165,7 +165,7 @@ def _draw_distinct(sample: Block, k: int, draws: Generator) -> Array:
     weight = sample.weights.astype(np.float64, copy=True)
     chosen: list[int] = []
     while len(chosen) < k:
-        row = int(_draw(weight, 1, draws)[0])
+        row = int(draw_rows(weight, 1, draws)[0])
         chosen.append(row)
         weight[_distances(sample, _filled(sample, [row]))[0] == 0.0] = 0.0
         if not weight.any():

@@ -1,0 +1,167 @@
+"""CRAFT as printed, as a scikit-learn estimator: groups of mixed rows, each with columns of its own."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ilk.engines.memory import MemoryRows
+from ilk.errors import UsageError
+from ilk.estimators.base import one_of, real_number, warn_of, whole_number
+from ilk.estimators.tables import new_rows, table_rows
+from ilk.families.paper import APPROXIMATE, EXACT, Choice, Paper, default_locality
+from ilk.fitting.loop import Stop
+from ilk.fitting.paper import background_shares, fit_paper, fit_wished
+from ilk.random import seed_of
+from ilk.table.block import Array, Block
+
+
+class CRAFT(ClusterMixin, BaseEstimator):
+    """CRAFT as printed (Garg, Rudin, Jaakkola, AISTATS 2016): the paper's variant, for comparison.
+
+    Groups of rows with numbers and categories, in which every group chooses a share of the columns. The walk depends
+    on the order of the rows and on chance, and its objective can rise: it ends when nothing changes, or at the limit.
+    Numbers are standardised first. Missing cells count nowhere. Own shares and variances get one pseudo-row of the
+    table, since as printed a new group is infinitely far from every row with another level.
+
+    Parameters
+    ----------
+    open_cost : None or float
+        What a group costs (the paper's lambda), in nats. None takes it from `n_clusters`.
+    n_clusters : int
+        A wish, used where `open_cost` is None: farthest-first from the table's own means and shares, and from there
+        upwards while more groups are found. Fewer may be.
+    share : float
+        Share of the columns that a group chooses (the paper's m), between 0 and 1.
+    locality : None or float
+        The paper's rho, between 0 (all groups choose alike) and share * (1 - share) (each for itself), both excluded.
+        None: max(0.01, share * (1 - share) - 0.01).
+    budget : "exact" or "approximate"
+        "exact": each group chooses `share` of the numbers, those of least variance, and `share` of the
+        categories, those that save most against the table. "approximate": all numbers with a variance below
+        `most_variance` and all categories that save more than `least_gain` of what the table's shares cost.
+    least_gain, most_variance : float
+        See `budget`.
+    types : mapping, optional
+        Kinds of columns by name, where the guess is wrong.
+    max_iter, random_state, threads
+        As in `KMeans`.
+
+    Attributes
+    ----------
+    chosen_ : array of bool (n_clusters_, columns used)
+        The columns of each group; their names are in `columns_`, numbers first.
+    n_clusters_, labels_, open_cost_, n_iter_, converged_
+    objective_ : float
+        The printed objective in the last pass; `fit_.trace` has it for every pass.
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> draws = np.random.default_rng(0)
+    >>> X = draws.normal(size=(60, 4)) + np.repeat([[0, 0, 0, 0], [9, 9, 0, 0]], 30, axis=0)
+    >>> model = ilk.CRAFT(n_clusters=2, share=0.5, random_state=0).fit(X)
+    >>> model.chosen_.sum(axis=1).tolist() == [2] * model.n_clusters_
+    True
+    """
+
+    def __init__(
+        self,
+        open_cost: float | None = None,
+        *,
+        n_clusters: int = 8,
+        share: float = 0.5,
+        locality: float | None = None,
+        budget: str = EXACT,
+        least_gain: float = 0.1,
+        most_variance: float = 0.5,
+        types: Any = None,
+        max_iter: int = 100,
+        random_state: Any = None,
+        threads: int | None = None,
+    ) -> None:
+        self.open_cost = open_cost
+        self.n_clusters = n_clusters
+        self.share = share
+        self.locality = locality
+        self.budget = budget
+        self.least_gain = least_gain
+        self.most_variance = most_variance
+        self.types = types
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.threads = threads
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the groups of the rows of X: an array of numbers, or a table of any kind."""
+        choice, stop = self._choice(), Stop(max_passes=whole_number("max_iter", self.max_iter, least=0))
+        one_of("budget", self.budget, (EXACT, APPROXIMATE))
+        rows, self._format = table_rows(
+            self, X, sample_weight, types=self.types, scale="standard", threads=self.threads
+        )
+        self._family = family = self._make_family(rows, choice)
+        seed = seed_of(self.random_state)
+        if self.open_cost is None:
+            wish = whole_number("n_clusters", self.n_clusters)
+            found, self.open_cost_ = fit_wished(rows, family, wish, seed, stop)
+        else:
+            self.open_cost_ = real_number("open_cost", self.open_cost, 0.0, np.inf)
+            found = fit_paper(rows, family, self.open_cost_, seed, stop)
+        self.fit_ = found
+        self._params = found.params
+        self.labels_ = found.labels
+        self.n_clusters_ = len(found.size)
+        self.chosen_ = found.params.chosen
+        schema = self._format.schema
+        self.columns_ = [column.name for column in (*schema.numeric, *schema.coded)]
+        self.objective_ = found.trace[-1].cost if found.trace else np.inf
+        self.n_iter_, self.converged_ = found.n_passes, found.converged
+        warn_of(self, found)
+        return self
+
+    def _choice(self) -> Choice:
+        share = real_number("share", self.share, 0.0, 1.0)
+        if share == 0:
+            raise UsageError("bad-share", "share=0", do="Give a share between 0 and 1")
+        if self.locality is None:
+            return Choice(share, default_locality(share))
+        limit = share * (1 - share)
+        locality = real_number("locality", self.locality, 0.0, limit)
+        if locality == 0:
+            raise UsageError("bad-locality", "locality=0", do=f"Give a number between 0 and {limit:g}")
+        return Choice(share, locality)
+
+    def _make_family(self, rows: MemoryRows, choice: Choice) -> Paper:
+        weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
+        level_start = self._format.level_start
+        return Paper(
+            choice,
+            background_shares(rows.codes, weight, level_start),
+            level_start,
+            rows.n_columns,
+            self.budget,
+            real_number("least_gain", self.least_gain, 0.0, 1.0),
+            real_number("most_variance", self.most_variance, 0.0, np.inf),
+        )
+
+    def predict(self, X: Any) -> Array:
+        """The group in which each row costs least, the lowest number among equals."""
+        check_is_fitted(self)
+        rows = new_rows(self, X, self._format, threads=self.threads)
+        return np.concatenate([*rows.scan(_visit_label, (self._family, self._params))])
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = False
+        return tags
+
+
+def _visit_label(state: Any, block: Block) -> Array:
+    family, params = state
+    found: Array = family.assign(params, block)[0]
+    return found
