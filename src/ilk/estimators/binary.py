@@ -90,6 +90,7 @@ class BinaryDPMeans(CentroidEstimator):
         family = Bernoulli(pooled, self._open_cost(n_rows, rows.n_columns), smoothing)
         found = fit_binary(rows, family, stop, self.callback)
         self._finish(rows, family, found)
+        self.n_iter_ = found.trace[-1].number if found.trace else 0
         self.open_cost_ = family.open_cost
         self.n_clusters_ = len(found.size)
         self.cost_ = found.cost + family.penalty(found.params)

@@ -47,8 +47,10 @@ class Bernoulli(Centroid):
         return Centroids(mean, weight)
 
     def cost(self, params: Centroids, block: Block) -> Array:
-        ones, zeros = cells_of(block)
-        return np.asarray(-(ones @ np.log(params.centre).T + zeros @ np.log1p(-params.centre).T))
+        of_zero = np.log1p(-params.centre)
+        ones, seen = ones_of(block), block.observed
+        base = of_zero.sum(axis=1) if seen is None else seen.astype(np.float64) @ of_zero.T
+        return np.asarray(-(ones @ (np.log(params.centre) - of_zero).T + base))
 
     def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
         return cheapest(self.cost(params, block))
@@ -60,13 +62,15 @@ class Bernoulli(Centroid):
 
     def counts(self, block: Block, weight: Array, label: Array, n_groups: int) -> dict[str, Pair]:
         """Weight of the ones and of the zeros of each group and column, and of its rows."""
-        ones, zeros = cells_of(block)
+        ones, seen = ones_of(block), block.observed
         by_cell = np.broadcast_to(weight[:, None], ones.shape)
-        return {
-            "ones": Pair(kernels.group_sums(ones, by_cell, label, n_groups)),
-            "zeros": Pair(kernels.group_sums(zeros, by_cell, label, n_groups)),
-            "weight": group_weights(weight, label, n_groups),
-        }
+        n_rows = group_weights(weight, label, n_groups)
+        n_ones = Pair(kernels.group_sums(ones, by_cell, label, n_groups))
+        if seen is None:
+            n_seen = Pair(np.broadcast_to(n_rows.parts, n_ones.parts.shape))
+        else:
+            n_seen = Pair(kernels.group_sums(seen.astype(np.float64), by_cell, label, n_groups))
+        return {"ones": n_ones, "zeros": n_seen + Pair(-n_ones.parts), "weight": n_rows}
 
     def update(self, params: Centroids, sums: Mapping[str, Any]) -> Centroids:
         """Best means; a component without rows is dropped, which saves what it cost to keep it open."""
@@ -93,7 +97,6 @@ class Bernoulli(Centroid):
         return np.asarray(apart - xlogy(ones, mean) - xlog1py(zeros, -mean))
 
 
-def cells_of(block: Block) -> tuple[Array, Array]:
-    """Which cells are 1 and which are 0, as numbers; a missing cell is neither."""
-    numbers = block.numbers
-    return (numbers == 1).astype(np.float64), (numbers == 0).astype(np.float64)
+def ones_of(block: Block) -> Array:
+    """The cells that are 1; a missing one is not."""
+    return block.numbers if block.observed is None else np.nan_to_num(block.numbers)

@@ -15,11 +15,11 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.families.base import Pair
-from ilk.families.bernoulli import Bernoulli, cells_of
+from ilk.families.bernoulli import Bernoulli, ones_of
 from ilk.families.centroid import Centroids
 from ilk.families.opening import Dear
 from ilk.fitting.fit import Fit, finish
-from ilk.fitting.loop import CONVERGED, INTERRUPTED, NOTHING_CHANGED, Event, Record, Run, Stop, run_starts
+from ilk.fitting.loop import CONVERGED, INTERRUPTED, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
 
@@ -27,6 +27,8 @@ BIRTH_SHARES = (0.02, 0.1, 0.3)  # of the rows, the dearest
 MOST_SPLITS = 5  # of each kind, and the three cheapest merges
 MOST_MERGES = 3
 MOST_PIVOTS = 64  # columns tried for a split of a component: those most evenly divided
+TRIAL_PASSES = 20
+TRIAL_SHARE = 0.01
 LEAST_FALL = 1e-9  # of the cost, below which a move is rounding
 
 
@@ -79,19 +81,25 @@ def fit_binary(
     trace, n_passes, reason = list(best.trace), len(best.trace), best.reason
     while reason in CONVERGED:
         moves = list(proposals(rows, family, best.params))
-        runs = run_starts(rows, [family] * len(moves), moves, stop=stop, callback=callback)
-        n_passes += max(len(run.trace) for run in runs)
-        found = min(runs, key=lambda run: run.cost)
+        runs = run_starts(rows, [family] * len(moves), moves, stop=_trial(family, best), callback=callback)
+        lowest = min(runs, key=lambda run: run.cost)
+        found = run_starts(rows, [family], [lowest.params], stop=stop, callback=callback)[0]
+        n_passes += max(len(run.trace) for run in runs) + len(found.trace)
+        interrupted = any(run.reason == INTERRUPTED for run in (*runs, found))
         if found.cost < best.cost - LEAST_FALL * abs(best.cost):
             best, reason = found, found.reason
             trace.append(Record(n_passes, best.cost, len(best.params.centre)))
-        else:
-            reason = NOTHING_CHANGED
+        elif not interrupted:
             break
-        if any(run.reason == INTERRUPTED for run in runs):
+        if interrupted:
             reason = INTERRUPTED
     run = Run(family, best.params, best.params, best.cost, reason, best.status, trace)
     return finish(rows, run, [run])
+
+
+def _trial(family: Bernoulli, run: Run) -> Stop:
+    """Moves are compared once a pass gains them little of what is at stake, an open cost."""
+    return Stop(TRIAL_SHARE * family.open_cost / max(abs(run.cost), 1.0), TRIAL_PASSES)
 
 
 def proposals(rows: Rows, family: Bernoulli, params: Centroids) -> Iterator[Centroids]:
@@ -134,7 +142,8 @@ class _Seen:
 def _visit_round(state: _Round, block: Block) -> _Seen:
     family, params, pivots = state.family, state.params, state.pivots
     label, cost = family.assign(params, block)
-    ones, zeros = cells_of(block)
+    ones = ones_of(block)
+    zeros = (block.numbers == 0).astype(np.float64)
     n_components, n_pivots = pivots.shape
     shape = (n_components * n_pivots, block.n_columns)
     parts = np.zeros((2, *shape, 2))
