@@ -29,6 +29,7 @@ class Rows(Protocol):
     n_rows: int
     n_columns: int
     complete: bool
+    threads: int  # that work on samples and sums may use here
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
         """One pass: the partials of all blocks, added in block order."""

@@ -53,7 +53,7 @@ class DerivedRows:
         first = change(rows.take(np.arange(0)))
         self.encoding: Encoding = first.encoding
         self.n_rows, self.n_columns = rows.n_rows, first.n_columns
-        self.complete = False
+        self.complete, self.threads = False, rows.threads
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
         total: SummableT = self.rows.reduce(_visit_changed, (self.change, visit, state))

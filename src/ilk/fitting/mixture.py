@@ -50,7 +50,7 @@ def fit_mixture(
             rows, [family] * len(first), first, trim=plan.trim, stop=plan.stop, callback=callback
         )
         return finish(rows, best_run(runs), runs, trim=plan.trim)
-    sample = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed))
+    sample = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
     partitioner = partitions(sample.take(np.arange(sample.n_rows)), seed)
     names = start_names(plan.init, partitioner.mix, plan.n_init) if k > 1 else ("k-means",)
     labels = [partitioner.labels(name, k, number) for number, name in enumerate(names)]

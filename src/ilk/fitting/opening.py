@@ -65,7 +65,9 @@ def _start_from_sample(rows: Rows, family: OpenMeans, seed: int, stop: Stop) -> 
     if not _opens(rows, family, mean):  # nor may it on the sample, whose mean lies elsewhere
         return mean
     start = family.opened(mean, sample)
-    params: Centroids = run_starts(MemoryRows.of_block(sample), [family], [start], stop=stop)[0].params
+    params: Centroids = run_starts(MemoryRows.of_block(sample, rows.threads), [family], [start], stop=stop)[
+        0
+    ].params
     return params
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -15,13 +16,14 @@ from ilk.families.base import Family, SpreadFamily
 from ilk.families.centroid import Means, Moments
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, finish, fit, start_records
-from ilk.fitting.loop import INTERRUPTED, PROVEN, Event, Run, Stop, run_starts
+from ilk.fitting.loop import INTERRUPTED, PASS_LIMIT, PROVEN, Event, Run, Stop, run_starts
 from ilk.fitting.start import STARTS, in_content_order, sample_rows, start_centres
 from ilk.table.block import Array, Block
 
 STARTS_ON_SAMPLE = 2  # times the starts asked for: on a sample they cost little
 NEAR_BEST = 1.001  # of the starts that ended on a sample, those that cost at most so much more
 MOST_CONTINUED = 3
+HEAT_PASSES = 20  # of those that go on, after which only the best does
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def fit_recipe(
     if on_all_rows:
         starts = [from_centres(rows, family, points) for points in centres]
         return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
-    sample = MemoryRows.of_block(block)
+    sample = MemoryRows.of_block(block, rows.threads)
     starts = [from_centres(sample, family, points) for points in centres]
     runs = run_starts(sample, [family] * len(starts), starts, trim=trim, stop=stop, callback=callback)
     if any(run.reason == INTERRUPTED for run in runs):
@@ -63,8 +65,32 @@ def fit_recipe(
     least = min(run.cost for run in runs)
     near = sorted((run for run in runs if run.cost <= least * NEAR_BEST), key=lambda run: run.cost)
     chosen = [run.params for run in near[:MOST_CONTINUED]]
-    found = fit(rows, family, chosen, trim=trim, stop=stop, callback=callback)
+    found = _fit_by_heats(rows, family, chosen, trim, stop, callback)
     return replace(found, starts=start_records(runs))
+
+
+def _fit_by_heats(
+    rows: Rows,
+    family: Family[Any],
+    starts: list[Any],
+    trim: float,
+    stop: Stop,
+    callback: Callable[[Event], None] | None,
+) -> Fit:
+    """All starts for some passes, then the best of them to its end."""
+    if len(starts) == 1 or stop.max_passes <= HEAT_PASSES:
+        return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
+    began = time.monotonic()
+    heat = replace(stop, max_passes=HEAT_PASSES)
+    runs = run_starts(rows, [family] * len(starts), starts, trim=trim, stop=heat, callback=callback)
+    best = min(runs, key=lambda run: run.cost)
+    if best.reason != PASS_LIMIT:
+        return finish(rows, best, runs, trim=trim)
+    left = max(stop.seconds - (time.monotonic() - began), 0.0)
+    rest = replace(stop, max_passes=stop.max_passes - HEAT_PASSES, seconds=left)
+    found = fit(rows, family, [best.params], trim=trim, stop=rest, callback=callback)
+    later = tuple(replace(record, number=record.number + HEAT_PASSES) for record in found.trace)
+    return replace(found, trace=(*best.trace, *later), n_passes=found.n_passes + HEAT_PASSES)
 
 
 def named_starts(sample: Block, recipe: Recipe, k: int, seed: int) -> list[Array]:

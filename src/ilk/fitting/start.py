@@ -60,7 +60,8 @@ def k_means_plus_plus(sample: Block, k: int, draws: Generator) -> Array:
     closest = _distances(sample, _filled(sample, chosen))[0]
     for _ in range(1, k):
         trials = draw_rows(weight * closest, n_trials, draws)
-        distance = np.minimum(_distances(sample, _filled(sample, trials)), closest)
+        distance = _distances(sample, _filled(sample, trials))
+        np.minimum(distance, closest, out=distance)
         best = int(np.argmin(distance @ weight))
         chosen.append(int(trials[best]))
         closest = distance[best]
@@ -156,8 +157,8 @@ def draw_rows(weight: Array, size: int | tuple[int, ...], draws: Generator) -> A
     if not cumulative[-1] > 0:  # every row lies on a chosen centre: any row is as good
         return draws.integers(0, len(weight), size)
     position = np.searchsorted(cumulative, draws.random(size) * cumulative[-1], side="right")
-    # Rounding can point past the last row that counts.
-    return np.asarray(np.minimum(position, np.flatnonzero(weight > 0)[-1]))
+    # Rounding can point past the last row that counts, which is the first to reach the total.
+    return np.asarray(np.minimum(position, np.searchsorted(cumulative, cumulative[-1])))
 
 
 def _draw_distinct(sample: Block, k: int, draws: Generator) -> Array:
