@@ -75,7 +75,7 @@ class MixedMixture(MixtureEstimator):
     >>> import ilk, pandas as pd
     >>> table = pd.DataFrame({"size": [1.1, 0.9, 1.3, None, 5.2, 4.8, 5.1, 5.3], "kind": list("aaabbbbb")})
     >>> ilk.MixedMixture(2, smoothing=1, random_state=0).fit(table).labels_
-    array([0, 0, 0, 1, 1, 1, 1, 1], dtype=int32)
+    array([1, 1, 1, 0, 0, 0, 0, 0], dtype=int32)
     """
 
     def __init__(
