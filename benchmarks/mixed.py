@@ -19,7 +19,7 @@ N_NUMBERS, LEVELS, K = 5, (2, 3, 4, 5, 6, 2, 3, 4, 5, 6), 8
 SPREAD = 1.5
 CONCENTRATION = 0.7  # of the Dirichlet distribution of each group's shares: overlapping groups
 PASSES = 20
-MANY_PASSES, FEW_PASSES = (
+MANY_PASSES, FEW_PASSES = 40, 5  # of StepMix and KPrototypes: later nothing changes any more
     100,
     10,
 )  # so many that reading the table is little; KPrototypes takes seconds for each
