@@ -20,9 +20,6 @@ SPREAD = 1.5
 CONCENTRATION = 0.7  # of the Dirichlet distribution of each group's shares: overlapping groups
 PASSES = 20
 MANY_PASSES, FEW_PASSES = 40, 5  # of StepMix and KPrototypes: later nothing changes any more
-    100,
-    10,
-)  # so many that reading the table is little; KPrototypes takes seconds for each
 ROWS_MOST: dict[Size, int] = {"full": 1_000_000_000, "quick": 5_000, "tiny": 500}
 CELL_BYTES = 8 * N_NUMBERS + 4 * len(LEVELS)  # of one encoded row
 
