@@ -24,16 +24,10 @@ ESTIMATORS = [
 
 
 def expected_failures(estimator):
-    """Fifteen rows of pure noise have many optima, and the likelihood tree that mixtures start from sees rows, not
-    weights: weighted and repeated rows may end in different ones. From given labels they agree to 1e-9
-    (tests/families). CRAFT as printed draws rows and columns at random and walks from row to row."""
+    """What is known to fail, and why."""
     if isinstance(estimator, ilk.CRAFT):
         return {
             "check_sample_weight_equivalence_on_dense_data": "the printed walk depends on order and chance"
-        }
-    if isinstance(estimator, (ilk.GaussianMixture, ilk.StudentMixture, ilk.LaplaceMixture)):
-        return {
-            "check_sample_weight_equivalence_on_dense_data": "the tree that mixtures start from sees no weights"
         }
     if isinstance(estimator, ilk.AssortedMixture):
         return {

@@ -1,4 +1,7 @@
-"""The likelihood tree, compiled and in NumPy: the same merges, ties included, and the merges are the cheapest."""
+"""The likelihood tree, compiled and in NumPy: the same merges, ties included, and the merges are the cheapest.
+
+A row counts by its weight.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ilk import kernels
-from ilk.fitting.tree import grow_tree, tree_axes
+from ilk.fitting.tree import drawn_rows, grow_tree, tree_axes
 from ilk.kernels import plain_tree
 
 Array = np.ndarray
@@ -31,17 +34,23 @@ def tables(seed: int, n: int, d: int) -> list[Array]:
         coarse,
         np.round(points),
         np.repeat(points, 2, axis=0),
-        tree_axes(points),
-        tree_axes(coarse),
+        tree_axes(points, np.ones(n)),
+        tree_axes(coarse, weights(seed, n)),
         np.ones((n, d)),
         np.zeros((n, 0)),
     ]
 
 
+def weights(seed: int, n: int) -> Array:
+    return np.random.default_rng(seed).choice([0.5, 1.0, 2.0, 7.0], n)
+
+
 def assert_same_merges(points: Array) -> None:
     points = np.ascontiguousarray(points)
-    for ours, twin in zip(compiled.grow_tree(points), plain_tree.grow_tree(points), strict=True):
-        np.testing.assert_array_equal(ours, twin)
+    for weight in (np.ones(len(points)), weights(len(points), len(points))):
+        both = compiled.grow_tree(points, weight), plain_tree.grow_tree(points, weight)
+        for ours, twin in zip(*both, strict=True):
+            np.testing.assert_array_equal(ours, twin)
 
 
 @compiled_only
@@ -58,23 +67,28 @@ def test_any_table_merges_as_the_twin(seed: int, n: int, d: int, digits: int) ->
     assert_same_merges(np.round(cloud(seed, n, d), digits))
 
 
-def group_cost(points: Array, alpha: float) -> float:
-    n = len(points)
-    scatter = (points - points.mean(axis=0)).T @ (points - points.mean(axis=0))
+def group_cost(points: Array, weight: Array, alpha: float) -> float:
+    repeated = np.repeat(points, weight.astype(int), axis=0)
+    n = len(repeated)
+    scatter = (repeated - repeated.mean(axis=0)).T @ (repeated - repeated.mean(axis=0))
     volume = max(float(np.linalg.det(scatter / n)), 0.0)
     return n * float(np.log(volume + (np.trace(scatter) + alpha) / n))
 
 
 def test_every_merge_is_the_cheapest_of_all_pairs() -> None:
-    points = cloud(3, 18, 2)
-    alpha = float(np.square(points - points.mean(axis=0)).sum()) / points.size
+    """Also where rows count several times: costs are those of the repeated rows."""
+    points, weight = cloud(3, 18, 2), np.random.default_rng(3).integers(1, 4, 18).astype(float)
+    repeated = np.repeat(points, weight.astype(int), axis=0)
+    alpha = float(np.square(repeated - repeated.mean(axis=0)).sum()) / repeated.size
     groups = {i: [i] for i in range(len(points))}
-    tree = grow_tree(points)
+    tree = grow_tree(points, weight)
+
+    def cost(rows: list[int]) -> float:
+        return group_cost(points[rows], weight[rows], alpha)
+
     for a, b in zip(tree.first.tolist(), tree.second.tolist(), strict=True):
         rises = {
-            (i, j): group_cost(points[groups[i] + groups[j]], alpha)
-            - group_cost(points[groups[i]], alpha)
-            - group_cost(points[groups[j]], alpha)
+            (i, j): cost(groups[i] + groups[j]) - cost(groups[i]) - cost(groups[j])
             for i in groups
             for j in groups
             if i < j
@@ -88,5 +102,23 @@ def test_three_clouds_are_found() -> None:
     rng = np.random.default_rng(1)
     cluster = rng.integers(0, 3, 150)
     points = rng.normal(size=(150, 3)) + 12 * cluster[:, None]
-    label = grow_tree(tree_axes(points)).cut(3)
+    label = grow_tree(tree_axes(points, np.ones(150)), np.ones(150)).cut(3)
     assert len(set(zip(label.tolist(), cluster.tolist(), strict=True))) == 3
+
+
+def test_axes_of_weighted_rows_are_those_of_repeated_ones() -> None:
+    points, times = cloud(4, 30, 3), np.random.default_rng(4).integers(1, 4, 30)
+    once = tree_axes(points, times.astype(float))
+    each = tree_axes(np.repeat(points, times, axis=0), np.ones(times.sum()))
+    # an axis has no sign
+    np.testing.assert_allclose(np.abs(np.repeat(once, times, axis=0)), np.abs(each), rtol=1e-9)
+
+
+def test_a_sample_draws_by_weight() -> None:
+    weight = np.array([1.0, 0.0, 40.0, 1.0, 58.0])
+    rows, times = drawn_rows(weight, 10, np.random.default_rng(0))
+    assert times.sum() == 10
+    assert 1 not in rows
+    drawn = dict(zip(rows.tolist(), times.tolist(), strict=True))
+    assert drawn[2] in (4, 5)
+    assert drawn[4] in (5, 6)

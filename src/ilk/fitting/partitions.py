@@ -14,11 +14,15 @@ import numpy as np
 
 from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
+from ilk.families.base import KEEP_ALL
 from ilk.families.centroid import Means
+from ilk.families.covariance import Structure
+from ilk.families.gaussian import Gaussian
 from ilk.fitting.exact import solve_line
-from ilk.fitting.restarts import Recipe, fit_recipe
-from ilk.fitting.start import STARTS, in_content_order, k_log_k, start_centres, ward
-from ilk.fitting.tree import Tree, grow_tree, tree_axes, tree_rows
+from ilk.fitting.loop import OK
+from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
+from ilk.fitting.start import STARTS, distinct_rows, k_log_k, start_centres, ward
+from ilk.fitting.tree import Tree, drawn_rows, grow_tree, tree_axes, tree_rows
 from ilk.random import stream
 from ilk.table.block import Array, Block, Encoding
 
@@ -31,15 +35,23 @@ AUTO_LINE = ("quantile", "k-means", "k-log-k", "k-log-k", "k-log-k")  # one colu
 
 
 class Partitioner:
-    """Partitions of one sample into any K; what does not depend on K is made once."""
+    """Partitions of one sample into any K; what does not depend on K is made once.
+
+    Starts see the distinct rows and their weights, so that weights are repeats, to the bit; a row of weight 0 has
+    no say, and any label.
+    """
 
     def __init__(self, sample: Block, seed: int) -> None:
-        self.sample, self.seed = sample, seed
+        self.seed = seed
+        self.sample, self._where = distinct_rows(sample)
 
     def labels(self, name: str, k: int, number: int) -> Array:
         """Partition `number` of the start `name`: a label 0 .. K-1 per row of the sample."""
         if k == 1:
-            return np.zeros(self.sample.n_rows, dtype=np.int32)
+            return np.zeros(len(self._where), dtype=np.int32)
+        return self._distinct_labels(name, k, number)[self._where]
+
+    def _distinct_labels(self, name: str, k: int, number: int) -> Array:
         if name in PARTITIONS:
             return PARTITIONS[name](self, k, number)
         if name in STARTS:
@@ -78,20 +90,22 @@ class Partitioner:
 
     @cached_property
     def standardised(self) -> Block:
-        return self._block(self.standard)
+        return self._block(self.standard, self.sample.weight)
 
     @cached_property
     def whitened(self) -> Block:
         scores, deviation = self._axes
         return self._block(
-            (scores / np.where(deviation > 0, deviation, 1.0))[:, deviation > deviation[0] * 1e-8]
+            (scores / np.where(deviation > 0, deviation, 1.0))[:, deviation > deviation[0] * 1e-8],
+            self.sample.weight,
         )
 
     @cached_property
     def principal(self) -> Block:
         scores, deviation = self._axes
         reached = np.cumsum(deviation**2) / np.sum(deviation**2)
-        return self._block(scores[:, : 1 + int(np.searchsorted(reached, PRINCIPAL_SHARE))])
+        n_axes = 1 + int(np.searchsorted(reached, PRINCIPAL_SHARE))
+        return self._block(scores[:, :n_axes], self.sample.weight)
 
     @cached_property
     def _axes(self) -> tuple[Array, Array]:
@@ -103,16 +117,18 @@ class Partitioner:
 
     @cached_property
     def tree(self) -> tuple[Tree, Array]:
-        """The tree and the rows it was grown on."""
-        rows = np.flatnonzero(self.sample.weights > 0)
-        if len(rows) > tree_rows(self.sample.n_columns):
-            n_rows = tree_rows(self.sample.n_columns)
-            rows = np.sort(stream(self.seed, "tree").choice(rows, n_rows, replace=False))
-        return grow_tree(tree_axes(self._filled[rows])), rows
+        """The tree of all rows, or of a sample of them, and to which row of it each row is nearest."""
+        block = self.standardised
+        rows, weight, where = block.raw, block.weights, np.arange(block.n_rows)
+        if block.n_rows > (most := tree_rows(block.n_columns)):
+            chosen, weight = drawn_rows(weight, most, stream(self.seed, "tree"))
+            rows = block.raw[chosen]
+            where = self._nearest(block, rows)
+        return grow_tree(tree_axes(rows, weight), weight), where
 
-    def _block(self, numbers: Array) -> Block:
+    def _block(self, numbers: Array, weight: Array | None = None) -> Block:
         identity = Encoding(1.0, np.zeros(numbers.shape[1]))
-        return Block(np.ascontiguousarray(numbers), identity, weight=self.sample.weight)
+        return Block(np.ascontiguousarray(numbers), identity, weight=weight)
 
     def _nearest(self, block: Block, centres: Array) -> Array:
         means = Means()
@@ -121,13 +137,8 @@ class Partitioner:
     def by_tree(self, k: int, number: int) -> Array:
         if tree_rows(self.sample.n_columns) < LEAST_TREE_ROWS:
             return self._nearest(self.standardised, ward(self.standardised, k, stream(self.seed, "ward")))
-        tree, rows = self.tree
-        label = tree.cut(min(k, len(rows)))
-        if len(rows) == self.sample.n_rows:
-            return label.astype(np.int32)
-        space = self.standardised
-        centres = np.array([space.raw[rows[label == g]].mean(axis=0) for g in range(label.max() + 1)])
-        return self._nearest(space, centres)
+        tree, where = self.tree
+        return tree.cut(min(k, tree.n_rows))[where].astype(np.int32)
 
     def by_k_means(self, k: int, number: int) -> Array:
         block = self.standardised
@@ -144,19 +155,33 @@ class Partitioner:
     def by_k_log_k_whitened(self, k: int, number: int) -> Array:
         return self._log(self.whitened, k, number)
 
+    def by_two_step(self, k: int, number: int) -> Array:
+        """K-log-K and one EM step more of round Gaussians (Dasgupta and Schulman 2007, JMLR 8); K-log-K alone
+        where one of them has no spread."""
+        block, label = self.standardised, self.by_k_log_k(k, number)
+        rows = MemoryRows(block.raw, block.encoding, weight=block.weight, threads=1)
+        family = Gaussian(Structure("VII"), np.ones(block.n_columns))
+        first = from_labels(rows, family, label, k)
+        if first.status != OK:
+            return label
+        after = family.update(first, family.step(first, block, KEEP_ALL).sums)
+        return family.assign(after, block)[0] if after.status == OK else label
+
     def by_principal(self, k: int, number: int) -> Array:
         return self._log(self.principal, k, number)
 
     def _log(self, block: Block, k: int, number: int) -> Array:
-        centres = k_log_k(in_content_order(block), k, stream(self.seed, "k-log-k", block.n_columns, number))
+        centres = k_log_k(block, k, stream(self.seed, "k-log-k", block.n_columns, number))
         return self._nearest(block, centres)
 
     def by_quantile(self, k: int, number: int) -> Array:
-        """Groups of equal count along the first principal axis, the only column where there is one."""
-        axis = self.principal.raw[:, 0]
-        rank = np.empty(len(axis), dtype=np.int64)
-        rank[np.argsort(axis, kind="stable")] = np.arange(len(axis))
-        return (rank * k // len(axis)).astype(np.int32)
+        """Groups of equal weight along the first principal axis, the only column where there is one."""
+        order = np.argsort(self.principal.raw[:, 0], kind="stable")
+        weight = self.sample.weights[order]
+        before = np.cumsum(weight) - weight
+        label = np.empty(len(order), dtype=np.int32)
+        label[order] = (before + weight / 2) * (k / weight.sum())
+        return label
 
 
 K_MEANS_START = Recipe("k-means", Means())
@@ -166,6 +191,7 @@ PARTITIONS: dict[str, Callable[[Partitioner, int, int], Array]] = {
     "k-means": Partitioner.by_k_means,
     "k-log-k": Partitioner.by_k_log_k,
     "k-log-k whitened": Partitioner.by_k_log_k_whitened,
+    "two-step": Partitioner.by_two_step,
     "principal": Partitioner.by_principal,
     "quantile": Partitioner.by_quantile,
 }

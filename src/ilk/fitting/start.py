@@ -7,6 +7,7 @@ Draws go by cumulative weight, so a row of weight 2 is drawn as if it stood ther
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import ceil, e, log, log2
 
 import numpy as np
@@ -133,18 +134,36 @@ def start_centres(name: str, sample: Block, k: int, seed: int, number: int) -> A
 def in_content_order(sample: Block) -> Block:
     """The same rows in an order that depends on their cells alone, so that a start does not depend on how the
     rows of the table were ordered, nor on whether one counts twice or stands there twice."""
+    return _rows_of(sample, np.argsort(_content_key(sample), kind="stable"))
+
+
+def distinct_rows(sample: Block) -> tuple[Block, Array]:
+    """The different rows that count, in content order, their weights added up, and where each row of the sample
+    went (to the first, for rows of weight 0): to the bit the same for a row of weight 2 and for two equal rows."""
+    counting = np.flatnonzero(sample.weights > 0)
+    _, first, inverse = np.unique(_content_key(sample)[counting], return_index=True, return_inverse=True)
+    where = np.zeros(sample.n_rows, dtype=np.intp)
+    where[counting] = inverse
+    weight = np.bincount(inverse, weights=sample.weights[counting])
+    return replace(_rows_of(sample, counting[first]), weight=weight), where
+
+
+def _content_key(sample: Block) -> Array:
+    """One number per row: the same for equal rows, different (but for odds of 2^-64) for others."""
     # Encoded cells, so that a change of unit by a power of two changes nothing; -0.0 is 0.0.
     bits = (sample.numbers + 0.0).astype(np.float64).view(np.uint64)
     bits = np.where(np.isnan(sample.raw), np.uint64(1), bits)
-    mix = stream(0, "content order").integers(1, 2**63, size=sample.n_columns, dtype=np.uint64) | np.uint64(1)
     bits ^= bits >> np.uint64(32)  # the low bits of short numbers are all zero
-    key = (bits * mix).sum(axis=1, dtype=np.uint64)
-    return _rows_of(sample, np.argsort(key, kind="stable"))
+    if sample.codes is not None:
+        bits = np.hstack([bits, sample.codes.astype(np.int64).view(np.uint64)])
+    mix = stream(0, "content order").integers(1, 2**63, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
+    return np.asarray((bits * mix).sum(axis=1, dtype=np.uint64))
 
 
 def _rows_of(sample: Block, rows: Array) -> Block:
     weight = None if sample.weight is None else sample.weight[rows]
-    return Block(sample.raw[rows], sample.encoding, 0, weight, None, sample.complete)
+    codes = None if sample.codes is None else sample.codes[rows]
+    return Block(sample.raw[rows], sample.encoding, 0, weight, codes, sample.complete)
 
 
 def _identity(n_columns: int) -> Encoding:

@@ -1,7 +1,7 @@
 """The likelihood tree: groups merged two by two so that a Gaussian likelihood falls least (Fraley 1998).
 
 The cost of a group is n log(|W / n| + (trace W + alpha) / n), its trace part letting groups of few rows compare
-(Banfield and Raftery 1993). One run gives a partition for every K.
+(Banfield and Raftery 1993). One run gives a partition for every K. A row counts by its weight, n and W alike.
 """
 
 from __future__ import annotations
@@ -33,30 +33,43 @@ class Tree:
     first: Array
     second: Array
 
+    @property
+    def n_rows(self) -> int:
+        return len(self.first) + 1
+
     def cut(self, k: int) -> Array:
         """Labels 0 .. K-1 of the partition into K groups, by first row.
 
-        >>> grow_tree(np.array([[0.0], [0.1], [5.0], [5.1]])).cut(2)
+        >>> grow_tree(np.array([[0.0], [0.1], [5.0], [5.1]]), np.ones(4)).cut(2)
         array([0, 0, 1, 1])
         """
-        n_rows = len(self.first) + 1
-        group = np.arange(n_rows)
-        for a, b in zip(self.first[: n_rows - k], self.second[: n_rows - k], strict=True):
+        group = np.arange(self.n_rows)
+        for a, b in zip(self.first[: self.n_rows - k], self.second[: self.n_rows - k], strict=True):
             group[group == b] = a
         return np.unique(group, return_inverse=True)[1]
 
 
-def tree_axes(numbers: Array) -> Array:
+def drawn_rows(weight: Array, n_rows: int, draws: np.random.Generator) -> tuple[Array, Array]:
+    """Which rows a sample of `n_rows` holds, and how often: at even steps of the cumulative weight."""
+    cumulative = np.cumsum(weight)
+    position = (np.arange(n_rows) + draws.random()) * (cumulative[-1] / n_rows)
+    chosen = np.minimum(np.searchsorted(cumulative, position, side="right"), len(weight) - 1)
+    rows, times = np.unique(chosen, return_counts=True)
+    return rows, times.astype(np.float64)
+
+
+def tree_axes(numbers: Array, weight: Array) -> Array:
     """The rows as the tree wants them: standardised, then each principal axis divided by the square root of its
     singular value (full whitening gives worse trees)."""
-    centred = numbers - numbers.mean(axis=0)
-    deviation = centred.std(axis=0, ddof=1)
+    total = float(weight.sum())
+    centred = numbers - np.average(numbers, axis=0, weights=weight)
+    deviation = np.sqrt(weight @ centred**2 / (total - 1 if total > 1 else total))
     centred = centred[:, deviation > 0] / deviation[deviation > 0]
-    left, singular, _ = np.linalg.svd(centred, full_matrices=False)
+    _, singular, axes = np.linalg.svd(centred * np.sqrt(weight)[:, None], full_matrices=False)
     keep = singular > singular[:1] * 1e-12
-    return np.asarray(left[:, keep] * np.sqrt(singular[keep]))
+    return np.asarray(centred @ axes[keep].T / np.sqrt(singular[keep]))
 
 
-def grow_tree(points: Array) -> Tree:
+def grow_tree(points: Array, weight: Array) -> Tree:
     """All merges from single rows to one group; ties go to the lowest numbers."""
-    return Tree(*kernels.grow_tree(np.ascontiguousarray(points, dtype=np.float64)))
+    return Tree(*kernels.grow_tree(np.ascontiguousarray(points, dtype=np.float64), weight))

@@ -260,7 +260,7 @@ def mixture_run(
     return costs[:n_passes].tolist(), reasons[reason], statuses[status], cost
 
 
-def grow_tree(points: Array) -> tuple[Array, Array]:
+def grow_tree(points: Array, weight: Array) -> tuple[Array, Array]:
     first, second = np.empty(len(points) - 1, dtype=np.int64), np.empty(len(points) - 1, dtype=np.int64)
-    native.grow_tree(points, first, second)
+    native.grow_tree(points, weight, first, second)
     return first, second

@@ -9,13 +9,14 @@ from ilk.kernels.pairs import Array
 GRID = 2.0**36  # rises this close are ties: rounding, which differs between processors, must not choose
 
 
-def grow_tree(points: Array) -> tuple[Array, Array]:
+def grow_tree(points: Array, weight: Array) -> tuple[Array, Array]:
     """Merges in the order made, of the group `second` into the group `first`; ties go to the lowest numbers.
 
-    The cost of a group is n log(|W / n| + (trace W + alpha) / n); the cheapest rise of the total merges next.
+    The cost of a group is n log(|W / n| + (trace W + alpha) / n), n the weight of its rows and W their weighted
+    scatter; the cheapest rise of the total merges next.
     """
     n_rows = len(points)
-    state = _Groups(points)
+    state = _Groups(points, weight)
     first, second = np.empty(n_rows - 1, np.int64), np.empty(n_rows - 1, np.int64)
     for merge in range(n_rows - 1):
         first[merge], second[merge] = state.merge_cheapest()
@@ -23,32 +24,34 @@ def grow_tree(points: Array) -> tuple[Array, Array]:
 
 
 class _Groups:
-    """Groups still apart: size, mean, scatter and cost of each, and the cheapest partner with a higher number."""
+    """Groups still apart: rows, size, mean, scatter and cost of each, and the cheapest partner with a higher number."""
 
-    def __init__(self, points: Array) -> None:
+    def __init__(self, points: Array, weight: Array) -> None:
         n, d = points.shape
-        total = float(np.square(points - points.mean(axis=0)).sum())
-        self.alpha = total / (n * d) if total > 0 else 1.0  # all rows alike: any number will do
-        self.size, self.mean = np.ones(n), points.copy()
+        total = float(weight @ np.square(points - np.average(points, axis=0, weights=weight)).sum(axis=1))
+        self.alpha = total / (weight.sum() * d) if total > 0 else 1.0  # all rows alike: any number will do
+        self.rows, self.size, self.mean = np.ones(n), weight.astype(np.float64), points.copy()
         self.scatter = np.zeros((n, d, d))
-        self.cost = self._cost(self.size, self.scatter)
+        self.cost = self._cost(self.rows, self.size, self.scatter)
         self.alive = np.ones(n, dtype=bool)
         self.partner, self.rise = np.full(n, -1), np.full(n, np.inf)
         for row in range(n - 1):
             self._find_partner(row)
 
-    def _cost(self, size: Array, scatter: Array) -> Array:
+    def _cost(self, rows: Array, size: Array, scatter: Array) -> Array:
+        """A scatter of no more rows than columns has no volume."""
         trace = np.trace(scatter, axis1=-2, axis2=-1)
         volume = np.maximum(np.linalg.det(scatter / size[..., None, None]), 0.0)
+        volume = np.where(rows > scatter.shape[-1], volume, 0.0)
         return np.asarray(size * np.log(volume + (trace + self.alpha) / size))
 
     def _rises(self, group: int, others: Array) -> Array:
         """By how much the total cost rises when `group` merges with each of `others`, on the grid."""
-        size = self.size[group] + self.size[others]
+        rows, size = self.rows[group] + self.rows[others], self.size[group] + self.size[others]
         away = self.mean[others] - self.mean[group]
         share = self.size[group] * self.size[others] / size
         between = share[:, None, None] * away[:, :, None] * away[:, None, :]
-        joined = self._cost(size, self.scatter[group] + self.scatter[others] + between)
+        joined = self._cost(rows, size, self.scatter[group] + self.scatter[others] + between)
         rises = joined - self.cost[group] - self.cost[others]
         return np.asarray(np.rint(rises * GRID) / GRID)
 
@@ -68,8 +71,9 @@ class _Groups:
         away = self.mean[b] - self.mean[a]
         self.scatter[a] += self.scatter[b] + self.size[a] * self.size[b] / size * np.outer(away, away)
         self.mean[a] += away * (self.size[b] / size)
+        self.rows[a] += self.rows[b]
         self.size[a] = size
-        self.cost[a] = self._cost(self.size[a], self.scatter[a])
+        self.cost[a] = self._cost(self.rows[a], self.size[a], self.scatter[a])
         self.alive[b], self.rise[b] = False, np.inf
         lost = np.flatnonzero(self.alive & ((self.partner == a) | (self.partner == b)))
         for group in {a, *lost.tolist()}:

@@ -3,8 +3,10 @@
 For each K all structures start from the same partitions (tree, K-means, K-log-K), so that sums are gathered once;
 structures with axes also start from their best fit with one component less, each component in turn cut in two
 (the split start: where clusters are stretched, it finds what the others miss). After all structures of a K have
-run, each starts once more from the memberships of the best two, so that no structure ends below one that it
-contains. Tables of more than `SEARCH_ROWS` rows are searched on a sample; the best few then see all rows.
+run, each starts once more from the memberships of the best few, so that no structure ends below one that it
+contains. At the end the best cell is joined up: all structures with one component less start from it with two of
+its components made one, as long as that is better. Tables of more than `SEARCH_ROWS` rows are searched on a sample;
+the best few then see all rows.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -175,23 +178,37 @@ class Grid:
             before = self.cells.get((cell.structure, cell.k - 1))
             if cell.structure.orientation == "I" or before is None or before.best.status != OK:
                 continue
-            for label in split_labels(self.block, before.family, before.best.params):
-                sums = _Sums(self.block, _one_hot(label, cell.k))
-                trials += [(cell, start) for start in sums.first(cell.family)[:1] if start.status == OK]
+            trials += self._first([cell], split_labels(self.block, before.family, before.best.params))
+        self._run_trials(trials, stop)
+
+    def join(self, stop: Stop) -> None:
+        """All structures with one component less than the best cell, from its partition with two components
+        joined; again as long as one of them is better."""
+        joined: set[int] = set()
+        while (best := min(self.cells.values(), key=self.bic)).k > 2 and best.k not in joined:
+            joined.add(best.k)
+            below = [cell for cell in self.cells.values() if cell.k == best.k - 1]
+            labels = joined_labels(self.block, best.family, best.best.params)
+            self._run_trials(self._first(below, labels), stop)
+
+    def _first(self, cells: Sequence[Cell], labels: Sequence[Array]) -> list[tuple[Cell, Mixture]]:
+        """First parameters of every cell from every partition, where there are any."""
+        firsts = []
+        for label in labels:
+            sums = _Sums(self.block, _one_hot(label, int(label.max()) + 1))
+            firsts += [(cell, start) for cell in cells for start in sums.first(cell.family)[:1]]
+        return [(cell, start) for cell, start in firsts if start.status == OK]
+
+    def _run_trials(self, trials: Sequence[tuple[Cell, Mixture]], stop: Stop) -> None:
+        """A few passes from each of the starts; the best of every cell is run out."""
         short = replace(stop, max_passes=SPLIT_PASSES)
         runs = run_quick(
             self.rows, [cell.family for cell, _ in trials], [start for _, start in trials], short
         )
-        chosen = []
-        for cell in cells:
-            mine = [
-                run
-                for (owner, _), run in zip(trials, runs, strict=True)
-                if owner is cell and run.status == OK
-            ]
-            if mine:
-                chosen.append((cell, best_run(mine).params))
-        self._advance([cell for cell, _ in chosen], [params for _, params in chosen], stop)
+        good = [(cell, run) for (cell, _), run in zip(trials, runs, strict=True) if run.status == OK]
+        cells = list({id(cell): cell for cell, _ in good}.values())
+        chosen = [best_run([run for owner, run in good if owner is cell]).params for cell in cells]
+        self._advance(cells, chosen, stop)
 
     def _exchange(self, cells: Sequence[Cell], stop: Stop) -> None:
         """Every cell once more from the memberships of the best other cells of this K."""
@@ -286,6 +303,16 @@ def split_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]
     return made
 
 
+def joined_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]:
+    """Partitions with one component less: every two of the components joined."""
+    label, _ = family.assign(params, block)
+    made = []
+    for a, b in combinations(range(len(params.mean)), 2):
+        joined = np.where(label == b, a, label)
+        made.append(joined - (joined > b))
+    return [label for label in made if len(np.unique(label)) == len(params.mean) - 1]
+
+
 def two_means(points: Array) -> Array:
     """Which rows belong to the second of two groups: 2-means from a cut across the longest axis."""
     centred = points - points.mean(axis=0)
@@ -353,6 +380,8 @@ def search_mixtures(
         told(callback, Progress(done, len(every), "gaussian", k, best, time.monotonic() - began))
     if not thorough and not interrupted and end > time.monotonic():
         grid.improve(N_IMPROVED, replace(SEARCH_STOP, seconds=end - time.monotonic()))
+    if not interrupted and end > time.monotonic():
+        grid.join(replace(SEARCH_STOP, seconds=end - time.monotonic()))
     for cell in grid.cells.values():
         found = grid.candidate(cell)
         outside = cell.k not in ks and found.eligible

@@ -182,7 +182,8 @@ struct Kernels {
     CovarianceStatus (*update_covariance)(const CovarianceSums&, const CovarianceResult&, double* room);
     Index (*covariance_room)(Index components, Index columns);  // numbers of room that update needs
     RunEnd (*mixture_run)(const RunTask&, const RunState&);
-    void (*grow_tree)(const double* points, Index rows, Index columns, Index* first, Index* second);
+    void (*grow_tree)(const double* points, const double* weight, Index rows, Index columns, Index* first,
+                      Index* second);
 };
 
 extern const Kernels plain_kernels;

@@ -399,12 +399,15 @@ nb::tuple mixture_run(const Matrix& numbers, const std::optional<Vector>& weight
     return nb::make_tuple(static_cast<int>(end.reason), static_cast<int>(end.status), end.passes, end.cost);
 }
 
-void grow_tree(const Matrix& points, const Filled<Index, 1>& first, const Filled<Index, 1>& second) {
+void grow_tree(const Matrix& points, const Vector& weight, const Filled<Index, 1>& first,
+               const Filled<Index, 1>& second) {
     require(points.shape(0) > 0, "a tree needs rows");
+    require(weight.shape(0) == points.shape(0), "weight must hold one number per row");
     require(first.shape(0) + 1 == points.shape(0) && second.shape(0) + 1 == points.shape(0),
             "the arrays for the merges must hold one number less than there are rows");
     nb::gil_scoped_release released;
-    chosen->grow_tree(points.data(), size_of(points, 0), size_of(points, 1), first.data(), second.data());
+    chosen->grow_tree(points.data(), weight.data(), size_of(points, 0), size_of(points, 1), first.data(),
+                      second.data());
 }
 
 template <class Number>
@@ -456,7 +459,7 @@ NB_MODULE(_compiled, module) {
     module.def("mixture_run", mixture_run, "numbers"_a, "weight"_a.none(), "structure"_a, "mixing"_a.noconvert(),
                "mean"_a.noconvert(), "log_variance"_a.noconvert(), "axes"_a.noconvert(), "column_variances"_a, "hard"_a,
                "equal_mixing"_a, "tolerance"_a, "seconds"_a, "cost"_a, "costs"_a.noconvert());
-    module.def("grow_tree", grow_tree, "points"_a, "first"_a.noconvert(), "second"_a.noconvert());
+    module.def("grow_tree", grow_tree, "points"_a, "weight"_a, "first"_a.noconvert(), "second"_a.noconvert());
     module.def("instructions", [] { return chosen->instructions; });
     module.def("all_instructions", [] {
         nb::list names;

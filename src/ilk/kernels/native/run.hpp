@@ -37,8 +37,8 @@ public:
             const double cost = pass();
             const RunStatus status = cost >= result.cost ? RunStatus::ok : update();
             const bool lower = !(cost >= result.cost);
-            if (lower && status == RunStatus::ok && task_.hard && vacant()) {
-                result.reason = RunReason::vacant;  // the dearest rows are found by the loop itself
+            if (lower && task_.hard && (status == RunStatus::singular || vacant())) {
+                result.reason = RunReason::vacant;  // the loop itself reopens components at the dearest rows
                 return result;
             }
             state_.costs[result.passes++] = cost;

@@ -12,10 +12,10 @@ constexpr double tree_grid = 0x1p36;  // plain_tree.py, GRID
 
 class Tree {
 public:
-    Tree(const double* points, Index n, Index d)
-        : n_(n), d_(d), cells_(d * (d + 1) / 2), size_(n), cost_(n), rise_(n), mean_(n * d), scatter_(n * cells_),
+    Tree(const double* points, const double* weight, Index n, Index d)
+        : n_(n), d_(d), cells_(d * (d + 1) / 2), rows_(n), size_(n), cost_(n), rise_(n), mean_(n * d), scatter_(n * cells_),
           joined_(cells_), lower_(cells_), away_(d), partner_(n), alive_(n) {
-        begin(points);
+        begin(points, weight);
     }
 
     void grow(Index* first, Index* second) {
@@ -32,31 +32,37 @@ public:
     }
 
 private:
-    void begin(const double* points) {
+    void begin(const double* points, const double* weight) {
         double spread = 0;
+        const double total = sum_of(weight, n_);
         for (Index j = 0; j < d_; ++j) {
             double mean = 0;
-            for (Index i = 0; i < n_; ++i) mean += points[i * d_ + j] / static_cast<double>(n_);
-            for (Index i = 0; i < n_; ++i) spread += (points[i * d_ + j] - mean) * (points[i * d_ + j] - mean);
+            for (Index i = 0; i < n_; ++i) mean += weight[i] * points[i * d_ + j];
+            mean /= total;
+            for (Index i = 0; i < n_; ++i) {
+                const double away = points[i * d_ + j] - mean;
+                spread += weight[i] * away * away;
+            }
         }
-        alpha_ = spread > 0 ? spread / static_cast<double>(n_ * d_) : 1.0;  // all rows alike: any number will do
+        alpha_ = spread > 0 ? spread / (total * static_cast<double>(d_)) : 1.0;  // all rows alike: any number will do
         living_ = n_;
         copy_numbers(points, n_ * d_, mean_);
         for (Index i = 0; i < n_; ++i) {
-            size_[i] = 1;
-            cost_[i] = std::log(alpha_);
+            rows_[i] = 1;
+            size_[i] = weight[i];
+            cost_[i] = cost_of(1, size_[i], scatter_ + i * cells_);
             rise_[i] = infinity;
             partner_[i] = -1;
             alive_[i] = i;
         }
     }
 
-    // Cost of a group of this size and lower triangle of scatter. A scatter of no more rows than columns has
-    // no volume.
-    double cost_of(double size, const double* scatter) {
+    // Cost of a group of so many rows, this weight and lower triangle of scatter. A scatter of no more rows than
+    // columns has no volume.
+    double cost_of(Index rows, double size, const double* scatter) {
         double trace = 0, volume = 0;
         for (Index i = 0; i < d_; ++i) trace += scatter[i * (i + 3) / 2];
-        if (size > static_cast<double>(d_)) volume = determinant(scatter, 1 / size);
+        if (rows > d_) volume = determinant(scatter, 1 / size);
         return size * std::log(volume + (trace + alpha_) / size);
     }
 
@@ -94,7 +100,7 @@ private:
     double rise_of(Index a, Index b) {
         const double size = size_[a] + size_[b];
         join_scatters(a, b, size);
-        return std::rint((cost_of(size, joined_) - cost_[a] - cost_[b]) * tree_grid) / tree_grid;
+        return std::rint((cost_of(rows_[a] + rows_[b], size, joined_) - cost_[a] - cost_[b]) * tree_grid) / tree_grid;
     }
 
     // The cheapest partner with a higher number; `position` of the group among the living.
@@ -116,8 +122,9 @@ private:
         join_scatters(a, b, size);
         copy_numbers(joined_, cells_, scatter_ + a * cells_);
         for (Index j = 0; j < d_; ++j) mean_[a * d_ + j] += away_[j] * (size_[b] / size);
+        rows_[a] += rows_[b];
         size_[a] = size;
-        cost_[a] = cost_of(size, joined_);
+        cost_[a] = cost_of(rows_[a], size, joined_);
         Index kept = 0;
         for (Index i = 0; i < living_; ++i)
             if (alive_[i] != b) alive_[kept++] = alive_[i];
@@ -137,14 +144,16 @@ private:
     }
 
     const Index n_, d_, cells_;
+    Scratch<Index> rows_;
     Scratch<double> size_, cost_, rise_, mean_, scatter_, joined_, lower_, away_;
     Scratch<Index> partner_, alive_;
     Index living_ = 0;
     double alpha_ = 0;
 };
 
-inline void grow_tree(const double* points, Index rows, Index columns, Index* first, Index* second) {
-    Tree(points, rows, columns).grow(first, second);
+inline void grow_tree(const double* points, const double* weight, Index rows, Index columns, Index* first,
+                      Index* second) {
+    Tree(points, weight, rows, columns).grow(first, second);
 }
 
 }  // namespace quick
