@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.special import digamma, gammaln
 from scipy.stats import multivariate_t
 
 from ilk.families.base import KEEP_ALL
 from ilk.families.gaussian import Gaussian
-from ilk.families.student import LEAST_DOF, MOST_DOF, Student, degrees, root_of_dof
+from ilk.families.student import LEAST_DOF, MOST_DOF, Student, best_dof, degrees, nodes_near
 from ilk.fitting.restarts import from_labels
 from tests.families.test_gaussian import (
     NAMES,
@@ -81,46 +82,62 @@ def test_the_log_likelihood_never_falls(name, data):
 
 @pytest.mark.parametrize("share", [0.0, 0.2])
 @pytest.mark.parametrize("dof", ["own", "shared"])
-def test_degrees_of_freedom_maximise_the_expected_log_likelihood(dof, share):
-    """Against the definition: sum r [log gamma density of the hidden pull], row by row, by direct search."""
+def test_degrees_of_freedom_maximise_the_log_density(dof, share):
+    """Against the definition: sum r log f row by row, memberships known and pulls not, by direct search."""
     X, label = heavy(2, n=200)
     rows = rows_of(with_holes(X, share) if share else X)
     family = family_for(rows, "VVV", kind=Student, dof=dof)
     old = run_from(rows, family, label, max_passes=4).params
     block = rows.take(np.arange(len(X)))
-    new = family.update(old, family.step(old, block, KEEP_ALL).sums)
+    found = family.update(old, family.step(old, block, KEEP_ALL).sums).next_dof
     scores = family.scores(old, block)
     r = np.exp(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
-    Z, nu = block.numbers, degrees(old)
-    distance = np.zeros_like(r)
-    for row, x in enumerate(Z):
-        o = ~np.isnan(x)
-        for k, matrix in enumerate(old.covariance.matrices()):
-            away = x[o] - old.mean[k, o]
-            distance[row, k] = away @ np.linalg.solve(matrix[np.ix_(o, o)], away) if o.any() else 0.0
-    q = (~np.isnan(Z)).sum(axis=1)[:, None]
-    r *= q > 0
-    u = (nu + q) / (nu + distance)
-    log_u = np.log(u) + digamma((nu + q) / 2) - np.log((nu + q) / 2)
+    o = ~np.isnan(block.numbers)
+    matrices = old.covariance.matrices()
 
-    def expected(value: float, columns: slice) -> float:
-        each = value / 2 * np.log(value / 2) - gammaln(value / 2) + value / 2 * (log_u - u)
-        return -float((r * each)[:, columns].sum())
+    def minus_density(dof_of_k: float, k: int) -> float:
+        density = [
+            multivariate_t(old.mean[k][seen], matrices[k][np.ix_(seen, seen)], df=dof_of_k).logpdf(x[seen])
+            for x, seen in zip(block.numbers, o, strict=True)
+            if seen.any()
+        ]
+        return -float(r[o.any(axis=1), k] @ density)
 
-    for k in range(2):
-        columns = slice(None) if dof == "shared" else slice(k, k + 1)
+    for k, start in enumerate(degrees(old)):
+        which = range(2) if dof == "shared" else [k]
         best = minimize_scalar(
-            expected, bounds=(LEAST_DOF, MOST_DOF), args=(columns,), method="bounded", options={"xatol": 1e-8}
+            lambda dof_of_k, which=which: sum(minus_density(dof_of_k, one) for one in which),
+            bounds=(max(start / 2, LEAST_DOF), min(start * 2, MOST_DOF)),
+            method="bounded",
+            options={"xatol": 1e-4},
         )
-        assert degrees(new)[k] == pytest.approx(best.x, rel=1e-4)
+        assert found[k] == pytest.approx(best.x, rel=1e-3)
 
 
-def test_the_root_is_a_root_and_stays_within_limits():
-    for level in (-2.5, -1.0, -0.3, -0.05, -0.006):
-        dof = root_of_dof(level)
-        assert np.log(dof / 2) - digamma(dof / 2) + level == pytest.approx(0, abs=1e-10)
-    assert root_of_dof(0.1) == MOST_DOF
-    assert root_of_dof(-50.0) == LEAST_DOF
+def test_degrees_of_freedom_do_not_creep():
+    """Where plain EM, which takes the hidden pulls for known, took 1,005 and 352 passes to these costs."""
+    draws = np.random.default_rng(0)
+    apart = np.vstack([draws.normal(size=(200, 2)), draws.standard_t(3, size=(200, 2)) + 6])
+    overlapping = np.vstack([draws.standard_t(15, size=(500, 4)), draws.standard_t(8, size=(500, 4)) + 2.5])
+    for X, creeping in ((apart, -693.39223970), (overlapping, -4393.16137811)):
+        rows = rows_of(X)
+        label = np.repeat([0, 1], len(X) // 2)
+        run = run_from(rows, family_for(rows, "VVV", kind=Student), label, tolerance=1e-10)
+        assert len(run.trace) <= 30
+        assert run.cost <= creeping
+        assert_never_rises(run)
+
+
+def test_the_search_stays_within_its_limits():
+    """From either limit, and from what lies between; where the old value is best, it stays to the bit."""
+    dof = np.array([LEAST_DOF, 3.0, MOST_DOF])
+    nodes = nodes_near(dof)
+    assert nodes.min() >= LEAST_DOF
+    assert nodes.max() <= MOST_DOF
+    assert best_dof(dof, np.log(nodes)).tolist() == pytest.approx([2 * LEAST_DOF, 6.0, MOST_DOF])
+    assert best_dof(dof, -np.log(nodes)).tolist() == pytest.approx([LEAST_DOF, 1.5, MOST_DOF / 2])
+    assert best_dof(dof, -np.square(np.log(nodes / dof[:, None]))).tolist() == pytest.approx(dof.tolist())
+    assert best_dof(dof, np.zeros_like(nodes)).tolist() == dof.tolist()
 
 
 @every_structure
@@ -157,14 +174,19 @@ def test_halves_add_up_and_weights_are_repeats(name):
     times = np.arange(50) % 3
     rows, repeated = rows_of(X), rows_of(np.repeat(X, times, axis=0))
     family = family_for(rows, name, kind=Student)
-    params = from_labels(rows, family, label, 2)
+    begun = from_labels(rows, family, label, 2)
+    for params in (begun, replace(begun, next_dof=np.array([3.0, 30.0]))):  # both phases of an update
+        assert_sums_add_up(family, params, rows, repeated, times)
+
+
+def assert_sums_add_up(family, params, rows, repeated, times):
     whole = rows.take(np.arange(50))
     one = family.step(params, rows.take(np.arange(20)), KEEP_ALL) + family.step(
         params, rows.take(np.arange(20, 50)), KEEP_ALL
     )
     for sum_name, value in family.step(params, whole, KEEP_ALL).sums.items():
         assert np.allclose(one.sums[sum_name], value, rtol=1e-12, atol=1e-12)
-    weighted = type(whole)(X, rows.encoding, weight=times.astype(float), complete=False)
+    weighted = type(whole)(rows.raw, rows.encoding, weight=times.astype(float), complete=False)
     twice = type(whole)(repeated.raw, rows.encoding, complete=False)
     two, three = family.step(params, weighted, KEEP_ALL), family.step(params, twice, KEEP_ALL)
     for sum_name, value in two.sums.items():
