@@ -13,8 +13,8 @@ from tests.conftest import golden, numeric_table
 from tests.contracts.test_family import tables
 from tests.oracles.dp_means import cost_of, least_cost, walk
 
-ALGORITHMS = ("batched", "sequential")
-each_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS)
+MODES = ("batched", "sequential")
+each_mode = pytest.mark.parametrize("mode", MODES)
 
 
 @pytest.fixture(scope="module")
@@ -24,26 +24,26 @@ def blobs() -> np.ndarray:
     return np.repeat(corners, 50, axis=0) + np.random.default_rng(0).normal(size=(600, 4))
 
 
-@each_algorithm
-def test_stored_figures_of_iris(algorithm):
+@each_mode
+def test_stored_figures_of_iris(mode):
     figures = golden("seed_claims")["dp_means_objective"]["iris"]
     X, species = numeric_table("iris")
     farthest = figures["largest_squared_distance_to_mean"]
-    one = ilk.DPMeans(farthest * (1 + 1e-9), algorithm=algorithm).fit(X)
+    one = ilk.DPMeans(farthest * (1 + 1e-9), mode=mode).fit(X)
     assert one.n_clusters_ == 1
     assert one.inertia_ == pytest.approx(figures["K1"])
-    assert ilk.DPMeans(farthest * (1 - 1e-6), algorithm=algorithm).fit(X).n_clusters_ > 1
-    assert ilk.DPMeans(0, algorithm=algorithm).fit(X).n_clusters_ == figures["distinct_rows"]
+    assert ilk.DPMeans(farthest * (1 - 1e-6), mode=mode).fit(X).n_clusters_ > 1
+    assert ilk.DPMeans(0, mode=mode).fit(X).n_clusters_ == figures["distinct_rows"]
     by_species = cost_of(X, np.unique(species, return_inverse=True)[1], 10.0)
     assert by_species == pytest.approx(figures["lambda_10_by_target"])
-    assert ilk.DPMeans(10.0, algorithm=algorithm).fit(X).cost_ <= by_species
+    assert ilk.DPMeans(10.0, mode=mode).fit(X).cost_ <= by_species
 
 
-@each_algorithm
+@each_mode
 @settings(max_examples=60, deadline=None)
 @given(X=tables(least=2), open_cost=st.sampled_from([0.0, 0.1, 1.0, 10.0, 1e3]))
-def test_the_cost_is_what_the_labels_cost(algorithm, X, open_cost):
-    model = ilk.DPMeans(open_cost, algorithm=algorithm, threads=1).fit(X)
+def test_the_cost_is_what_the_labels_cost(mode, X, open_cost):
+    model = ilk.DPMeans(open_cost, mode=mode, threads=1).fit(X)
     assert model.cost_ == pytest.approx(cost_of(X, model.labels_, open_cost), rel=1e-9, abs=1e-9)
     assert model.cost_ == pytest.approx(model.inertia_ + open_cost * model.n_clusters_, rel=1e-12)
     assert model.n_clusters_ == len(model.cluster_centers_) == len(set(model.labels_.tolist()))
@@ -52,20 +52,20 @@ def test_the_cost_is_what_the_labels_cost(algorithm, X, open_cost):
     assert model.converged_
 
 
-@each_algorithm
+@each_mode
 @pytest.mark.parametrize("seed", range(5))
-def test_never_below_the_best_of_all_partitions(algorithm, seed):
+def test_never_below_the_best_of_all_partitions(mode, seed):
     X = np.random.default_rng(seed).normal(size=(6, 2))
     for open_cost in (0.2, 1.0, 3.0):
         least = least_cost(X, open_cost)
-        found = ilk.DPMeans(open_cost, algorithm=algorithm).fit(X).cost_
+        found = ilk.DPMeans(open_cost, mode=mode).fit(X).cost_
         assert least * (1 - 1e-12) <= found <= 1.6 * least  # the worst of these is 1.55 times the best
 
 
-@each_algorithm
-def test_it_ends_where_published(algorithm, blobs):
+@each_mode
+def test_it_ends_where_published(mode, blobs):
     """Every row within the open cost of its centre, every centre the mean of its rows."""
-    model = ilk.DPMeans(30.0, algorithm=algorithm).fit(blobs)
+    model = ilk.DPMeans(30.0, mode=mode).fit(blobs)
     squared = ((blobs - model.cluster_centers_[model.labels_]) ** 2).sum(axis=1)
     assert squared.max() <= 30.0
     for k in range(model.n_clusters_):
@@ -76,7 +76,7 @@ def test_it_ends_where_published(algorithm, blobs):
 def test_sequential_is_the_published_walk(blobs, open_cost):
     X = blobs[::5]
     expected = walk(X, open_cost)
-    found = ilk.DPMeans(open_cost, algorithm="sequential").fit(X)
+    found = ilk.DPMeans(open_cost, mode="sequential").fit(X)
     assert found.n_clusters_ == expected.max() + 1
     assert ilk.measures.ari(found.labels_, expected) == 1.0
     assert found.cost_ == pytest.approx(cost_of(X, expected, open_cost))
@@ -90,7 +90,7 @@ def test_batched_ends_about_as_low_as_sequential():
         centres = draws.normal(size=(8, 3)) * 5
         X = centres[draws.integers(0, 8, 300)] + draws.normal(size=(300, 3))
         for open_cost in (5.0, 20.0, 80.0):
-            batched, sequential = (ilk.DPMeans(open_cost, algorithm=a).fit(X).cost_ for a in ALGORITHMS)
+            batched, sequential = (ilk.DPMeans(open_cost, mode=m).fit(X).cost_ for m in MODES)
             ratios.append(batched / sequential)
     assert np.mean(ratios) <= 1.02
     assert max(ratios) <= 1.25
@@ -188,7 +188,7 @@ def test_standardised_columns_have_no_unit(blobs):
         {"open_cost": np.inf},
         {"open_cost": "dear"},
         {"n_clusters": 0},
-        {"algorithm": "parallel"},
+        {"mode": "parallel"},
         {"init": "k-means++"},
         {"init": [[np.nan, 0, 0, 0]]},
         {"init": [1.0, 2.0]},
@@ -201,9 +201,9 @@ def test_options_that_cannot_be(blobs, options):
         ilk.DPMeans(**options).fit(blobs)
 
 
-@each_algorithm
-def test_a_limit_of_passes_is_told(blobs, algorithm):
+@each_mode
+def test_a_limit_of_passes_is_told(blobs, mode):
     with pytest.warns(IlkWarning, match="did not settle"):
-        model = ilk.DPMeans(30.0, algorithm=algorithm, max_iter=2).fit(blobs)
+        model = ilk.DPMeans(30.0, mode=mode, max_iter=2).fit(blobs)
     assert model.n_iter_ == 2
     assert not model.converged_

@@ -25,7 +25,7 @@ from ilk.fitting.opening import fit_batched, fit_sequential, open_cost_for
 from ilk.random import seed_of
 from ilk.table.block import Array, Encoding
 
-ALGORITHMS = ("batched", "sequential")
+MODES = ("batched", "sequential")
 
 
 class DPMeans(CentroidEstimator):
@@ -44,7 +44,7 @@ class DPMeans(CentroidEstimator):
         A wish, used where `open_cost` is None: the open cost is the squared distance at which farthest-first,
         begun at the mean, meets its K-th row. The groups found may be more or fewer. No open cost suits all
         tables, since it has the unit of the data.
-    algorithm : "batched" or "sequential"
+    mode : "batched" or "sequential"
         "batched" lets each group propose its dearest rows in a pass and opens them one by one; the cost never
         rises and the order of the rows does not matter. "sequential" is the published walk from row to row, in
         memory, where their order does matter.
@@ -79,7 +79,7 @@ class DPMeans(CentroidEstimator):
         open_cost: float | None = None,
         *,
         n_clusters: int = 8,
-        algorithm: str = "batched",
+        mode: str = "batched",
         init: Any = "mean",
         max_iter: int = 300,
         tol: float = 0.0,
@@ -90,7 +90,7 @@ class DPMeans(CentroidEstimator):
     ) -> None:
         self.open_cost = open_cost
         self.n_clusters = n_clusters
-        self.algorithm = algorithm
+        self.mode = mode
         self.init = init
         self.max_iter = max_iter
         self.tol = tol
@@ -101,7 +101,7 @@ class DPMeans(CentroidEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the groups of the rows of X (numbers; NaN where missing)."""
-        one_of("algorithm", self.algorithm, ALGORITHMS)
+        one_of("mode", self.mode, MODES)
         stop = Stop(
             real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter, least=0)
         )
@@ -123,7 +123,7 @@ class DPMeans(CentroidEstimator):
 
     def _solve_open(self, rows: MemoryRows, family: OpenMeans, seed: int, stop: Stop) -> Fit:
         start = self._given_centres(rows)
-        if self.algorithm == "sequential":
+        if self.mode == "sequential":
             return fit_sequential(rows, family, start, stop)
         return fit_batched(rows, family, start, seed, stop, self.callback)
 
