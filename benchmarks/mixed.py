@@ -16,8 +16,8 @@ from benchmarks.requirement import Requirement
 from benchmarks.tables import groups
 
 N_NUMBERS, LEVELS, K = 5, (2, 3, 4, 5, 6, 2, 3, 4, 5, 6), 8
-SPREAD = 1.5
-CONCENTRATION = 0.7  # of the Dirichlet distribution of each group's shares: overlapping groups
+SPREAD = 0.8
+CONCENTRATION = 2.0  # of the Dirichlet distribution of each group's shares: overlapping groups
 PASSES = 20
 MANY_PASSES, FEW_PASSES = 40, 5  # of StepMix and KPrototypes: later nothing changes any more
 ROWS_MOST: dict[Size, int] = {"full": 1_000_000_000, "quick": 5_000, "tiny": 500}

@@ -9,11 +9,12 @@ namespace {
 
 constexpr Index product_height = 2 * strip_rows;  // rows scored before their memberships are found
 
-// Values (components, count) turned over: for each of `count` things the numbers of all components side by side.
+// Values (components, count) turned over: for each of `count` things the numbers of all components side by side, and
+// room for one thing more, that starts with zeros.
 class Turned {
 public:
     Turned(const double* values, Index components, Index count)
-        : width_(rounded_up(components, lanes<double>)), numbers_(count * width_) {
+        : width_(rounded_up(components, lanes<double>)), numbers_((count + 1) * width_) {
         for (Index component = 0; values && component < components; ++component)
             for (Index thing = 0; thing < count; ++thing)
                 numbers_[thing * width_ + component] = values[component * count + thing];
@@ -33,10 +34,18 @@ private:
     Scratch<double> numbers_;
 };
 
-// Where the cell of a category stands among all levels, negative when it is missing or no level at all.
-ILK_INLINE Index place_of(const Levels& levels, Index column, std::int32_t code) {
-    const Index begin = levels.start[column];
-    return code >= 0 && code < levels.start[column + 1] - begin ? begin + code : -1;
+// Where the cells of one row stand among all levels; one place beyond the last where a cell is missing or no level.
+// False when every cell is.
+ILK_INLINE bool find_places(const Levels& levels, const std::int32_t* codes, Index* places) {
+    bool told = false;
+    const Index beyond = levels.start[levels.columns];
+    for (Index column = 0; column < levels.columns; ++column) {
+        const Index begin = levels.start[column], code = codes[column];
+        const bool seen = code >= 0 && code < levels.start[column + 1] - begin;
+        places[column] = seen ? begin + code : beyond;
+        told |= seen;
+    }
+    return told;
 }
 
 class ProductScores {
@@ -47,9 +56,9 @@ public:
           precision_(product.precision, product.count, columns), log_norm_(product.log_norm, product.count, columns),
           log_level_(product.log_level, product.count, levels.start[levels.columns]) {}
 
-    // False for a row without an observed cell.
+    // False for a row without an observed number.
     template <class Number>
-    bool score(const Number* cells, const std::int32_t* codes, double* scores) const {
+    bool score(const Number* cells, const Index* places, double* scores) const {
         bool told = false;
         for (Index first = 0; first < width_; first += lanes<double>) {
             Doubles sum = load<Doubles>(log_mixing_[0] + first);
@@ -61,12 +70,8 @@ public:
                 sum += load<Doubles>(log_norm_[column] + first);
                 sum = multiply_add(away * away, load<Doubles>(precision_[column] + first) * -0.5, sum);
             }
-            for (Index column = 0; column < levels_.columns; ++column) {
-                const Index place = place_of(levels_, column, codes[column]);
-                if (place < 0) continue;
-                told = true;
-                sum += load<Doubles>(log_level_[place] + first);
-            }
+            for (Index column = 0; column < levels_.columns; ++column)
+                sum += load<Doubles>(log_level_[places[column]] + first);
             store(scores + first, sum);
         }
         return told;
@@ -87,7 +92,7 @@ public:
           counts_(nullptr, components, levels.start[levels.columns]) {}
 
     template <class Number>
-    void add(const Number* cells, const std::int32_t* codes, const double* membership) {
+    void add(const Number* cells, const Index* places, const double* membership) {
         for (Index first = 0; first < width_; first += lanes<double>) {
             const Doubles share = load<Doubles>(membership + first);
             const auto increase = [&](double* sum, Doubles by) ILK_LAMBDA {
@@ -102,10 +107,7 @@ public:
                 increase(first_[column], weighted);
                 increase(second_[column], weighted * away);
             }
-            for (Index column = 0; column < levels_.columns; ++column) {
-                const Index place = place_of(levels_, column, codes[column]);
-                if (place >= 0) increase(counts_[place], share);
-            }
+            for (Index column = 0; column < levels_.columns; ++column) increase(counts_[places[column]], share);
         }
     }
 
@@ -183,9 +185,11 @@ template <class Number>
 void product_scores(const Table<Number>& table, Levels levels, Product product, double* scores) {
     const ProductScores densities(product, levels, table.columns);
     Scratch<double> own(rounded_up(product.count, lanes<double>));
+    Scratch<Index> places(levels.columns);
     for_each_stretch(table, [&](Index first, Index count, const Number* cells, Index width) {
         for (Index row = 0; row < count; ++row) {
-            densities.score(cells + row * width, levels.codes + (first + row) * levels.columns, own);
+            find_places(levels, levels.codes + (first + row) * levels.columns, places);
+            densities.score<Number>(cells + row * width, places, own);
             for (Index component = 0; component < product.count; ++component) {
                 const double score = own[component];
                 scores[(first + row) * product.count + component] = score > -infinity ? score : -infinity;
@@ -203,15 +207,17 @@ void product_step(const Table<Number>& table, Levels levels, const double* weigh
     Memberships memberships(product.count, product_height, hard);
     Scratch<double> scores(product_height * across), membership(product_height * across);
     Scratch<double> counted(product_height), scale(product_height);
+    Scratch<Index> places(product_height * levels.columns);
     Doubles cost = {}, entropy = {};
     if (trim.limit == infinity) trim.share_at_limit = 1.0;
     for_each_stretch(table, [&](Index first, Index count, const Number* cells, Index width) {
         for (Index row = 0; row < product_height; ++row) {
             counted[row] = 0.0;
             if (row >= count) continue;
-            const std::int32_t* codes = levels.codes + (first + row) * levels.columns;
-            if (densities.score(cells + row * width, codes, scores + row * across))
-                counted[row] = weight ? weight[first + row] : 1.0;
+            Index* own = places + row * levels.columns;
+            const bool category = find_places(levels, levels.codes + (first + row) * levels.columns, own);
+            const bool number = densities.score(cells + row * width, own, scores + row * across);
+            if (category || number) counted[row] = weight ? weight[first + row] : 1.0;
         }
         turn_scores(scores, across, product.count, memberships);
         memberships.find(product_height);
@@ -219,7 +225,7 @@ void product_step(const Table<Number>& table, Levels levels, const double* weigh
         turn_memberships(memberships, scale, across, product.count, membership);
         for (Index row = 0; row < count; ++row) {
             const double* shares = membership + row * across;
-            totals.add(cells + row * width, levels.codes + (first + row) * levels.columns, shares);
+            totals.add(cells + row * width, places + row * levels.columns, shares);
             entropy += entropy_of(shares, scores + row * across, memberships.costs()[row], across);
         }
     });
@@ -233,11 +239,13 @@ void product_sums(const Table<Number>& table, Levels levels, const double* membe
                   Index components, ProductSums out) {
     ProductTotals totals(mean, components, levels, table.columns);
     Scratch<double> shares(rounded_up(components, lanes<double>));
+    Scratch<Index> places(levels.columns);
     for_each_stretch(table, [&](Index first, Index count, const Number* cells, Index width) {
         for (Index row = 0; row < count; ++row) {
             const double* own = membership + (first + row) * components;
             std::memcpy(shares, own, static_cast<std::size_t>(components) * sizeof(double));
-            totals.add(cells + row * width, levels.codes + (first + row) * levels.columns, shares);
+            find_places(levels, levels.codes + (first + row) * levels.columns, places);
+            totals.add<Number>(cells + row * width, places, shares);
         }
     });
     totals.write(out);
