@@ -318,7 +318,7 @@ def test_relevance_is_the_divergence_of_cluster_and_background():
     family, params = scene.family, run.measured
     assert family.chosen(params).tolist() == [[False, False], [False, False], [True, False]]
     sums = scene.rows.reduce(_step, (family, params)).sums
-    relevance = family.relevance(params, sums)
+    relevance = family.relevance(params, family.cells(params, sums))
     mean, s2 = params.mean[:, 0], params.variance[:, 0]
     divergence = (np.log(s2[0] / s2[2]) + (s2[2] + (mean[2] - mean[0]) ** 2) / s2[0] - 1) / 2
     assert relevance[2, 0] == pytest.approx(divergence, rel=0.02)

@@ -160,7 +160,7 @@ def test_hard_memberships_cost_no_less(blobs, membership):
     raw, codes, z = blobs
     hard, soft = found_in(raw, codes, k=3, membership=membership), found_in(raw, codes, k=3)
     assert hard.cost >= soft.cost - 1e-9
-    assert hard.sums["entropy"] == pytest.approx(0, abs=1e-9)
+    assert hard.entropy == pytest.approx(0, abs=1e-9)
     assert adjusted_rand_score(z, hard.fit.labels) == 1.0
 
 

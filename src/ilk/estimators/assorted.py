@@ -45,6 +45,9 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         "annealed" cools a soft fit down to a hard one.
     variance : "own" or "shared"
         Whether the clusters of a number have their own variances.
+    numbers : "auto", "cells", "EEE" or "VVV"
+        Numbers independent within a cluster, each with its switches; or one Gaussian block of correlated numbers,
+        with a covariance common to all clusters or one for each; "auto" takes cells or EEE, by J.
     missing : "ignore" or "level"
         "level" makes a missing category a level of its own.
     transforms : bool
@@ -68,6 +71,9 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         Columns in which the cluster has its own distribution.
     relevance_ : array (K, n_features)
         What a column tells of the cluster, in nats per row; 0 where it is not chosen.
+    numbers_ : str
+        The model of the numbers, as in `numbers`; of a block, `chosen_` and `relevance_` tell what each number
+        would tell on its own.
     bic_, icl_ : float
         Twice J, and twice J plus entropy; lower is better.
     k_table_ : list of dict
@@ -95,6 +101,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         budget: int | None = None,
         membership: str = "soft",
         variance: str = "own",
+        numbers: str = "auto",
         missing: str = "ignore",
         transforms: bool = True,
         criterion: str = "bic",
@@ -114,6 +121,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.budget = budget
         self.membership = membership
         self.variance = variance
+        self.numbers = numbers
         self.missing = missing
         self.transforms = transforms
         self.criterion = criterion
@@ -149,12 +157,14 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         one_of("membership", self.membership, ("soft", "hard", "annealed"))
         one_of("variance", self.variance, ("own", "shared"))
         one_of("missing", self.missing, ("ignore", "level"))
+        one_of("numbers", self.numbers, ("auto", "cells", "EEE", "VVV"))
         return Options(
             sharing=self.sharing,
             membership=self.membership,
             variance=self.variance,
             budget=None if self.budget is None else whole_number("budget", self.budget),
             open_cost=real_number("open_cost", self.open_cost, 0.0, inf),
+            numbers=self.numbers,
         )
 
     def _quest(self) -> Quest:
@@ -186,9 +196,13 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         for d, place in enumerate(self._place):  # a number split at one value has two parts
             self.chosen_[:, place] |= found.chosen[:, d]
             self.relevance_[:, place] += found.relevance[:, d]
-        self.bic_, self.icl_ = 2 * found.cost, 2 * (found.cost + float(found.sums["entropy"]))
-        self.k_table_ = [{"n_components": c.k, "bic": 2 * c.cost, "icl": 2 * c.icl} for c in found.candidates]
+        self.bic_, self.icl_ = 2 * found.cost, 2 * (found.cost + found.entropy)
+        self.k_table_ = [
+            {"n_components": c.k, "bic": 2 * c.cost, "icl": 2 * c.icl, "numbers": c.numbers}
+            for c in found.candidates
+        ]
         self.treatment_ = plan.in_words(scales)
+        self.numbers_ = found.scene.options.numbers
         jacobian = [number.log_jacobian[s] for number, s in zip(plan.numbers, scales, strict=True)]
         self.loglik_ = -found.fit.cost + float(sum(jacobian))
         self.n_parameters_ = found.family.free_parameters(params)

@@ -255,7 +255,7 @@ class Assorted:
         naming = naming_costs(params.group).sum() if self.sharing == "groups" else 0.0
         switches = 0.0 if self.sharing == "groups" else (k - 1) * columns.n_columns * LOG_2
         return float(
-            self._prior(params, first)
+            self.prior_cost(params)
             + n_groups @ columns.penalty
             + columns.column_penalty
             + switches
@@ -265,8 +265,9 @@ class Assorted:
             + self.offset
         )
 
-    def _prior(self, params: Clusters, first: Array) -> float:
-        columns = self.columns
+    def prior_cost(self, params: Clusters) -> float:
+        """Minus the log prior: 0 at the pooled spreads and shares."""
+        columns, first = self.columns, firsts(params.group)
         spread = (np.log(params.variance) + params.precision - 1) * columns.spread_prior / 2
         groups = first[:, : columns.n_numbers]
         numbers = (spread[0] if columns.common_variance else spread[groups]).sum()
@@ -345,9 +346,9 @@ class Assorted:
         entropy = self.columns.over_levels(-xlogy(share, share))
         return np.asarray(np.argmax(np.concatenate([params.variance, entropy], axis=1), axis=0))
 
-    def relevance(self, params: Clusters, sums: Mapping[str, Any]) -> Array:
+    def relevance(self, params: Clusters, cells: Cells) -> Array:
         """Nats per row that a cluster's own distribution gains on the background (K, columns); 0 where not chosen."""
-        cells, columns = self.cells(params, sums), self.columns
+        columns = self.columns
         shared = pooled(cells, params.group, columns)
         background = shared.choose(self.background(params), columns)
         gain = group_terms_under(cells, background, columns) - group_terms_under(cells, shared, columns)

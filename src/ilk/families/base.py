@@ -154,3 +154,45 @@ class SpreadFamily(Family[Params], Protocol):
     def first_updates(self, start: Params, sums: Mapping[str, Any]) -> list[Params]:
         """First parameters from the sums of a partition: several where the update has more than one optimum."""
         ...
+
+
+class GrowingFamily(SpreadFamily[Params], Protocol):
+    """A family whose components can be split, merged and joined, so that their number can be found."""
+
+    @property
+    def hard(self) -> bool: ...
+
+    @property
+    def ungrouped(self) -> GrowingFamily[Params]:
+        """The same with nothing shared between components: how a fit warms up."""
+        ...
+
+    def scores(self, params: Params, block: Block) -> Array:
+        """Log of mixing share times density (rows, K)."""
+        ...
+
+    def blank(self, k: int) -> Params:
+        """K components all alike, for sums under given memberships."""
+        ...
+
+    def heated_step(self, params: Params, block: Block, heat: float) -> Partial:
+        """One step with memberships proportional to exp(score / heat)."""
+        ...
+
+    def merged(self, params: Params, sums: Mapping[str, Any], one: int, other: int) -> Params:
+        """The parameters after two components have become one, from the sums of all."""
+        ...
+
+    def merge_costs(self, params: Params, sums: Mapping[str, Any]) -> Array:
+        """What it costs to make one component of two (K, K)."""
+        ...
+
+    def joined(self, params: Params, others: Params, share: Array) -> Params:
+        """Components and further ones, with mixing shares `share`, nothing shared."""
+        ...
+
+    def prior_cost(self, params: Params) -> float:
+        """The part of the penalty that is minus the log prior density."""
+        ...
+
+    def free_parameters(self, params: Params) -> int: ...

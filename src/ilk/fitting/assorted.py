@@ -10,9 +10,10 @@ from typing import Any
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
-from ilk.families.assorted import Assorted, Clusters
+from ilk.families.assorted import Clusters
+from ilk.families.base import GrowingFamily
 from ilk.fitting.fit import Fit, finish
-from ilk.fitting.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, Search, State, step_of
+from ilk.fitting.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, Search, State, labels_of, step_of
 from ilk.fitting.loop import INTERRUPTED, Event, Run, Stop
 from ilk.fitting.scene import Options, Scene
 from ilk.table.block import Array
@@ -20,6 +21,8 @@ from ilk.table.treat import Plan
 
 SEARCH_ROWS = 20_000  # moves and starts are tried on a sample of so many rows
 COOLING = (0.5, 0.25, 0.125)  # temperatures between soft and hard memberships
+AUTO_BLOCKS = ("EEE",)  # blocks of numbers tried besides cells; VVV was tried and lost
+NEAR_CELLS = 0.1
 
 
 @dataclass(frozen=True)
@@ -36,11 +39,12 @@ class Quest:
 
 @dataclass(frozen=True)
 class Candidate:
-    """The best fit of one K on the rows searched: J, and the entropy of its memberships."""
+    """The best fit of one K on the rows searched: J, the entropy of its memberships, its model of the numbers."""
 
     k: int
     cost: float
     entropy: float
+    numbers: str = "cells"
 
     @property
     def icl(self) -> float:
@@ -58,27 +62,38 @@ class Assortment:
     candidates: tuple[Candidate, ...]
 
     @property
-    def family(self) -> Assorted:
+    def family(self) -> GrowingFamily[Any]:
         return self.scene.family
 
     @property
-    def params(self) -> Clusters:
-        params: Clusters = self.fit.params
-        return params
+    def params(self) -> Any:
+        return self.fit.params
 
     @cached_property
-    def sums(self) -> dict[str, Any]:
-        """Sums of the rows under the final parameters."""
-        return dict(step_of(self.scene, self.params).sums)
+    def entropy(self) -> float:
+        """Of the memberships, in nats."""
+        return float(step_of(self.scene, self.params).sums["entropy"])
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The clusters as cells, which have switches and a distribution per column."""
+        return self._reading[0]
+
+    @cached_property
+    def _reading(self) -> tuple[Clusters, dict[str, Any]]:
+        return self.scene.reading(self.params)
 
     @cached_property
     def relevance(self) -> Array:
         """Nats per row that each cluster gains by its own distribution (K, treated columns)."""
-        return self.family.relevance(self.params, self.sums)
+        clusters, sums = self._reading
+        about = clusters if self.scene.options.numbers == "cells" else self.scene.cells.blank(len(clusters))
+        return self.scene.cells.relevance(clusters, self.scene.cells.cells(about, sums))
 
     @cached_property
     def chosen(self) -> Array:
-        return self.family.chosen(self.params)
+        """Mask (K, treated columns): the cluster has its own distribution there."""
+        return self.scene.cells.chosen(self.clusters)
 
 
 def fit_assorted(
@@ -91,26 +106,34 @@ def fit_assorted(
     callback: Callable[[Event], None] | None = None,
 ) -> Assortment:
     """The clusters of an assorted table; the same for the same seed, whatever the engine."""
-    whole = Scene.plain(table, plan, replace(options, membership="soft") if cools(options) else options)
+    whole = Scene.plain(table, plan, _first_options(options))
     scene = _searched(whole, seed)
     search = Search(
-        seed, quest.stop.seconds, callback, quest.n_starts, quest.rescale, replace(quest.stop, seconds=inf)
+        seed,
+        quest.stop.seconds,
+        callback,
+        quest.n_starts,
+        quest.rescale,
+        quest.most if quest.k is None else quest.k + 1,
+        replace(quest.stop, seconds=inf),
     )
-    try:
-        _search(search, scene, quest)
-    except KeyboardInterrupt:
-        if not search.best:
-            raise
-        search.stopped = INTERRUPTED
-    candidates = tuple(_candidate(search.best[k]) for k in sorted(search.best))
+    for model in (scene, *_blocks(scene, options)):
+        search = _better(search, _searched_in(model, search, quest), quest)
+    candidates = _candidates(search)
     state = search.best[_best_k(candidates, quest)]
     if scene is not whole:
-        there = replace(whole, scales=state.scene.scales)
+        there = replace(whole, scales=state.scene.scales, options=state.scene.options)
         state = State(there, state.params, state.cost, search.stopped or state.reason, state.trace)
         state = state if search.stopped else search.polished(there, state.params)
     if cools(options):
-        state = _cooled(search, state, options)
+        state = _cooled(search, state)
     return _finished(search, state, candidates)
+
+
+def _first_options(options: Options) -> Options:
+    """What the search begins with: cells where blocks are tried after them, soft where it is cooled at the end."""
+    numbers = "cells" if options.numbers == "auto" else options.numbers
+    return replace(options, numbers=numbers, membership="soft" if cools(options) else options.membership)
 
 
 def cools(options: Options) -> bool:
@@ -126,7 +149,42 @@ def _searched(whole: Scene, seed: int) -> Scene:
     return whole.on(MemoryRows.of_block(block), float(block.weights.sum()) / whole.plan.total_weight)
 
 
-def _search(search: Search, scene: Scene, quest: Quest) -> None:
+def _blocks(scene: Scene, options: Options) -> list[Scene]:
+    """The models of the numbers to try after the cells."""
+    if options.numbers != "auto" or len(scene.plan.numbers) < 2:
+        return []
+    return [replace(scene, options=replace(scene.options, numbers=name)) for name in AUTO_BLOCKS]
+
+
+def _searched_in(model: Scene, before: Search, quest: Quest) -> Search:
+    """A search in one model of the numbers. After the cells a block is searched only where it may pay, and with no
+    more clusters than the cells needed."""
+    if not before.best:
+        search = before
+    elif before.stopped or not _promises(before, model, best := _best(before, quest)):
+        return before
+    else:
+        search = before.anew(best.k)
+    try:
+        _search_scales(search, model, quest)
+    except KeyboardInterrupt:
+        if not search.best:
+            raise
+        search.stopped = INTERRUPTED
+    return search
+
+
+def _better(one: Search, other: Search, quest: Quest) -> Search:
+    """The search whose answer has the lower J, priors aside: those of a block and of cells do not weigh the same."""
+    if other is one:
+        return one
+    costs = [_best(search, quest).cost_without_prior for search in (one, other)]
+    better = other if costs[1] < costs[0] else one
+    better.stopped = one.stopped or other.stopped
+    return better
+
+
+def _search_scales(search: Search, scene: Scene, quest: Quest) -> None:
     """From every number as it is and, where one cluster prefers other scales, from those too."""
     single = search.keep(search.single(scene))
     settled = search.settled(single)
@@ -134,14 +192,32 @@ def _search(search: Search, scene: Scene, quest: Quest) -> None:
         if search.stopped:
             return
         if quest.k is None:
-            search.grown(begun, quest.most)
+            search.grown(begun)
         else:
             search.fixed(begun, quest.k)
 
 
+def _promises(search: Search, block: Scene, cells: State) -> bool:
+    """Whether a short fit of a block from the partition of the cells comes near their cost: within a tenth of what
+    the cells gained on a single cluster."""
+    near = search.trial(block, search.from_labels(block, labels_of(cells.scene, cells.params), cells.k))
+    gained = search.best[1].cost - cells.cost
+    return near.cost_without_prior < cells.cost_without_prior + NEAR_CELLS * gained
+
+
+def _best(search: Search, quest: Quest) -> State:
+    """The answer of a search."""
+    return search.best[_best_k(_candidates(search), quest)]
+
+
+def _candidates(search: Search) -> tuple[Candidate, ...]:
+    """The best state of every K visited."""
+    return tuple(_candidate(search.best[k]) for k in sorted(search.best))
+
+
 def _candidate(state: State) -> Candidate:
     entropy = float(step_of(state.scene, state.params).sums["entropy"])
-    return Candidate(state.k, state.cost, entropy)
+    return Candidate(state.k, state.cost, entropy, state.scene.options.numbers)
 
 
 def _best_k(candidates: tuple[Candidate, ...], quest: Quest) -> int:
@@ -151,12 +227,12 @@ def _best_k(candidates: tuple[Candidate, ...], quest: Quest) -> int:
     return min(candidates, key=lambda c: c.icl if quest.criterion == "icl" else c.cost).k
 
 
-def _cooled(search: Search, state: State, options: Options) -> State:
+def _cooled(search: Search, state: State) -> State:
     """Passes of falling temperature, then the hard fit."""
     params = state.params
     for heat in COOLING:
         params = state.scene.family.update(params, step_of(state.scene, params, heat).sums)
-    hard = replace(state.scene, options=replace(options, membership="hard"))
+    hard = replace(state.scene, options=replace(state.scene.options, membership="hard"))
     return search.polished(hard, params)
 
 

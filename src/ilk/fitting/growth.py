@@ -17,8 +17,7 @@ from scipy.special import xlogy
 
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
-from ilk.families.assorted import Assorted, Clusters
-from ilk.families.base import Partial
+from ilk.families.base import GrowingFamily, Partial
 from ilk.fitting.embedding import HALVES, KINDS, Points, memberships_of, random_memberships
 from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import (
@@ -57,7 +56,7 @@ class State:
     """A fit on its way: where, the parameters, J under them, and how its last run ended."""
 
     scene: Scene
-    params: Clusters
+    params: Any
     cost: float
     reason: str = NOTHING_CHANGED
     trace: tuple[Record, ...] = ()
@@ -65,6 +64,10 @@ class State:
     @property
     def k(self) -> int:
         return len(self.params)
+
+    @property
+    def cost_without_prior(self) -> float:
+        return self.cost - self.scene.family.prior_cost(self.params)
 
 
 @dataclass
@@ -76,6 +79,7 @@ class Search:
     callback: Callable[[Event], None] | None = None
     n_starts: int = N_STARTS
     rescale: bool = True
+    most: int = MOST_CLUSTERS
     final: Stop = FINAL_FIT
     best: dict[int, State] = field(default_factory=dict)
     stopped: str = ""
@@ -85,6 +89,12 @@ class Search:
         self.began = time.monotonic()
         self.n_moves = 0
         self._points: dict[tuple[int, ...], Points] = {}
+
+    def anew(self, most: int) -> Search:
+        """Another search with what is left of the time and the same points to start from."""
+        other = replace(self, seconds=self._left(), best={}, starts=list(self.starts), most=most)
+        other._points = self._points
+        return other
 
     # --- fits
 
@@ -106,12 +116,12 @@ class Search:
                 return
             state = better
 
-    def grown(self, scene: Scene, most: int = MOST_CLUSTERS) -> None:
+    def grown(self, scene: Scene) -> None:
         """From one cluster on: splits, merges and births as long as J falls."""
         state = self.keep(self.single(scene))
         exchanges = 0
         while not self.stopped:
-            better = self._one_move(state, most)
+            better = self._one_move(state)
             if better is None:
                 if exchanges == 2:
                     return
@@ -121,9 +131,13 @@ class Search:
                     return
             state = better
 
-    def polished(self, scene: Scene, params: Clusters) -> State:
+    def polished(self, scene: Scene, params: Any) -> State:
         """A fit to its end, on the best scales."""
         return self.settled(self._run_all(scene, [params], self.final)[0])
+
+    def trial(self, scene: Scene, params: Any) -> State:
+        """A short fit."""
+        return self._run_all(scene, [params], SHORT_FIT)[0]
 
     def single(self, scene: Scene) -> State:
         """All rows in one cluster."""
@@ -143,19 +157,20 @@ class Search:
         return state
 
     def keep(self, state: State) -> State:
+        """Note a state if it is the best of its K, and K is no more than may be found."""
         known = self.best.get(state.k)
-        if known is None or state.cost < known.cost:
+        if state.k <= self.most and (known is None or state.cost < known.cost):
             self.best[state.k] = state
         return state
 
     # --- moves
 
-    def _one_move(self, state: State, most: int) -> State | None:
+    def _one_move(self, state: State) -> State | None:
         """The best of splits and merges, or else of births; None when none lowers J."""
-        splits = self._fits(state.scene, self.splits(state)[:SPLITS_TRIED]) if state.k < most else []
+        splits = self._fits(state.scene, self.splits(state)[:SPLITS_TRIED]) if state.k < self.most else []
         merges = self._fits(state.scene, self.merges(state)[:MERGES_TRIED], warm_up=0)
         better = self._accepted(state, splits + merges)
-        if better is None and state.k < most and not self.stopped:
+        if better is None and state.k < self.most and not self.stopped:
             better = self._accepted(state, self._fits(state.scene, self.births(state)))
         return better
 
@@ -180,12 +195,12 @@ class Search:
             return None
         return self.keep(self.polished(lowest.scene, lowest.params))
 
-    def splits(self, state: State) -> list[Clusters]:
+    def splits(self, state: State) -> list[Any]:
         """Each cluster in two, by the best of three fits on its own rows; the most promising first."""
         scene, params = state.scene, state.params
         label = labels_of(scene, params)
         points, family = self.points(scene), scene.family.ungrouped
-        proposals: list[tuple[float, Clusters]] = []
+        proposals: list[tuple[float, Any]] = []
         self.n_moves += 1
         for k in range(state.k):
             mine = np.flatnonzero(label == k)
@@ -203,7 +218,9 @@ class Search:
             proposals.append((gain, joined))
         return [joined for _, joined in sorted(proposals, key=lambda pair: -pair[0])]
 
-    def _halves(self, rows: MemoryRows, points: Points, family: Assorted) -> tuple[float, Clusters] | None:
+    def _halves(
+        self, rows: MemoryRows, points: Points, family: GrowingFamily[Any]
+    ) -> tuple[float, Any] | None:
         """The best fit of two clusters to some rows, and by how much it beats one."""
         number = self.n_moves
         labels = [kind(points, 2, self.seed, number) for kind in HALVES]
@@ -220,7 +237,7 @@ class Search:
         best = min(runs, key=lambda run: run.cost)
         return float(one.cost.value) + family.penalty(everyone) - best.cost, best.measured
 
-    def merges(self, state: State) -> list[Clusters]:
+    def merges(self, state: State) -> list[Any]:
         """Two clusters made one, the cheapest first."""
         if state.k == 1:
             return []
@@ -232,7 +249,7 @@ class Search:
         order = np.argsort(costs[one, other], kind="stable")[: 2 * MERGES_TRIED]
         return [family.merged(params, partial.sums, int(one[p]), int(other[p])) for p in order]
 
-    def births(self, state: State) -> list[Clusters]:
+    def births(self, state: State) -> list[Any]:
         """A new cluster of the rows that the model explains worst, or of the neighbours of the worst."""
         scene, k = state.scene, state.k
         parts = [*scene.rows.scan(_visit_assign, (scene.family, state.params))]
@@ -255,16 +272,16 @@ class Search:
     def points(self, scene: Scene) -> Points:
         if scene.scales not in self._points:
             block = scene.rows.take(np.arange(scene.rows.n_rows))
-            self._points[scene.scales] = Points.of_block(block, scene.family.columns)
+            self._points[scene.scales] = Points.of_block(block, scene.columns)
         return self._points[scene.scales]
 
-    def from_labels(self, scene: Scene, label: Array, k: int) -> Clusters:
+    def from_labels(self, scene: Scene, label: Array, k: int) -> Any:
         return from_labels(scene.rows, scene.family.ungrouped, label, k)
 
     def _from_starts(self, scene: Scene, k: int) -> list[State]:
         """Short fits, half of them after one pass with every cell chosen and half after many."""
         points, family = self.points(scene), scene.family.ungrouped
-        starts: list[Clusters] = []
+        starts: list[Any] = []
         long: list[bool] = []
         for number in range(self.n_starts):
             kind = KINDS[number % len(KINDS)]
@@ -279,7 +296,7 @@ class Search:
         ready += self._warmed(scene, vague, LONG_WARM_UP - 1)
         return self._run_all(scene, [self._switched(scene, params) for params in ready], SHORT_FIT)
 
-    def _fits(self, scene: Scene, proposals: Sequence[Clusters], warm_up: int = MOVE_WARM_UP) -> list[State]:
+    def _fits(self, scene: Scene, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP) -> list[State]:
         """Trial fits of what moves propose, after a few passes with every cell chosen."""
         if not proposals or self.stopped:
             return []
@@ -288,7 +305,7 @@ class Search:
             proposals = [self._switched(scene, params) for params in warmed]
         return self._run_all(scene, proposals, TRIAL_FIT)
 
-    def _warmed(self, scene: Scene, starts: Sequence[Clusters], n_passes: int) -> list[Clusters]:
+    def _warmed(self, scene: Scene, starts: Sequence[Any], n_passes: int) -> list[Any]:
         """Some passes with every cell chosen."""
         if not starts or not n_passes or self.stopped:
             return list(starts)
@@ -298,11 +315,11 @@ class Search:
         self._note(runs)
         return [run.params for run in runs]
 
-    def _switched(self, scene: Scene, params: Clusters) -> Clusters:
+    def _switched(self, scene: Scene, params: Any) -> Any:
         """One pass with every cell chosen whose update groups the clusters."""
         return scene.family.update(params, step_of(scene, params).sums)
 
-    def _run_all(self, scene: Scene, starts: Sequence[Clusters], stop: Stop) -> list[State]:
+    def _run_all(self, scene: Scene, starts: Sequence[Any], stop: Stop) -> list[State]:
         stop = replace(stop, seconds=self._left())
         runs = run_starts(scene.rows, [scene.family] * len(starts), starts, stop=stop, callback=self.callback)
         self._note(runs)
@@ -323,12 +340,12 @@ def _state(scene: Scene, run: Run) -> State:
     return State(scene, params, run.cost, run.reason, tuple(run.trace))
 
 
-def from_labels(rows: Any, family: Assorted, label: Array, k: int) -> Clusters:
+def from_labels(rows: Any, family: GrowingFamily[Any], label: Array, k: int) -> Any:
     """Parameters from a partition."""
     return from_membership(rows, family, memberships_of(label, k))
 
 
-def from_membership(rows: Any, family: Assorted, membership: Array) -> Clusters:
+def from_membership(rows: Any, family: GrowingFamily[Any], membership: Array) -> Any:
     """Parameters from memberships (rows, K)."""
     blank = family.blank(membership.shape[1])
     sums = rows.reduce(_visit_membership, (family, blank, membership))
@@ -349,7 +366,7 @@ def _visit_membership(state: Any, block: Block) -> _Sums:
     return _Sums(family.gather(params, block, mine))
 
 
-def step_of(scene: Scene, params: Clusters, heat: float = 1.0) -> Partial:
+def step_of(scene: Scene, params: Any, heat: float = 1.0) -> Partial:
     """Sums of all rows under parameters, memberships at a temperature."""
     return scene.rows.reduce(_visit_step, (scene.family, params, heat))
 
@@ -380,7 +397,7 @@ def _visit_overlap(state: Any, block: Block) -> Array:
     return overlap
 
 
-def labels_of(scene: Scene, params: Clusters) -> Array:
+def labels_of(scene: Scene, params: Any) -> Array:
     """The likeliest cluster of each row."""
     parts = scene.rows.scan(_visit_assign, (scene.family, params))
     return np.concatenate([label for label, _ in parts])

@@ -36,7 +36,7 @@ class Trait:
 def traits(found: Assortment, encoding: Encoding) -> list[Trait]:
     """All traits, group by group, the most telling first; `encoding` is that of the table."""
     told = _distributions(found, encoding)
-    background = found.family.background(found.params)
+    background = found.scene.cells.background(found.clusters)
     every = []
     for group in range(len(found.params)):
         for d in np.argsort(-found.relevance[group], kind="stable"):
@@ -63,7 +63,7 @@ def in_words(distribution: dict[str, float]) -> str:
 
 
 def _distributions(found: Assortment, encoding: Encoding) -> list[list[dict[str, float]]]:
-    plan, params = found.scene.plan, found.params
+    plan, params = found.scene.plan, found.clusters
     every = []
     for group in range(len(params)):
         told = []

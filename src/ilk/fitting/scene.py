@@ -13,7 +13,10 @@ from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
 from ilk.families.assorted import Assorted, Clusters
+from ilk.families.base import GrowingFamily
+from ilk.families.blended import Blended
 from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
+from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array, Block
 from ilk.table.treat import PLAIN, SCALES, Plan
 
@@ -40,6 +43,7 @@ class Options:
     open_cost: float = 0.0
     spread_prior: float = 1.0
     level_prior: float = 1.0
+    numbers: str = "cells"
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,26 @@ class Scene:
         return derive(self.table, Treat(self.plan, self.scales))
 
     @cached_property
-    def family(self) -> Assorted:
+    def columns(self) -> Columns:
+        return columns_of(self.plan, self.scales, self.options)
+
+    @cached_property
+    def family(self) -> GrowingFamily[Any]:
+        if self.options.numbers == "cells":
+            return self.cells
+        columns = columns_of(replace(self.plan, numbers=()), (), self.options)
+        anchor = table_moments(self.rows).covariance
+        return Blended(self.options.numbers, anchor, self._cells(columns))
+
+    @cached_property
+    def cells(self) -> Assorted:
+        """The family in which every number is a cell of its own."""
+        return self._cells(self.columns)
+
+    def _cells(self, columns: Columns) -> Assorted:
         options, plan = self.options, self.plan
         return Assorted(
-            columns_of(plan, self.scales, options),
+            columns,
             plan.total_weight,
             sharing=options.sharing,
             membership="hard" if options.membership == "hard" else "soft",
@@ -77,12 +97,20 @@ class Scene:
         """The same treatment on other rows, such as a sample that holds `share` of the weight."""
         return replace(self, table=table, plan=self.plan.weighing(share))
 
+    def reading(self, params: Any) -> tuple[Clusters, dict[str, Any]]:
+        """The clusters of cells, and their sums, that have the memberships which `params` give: the parameters
+        themselves, but for a block of numbers, which has no switches to read."""
+        sums = self.rows.reduce(_visit_reading, (self.family, self.cells, params)).values
+        if self.options.numbers == "cells":
+            return params, sums
+        return self.cells.update(self.cells.blank(len(params)), sums), sums
+
     def rescaled(self, params: Clusters) -> tuple[Scene, Clusters] | None:
         """The scene in which every number has its best scale under the memberships that `params` give, and the
         parameters there; None when no change lowers the cost."""
-        if not self.scales:
+        if not self.scales or self.options.numbers != "cells":
             return None
-        family, plan = self.family, self.plan
+        family, plan = self.cells, self.plan
         sums = self.table.reduce(_visit_scales, (Treat(plan, self.scales), family, params))
         n = len(plan.numbers)
         candidates = [_cells_on(scale, n, params, sums) for scale in range(len(SCALES))]
@@ -108,7 +136,7 @@ class Scene:
         for d in np.flatnonzero(best != current):
             previous[:, d] = groups[best[d]][:, d]
         scene = replace(self, scales=tuple(int(s) for s in best))
-        return scene, scene.family.from_cells(cells, sums.values["weight"], previous)
+        return scene, scene.cells.from_cells(cells, sums.values["weight"], previous)
 
 
 def scale_costs(plan: Plan) -> Array:
@@ -155,6 +183,13 @@ class _Sums:
 
     def __add__(self, other: _Sums) -> _Sums:
         return _Sums({name: value + other.values[name] for name, value in self.values.items()})
+
+
+def _visit_reading(state: Any, block: Block) -> _Sums:
+    family, cells, params = state
+    membership, _ = kernels.memberships(family.scores(params, block), family.hard)
+    about = params if family is cells else cells.blank(len(params))
+    return _Sums(cells.gather(about, block, membership))
 
 
 def _visit_scales(state: Any, block: Block) -> _Sums:

@@ -1,0 +1,111 @@
+"""AssortedMixture on labelled tables, beside what other programs reach: ARI with K given, K found and its ARI.
+
+    python examples/assorted_tables.py DATA [--seeds 5] [TABLE ...]
+
+DATA holds manifest.json (kinds of columns), tables/ (CSV, the label in `target`) and peer_scores.csv. Labels are
+used for scoring alone: no fit sees them. Rows with blanks are kept; the peers' rows without blanks are fewer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import adjusted_rand_score
+
+import ilk
+
+TABLES = [
+    *("heart_cleveland", "credit_approval", "zoo", "votes", "soybean_small", "monk3_full", "penguins"),
+    *("breast_cancer_wisconsin", "wine", "iris", "splice", "diabetes_reaven", "banknote_swiss"),
+    *("seven_normals_outliers", "craft_binary_disjoint", "craft_numeric_overlap"),
+]
+KINDS = {"numeric": "numeric", "binary": "binary", "nominal": "categorical", "ordinal": "categorical"}
+LEFT_OUT = {"penguins": ["year"]}  # the year of the survey
+PEERS = ("sklearn KMeans", "kmodes", "stepmix")
+
+
+def load(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, str]]:
+    """A table without its label, the label, and the kinds of its columns as its source states them."""
+    manifest = json.loads((data / "manifest.json").read_text())
+    table = pd.read_csv(data / "tables" / f"{name}.csv", dtype=str)
+    target = table.pop("target").to_numpy()
+    table = table.drop(columns=LEFT_OUT.get(name, []))
+    kinds = {c["name"]: KINDS[c["kind"]] for c in manifest[name]["columns"] if c["name"] in table.columns}
+    for column, kind in kinds.items():
+        if kind == "numeric":
+            table[column] = table[column].astype(float)
+    kept = [column for column in table.columns if table[column].nunique() > 1]
+    kinds = {c: "categorical" if k == "binary" and table[c].nunique() > 2 else k for c, k in kinds.items()}
+    return table[kept], target, {column: kinds[column] for column in kept}
+
+
+def peers(data: Path) -> dict[tuple[str, str], float]:
+    """Best ARI of each peer on each table."""
+    best: dict[tuple[str, str], float] = {}
+    with (data / "peer_scores.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            peer = next(p for p in PEERS if row["method"].startswith(p))
+            key = (row["table"], peer)
+            best[key] = max(best.get(key, -1.0), float(row["ari"]))
+    return best
+
+
+def scores(
+    table: pd.DataFrame, target: np.ndarray, types: dict[str, str], seeds: Iterable[int], **options: Any
+) -> dict[str, Any]:
+    k = len(set(target))
+    given = [ilk.AssortedMixture(k, types=types, random_state=s, **options).fit(table) for s in seeds]
+    found = ilk.AssortedMixture(types=types, random_state=0, **options).fit(table)
+    complete = table.notna().all(axis=1).to_numpy()
+    return {
+        "k": k,
+        "ari": np.mean([adjusted_rand_score(target, m.labels_) for m in given]),
+        "complete": np.mean([adjusted_rand_score(target[complete], m.labels_[complete]) for m in given]),
+        "numbers": given[0].numbers_,
+        "found": found.n_components_,
+        "ari_found": adjusted_rand_score(target, found.labels_),
+    }
+
+
+def line(name: str, s: dict[str, Any], known: dict[tuple[str, str], float]) -> str:
+    others = "  ".join(f"{known[name, peer]:7.3f}" if (name, peer) in known else "      -" for peer in PEERS)
+    return (
+        f"{name:24} {s['k']:2}  {s['ari']:6.3f}  {s['complete']:8.3f}  {s['numbers']:5}  "
+        f"{s['found']:3}  {s['ari_found']:6.3f}   {others}"
+    )
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    arguments.add_argument("data", type=Path)
+    arguments.add_argument("tables", nargs="*", default=TABLES)
+    arguments.add_argument("--seeds", type=int, default=5)
+    asked = arguments.parse_args()
+    known = peers(asked.data)
+    print(f"{'':24} {'K':>2}  {'ARI':>6}  {'complete':>8}  model  K^   ARI^    k-means   kmodes  StepMix")
+    every = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ilk.errors.IlkWarning)
+        for name in asked.tables:
+            every[name] = scores(*load(asked.data, name), range(asked.seeds))
+            print(line(name, every[name], known), flush=True)
+    for peer in PEERS:
+        shared = [name for name in every if (name, peer) in known]
+        if shared:
+            ours = np.mean([every[name]["ari"] for name in shared])
+            theirs = np.mean([known[name, peer] for name in shared])
+            print(f"mean of the {len(shared)} tables of {peer}: ours {ours:.3f}, theirs {theirs:.3f}")
+
+
+if __name__ == "__main__":
+    main()
