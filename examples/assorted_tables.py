@@ -1,9 +1,10 @@
 """AssortedMixture on labelled tables, beside what other programs reach: ARI with K given, K found and its ARI.
 
-    python examples/assorted_tables.py DATA [--seeds 5] [TABLE ...]
+    python examples/assorted_tables.py [DATA [TABLE ...]] [--seeds 5]
 
-DATA holds manifest.json (kinds of columns), tables/ (CSV, the label in `target`) and peer_scores.csv. Labels are
-used for scoring alone: no fit sees them. Rows with blanks are kept; the peers' rows without blanks are fewer.
+DATA holds manifest.json (kinds of columns), tables/ (CSV, the label in `target`) and peer_scores.csv; without it, a
+few of the tables that come with the tests are shown, one seed each, kinds by ilk's own rules. Labels are used
+for scoring alone: no fit sees them. Rows with blanks are kept; the peers dropped them.
 """
 
 from __future__ import annotations
@@ -27,29 +28,36 @@ TABLES = [
     *("breast_cancer_wisconsin", "wine", "iris", "splice", "diabetes_reaven", "banknote_swiss"),
     *("seven_normals_outliers", "craft_binary_disjoint", "craft_numeric_overlap"),
 ]
+BUNDLED = Path(__file__).parents[1] / "tests" / "data"
+SHOWN = ["penguins", "wine", "votes", "craft_numeric_overlap"]
 KINDS = {"numeric": "numeric", "binary": "binary", "nominal": "categorical", "ordinal": "categorical"}
 LEFT_OUT = {"penguins": ["year"]}  # the year of the survey
 PEERS = ("sklearn KMeans", "kmodes", "stepmix")
 
 
-def load(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, str]]:
-    """A table without its label, the label, and the kinds of its columns as its source states them."""
+def load(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, str] | None]:
+    """A table without its label, the label, and the kinds of its columns where its source states them."""
+    if not (data / "manifest.json").exists():
+        table = pd.read_csv(data / f"{name}.csv")
+        target = table.pop("target").astype(str).to_numpy()
+        return table.drop(columns=LEFT_OUT.get(name, [])), target, None
     manifest = json.loads((data / "manifest.json").read_text())
     table = pd.read_csv(data / "tables" / f"{name}.csv", dtype=str)
     target = table.pop("target").to_numpy()
     table = table.drop(columns=LEFT_OUT.get(name, []))
+    table = table[[column for column in table.columns if table[column].nunique() > 1]]
     kinds = {c["name"]: KINDS[c["kind"]] for c in manifest[name]["columns"] if c["name"] in table.columns}
     for column, kind in kinds.items():
         if kind == "numeric":
             table[column] = table[column].astype(float)
-    kept = [column for column in table.columns if table[column].nunique() > 1]
-    kinds = {c: "categorical" if k == "binary" and table[c].nunique() > 2 else k for c, k in kinds.items()}
-    return table[kept], target, {column: kinds[column] for column in kept}
+    return table, target, kinds
 
 
 def peers(data: Path) -> dict[tuple[str, str], float]:
     """Best ARI of each peer on each table."""
     best: dict[tuple[str, str], float] = {}
+    if not (data / "peer_scores.csv").exists():
+        return best
     with (data / "peer_scores.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             peer = next(p for p in PEERS if row["method"].startswith(p))
@@ -59,7 +67,11 @@ def peers(data: Path) -> dict[tuple[str, str], float]:
 
 
 def scores(
-    table: pd.DataFrame, target: np.ndarray, types: dict[str, str], seeds: Iterable[int], **options: Any
+    table: pd.DataFrame,
+    target: np.ndarray,
+    types: dict[str, str] | None,
+    seeds: Iterable[int],
+    **options: Any,
 ) -> dict[str, Any]:
     k = len(set(target))
     given = [ilk.AssortedMixture(k, types=types, random_state=s, **options).fit(table) for s in seeds]
@@ -87,17 +99,22 @@ def main() -> None:
     arguments = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    arguments.add_argument("data", type=Path)
-    arguments.add_argument("tables", nargs="*", default=TABLES)
-    arguments.add_argument("--seeds", type=int, default=5)
+    arguments.add_argument("data", type=Path, nargs="?")
+    arguments.add_argument("tables", nargs="*")
+    arguments.add_argument("--seeds", type=int)
     asked = arguments.parse_args()
-    known = peers(asked.data)
+    data = asked.data or BUNDLED
+    names, n_seeds = (
+        asked.tables or (TABLES if asked.data else SHOWN),
+        asked.seeds or (5 if asked.data else 1),
+    )
+    known = peers(data)
     print(f"{'':24} {'K':>2}  {'ARI':>6}  {'complete':>8}  model  K^   ARI^    k-means   kmodes  StepMix")
     every = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ilk.errors.IlkWarning)
-        for name in asked.tables:
-            every[name] = scores(*load(asked.data, name), range(asked.seeds))
+        for name in names:
+            every[name] = scores(*load(data, name), range(n_seeds))
             print(line(name, every[name], known), flush=True)
     for peer in PEERS:
         shared = [name for name in every if (name, peer) in known]
