@@ -7,8 +7,9 @@ from benchmarks.kmeans import KMEANS
 from benchmarks.mixed import MIXED
 from benchmarks.mixture import MIXTURE
 from benchmarks.seeding import SEEDING
+from benchmarks.selection import SELECTION
 from benchmarks.silhouette import SILHOUETTE
 
 BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark for benchmark in (KMEANS, SEEDING, SILHOUETTE, MIXTURE, MIXED)
+    benchmark.name: benchmark for benchmark in (KMEANS, SEEDING, SILHOUETTE, MIXTURE, SELECTION, MIXED)
 }

@@ -34,6 +34,7 @@ class Answer:
     passes: int | None = None
     values: Array | None = None  # row-wise results to compare with ours
     result_bytes: int = 0  # memory of what the caller asked for, such as labels
+    chosen: str = ""  # by a search
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from benchmarks.requirement import Verdict
 MIB = 2**20
 HEADER = (
     *("", "ratio", "lowest", "of best", "by cpu", "rounds", "best s", "cpus"),
-    *("objective", "vs ilk", "passes", "+MiB", "labels"),
+    *("objective", "vs ilk", "passes", "+MiB", "labels", "chosen"),
 )
 EXPLAINED = """\
 ratio: time of the peer over time of ilk on one thread in the same round, median; lowest: over the rounds;
@@ -56,7 +56,8 @@ def _cells(score: Score, ours: Score) -> list[str]:
     cells += [f"{answer.objective:.10g}", _difference(score, ours)]
     cells += ["" if answer.passes is None else str(answer.passes)]
     cells += ["" if score.extra_bytes is None else f"{score.extra_bytes / MIB:.1f}"]
-    return [*cells, f"{answer.result_bytes / MIB:.1f}" if answer.result_bytes else ""]
+    cells += [f"{answer.result_bytes / MIB:.1f}" if answer.result_bytes else ""]
+    return [*cells, answer.chosen]
 
 
 def _difference(score: Score, ours: Score) -> str:
@@ -116,6 +117,7 @@ class Journal:
                 objective=None if answer is None else answer.objective,
                 passes=None if answer is None else answer.passes,
                 result_bytes=None if answer is None else answer.result_bytes,
+                chosen=None if answer is None else answer.chosen,
                 difference=score.difference,
                 extra_bytes=score.extra_bytes,
                 data_bytes=setting.data_bytes,

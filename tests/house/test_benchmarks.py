@@ -58,13 +58,13 @@ def test_kmeans_with_its_peers_and_memory(tmp_path):
 
 
 def test_the_other_benchmarks(tmp_path):
-    names = ["seeding", "silhouette", "mixture"]
+    names = ["seeding", "silhouette", "mixture", "selection"]
     printed, lines = run(
         *names, "--size", "tiny", "--rounds", "1", "--no-memory",
-        "--case", "B", "--case", "2e4", "--case", "1e5x2 k=5 VVV", folder=tmp_path,
+        "--case", "B", "--case", "2e4", "--case", "1e5x2 k=5 VVV", "--case", "1e3x4", folder=tmp_path,
     )  # fmt: skip
     scores = [line for line in lines if line["kind"] == "score"]
-    assert {"seeding", "silhouette"} <= {line["benchmark"] for line in scores}
+    assert {"seeding", "silhouette", "selection"} <= {line["benchmark"] for line in scores}
     assert all(line["failure"] is None for line in scores)
     differences = [line["difference"] for line in scores if line["benchmark"] == "silhouette"]
     assert max(d for d in differences if d is not None) < 1e-9

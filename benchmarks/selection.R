@@ -1,0 +1,10 @@
+# mclust::Mclust at its defaults, G = 1 to 9 and every model: rows columns data
+given <- commandArgs(trailingOnly = TRUE)
+source(file.path(given[1], "clock.R"))
+suppressPackageStartupMessages(library(mclust))
+shape <- as.integer(given[2:3])
+x <- read_matrix(given[4], shape[1], shape[2])
+found <- clocked(function() Mclust(x, G = 1:9, verbose = FALSE))
+tell("bic", -found$bic)
+tell("k", found$G)
+cat("structure", found$modelName, "\n")
