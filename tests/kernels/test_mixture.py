@@ -100,6 +100,50 @@ def test_step_is_that_of_the_twin(
         )
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_gathered_sums_are_those_of_the_twin(mixture: ModuleType, kind: type, diagonal: bool) -> None:
+    for number, (d, k) in enumerate(SHAPES[diagonal::3]):
+        rng = np.random.default_rng([d, k])
+        n = ROWS[number % len(ROWS)]
+        raw, coded = 2 * rng.normal(size=(n, d)).astype(kind), encoding(rng, d)
+        mean, membership = rng.normal(size=(k, d)), rng.dirichlet(np.ones(k), size=n)
+        membership[rng.random((n, k)) < 0.3] = 0.0
+        weight = None if number % 2 else rng.choice([0.0, 0.25, 1.0, 3.0], size=n)
+        found = mixture.mixture_gather(raw, *coded, weight, mean, membership, diagonal)
+        expected = plain_mixture.mixture_gather(raw, *coded, weight, mean, membership, diagonal)
+        assert_same_sums((*found, 0.0), (*expected, 0.0), 1.0)
+
+
+def test_gathering_the_memberships_of_a_step_gives_its_sums(mixture: ModuleType) -> None:
+    rng = np.random.default_rng(2)
+    raw, parts = rng.normal(size=(300, 4)), components(rng, 3, 4, diagonal=False)
+    step = mixture.mixture_step(raw, *nothing(4), None, *parts)
+    membership = mixture.memberships(mixture.mixture_scores(raw, *nothing(4), *parts), False)[0]
+    assert_same_sums((*mixture.mixture_gather(raw, *nothing(4), None, parts[0], membership), step[3]), step, 1.0)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_labels_are_the_highest_scores(mixture: ModuleType, hard: bool, diagonal: bool) -> None:
+    for number, (d, k) in enumerate(SHAPES[::2]):
+        rng = np.random.default_rng([d, k])
+        raw, coded = rng.normal(size=(ROWS[number % len(ROWS)], d)), encoding(rng, d)
+        mean, whiten, log_weight = components(rng, k, d, diagonal)
+        mean[-1], whiten[-1], log_weight[-1] = mean[0], whiten[0], log_weight[0]  # a tie: the lowest number
+        label, top, cost = mixture.mixture_labels(raw, *coded, mean, whiten, log_weight, hard)
+        scores = mixture.mixture_scores(raw, *coded, mean, whiten, log_weight)
+        np.testing.assert_array_equal(label, scores.argmax(axis=1))
+        np.testing.assert_array_equal(top, scores.max(axis=1))
+        np.testing.assert_array_equal(cost, mixture.memberships(scores, hard)[1])
+
+
+def test_a_row_impossible_everywhere_has_the_first_label(mixture: ModuleType) -> None:
+    parts = np.zeros((2, 1)), np.ones((2, 1)), np.full(2, -inf)
+    label, top, cost = mixture.mixture_labels(np.zeros((1, 1)), *nothing(1), *parts)
+    assert (label.tolist(), top.tolist(), cost.tolist()) == ([0], [-inf], [inf])
+
+
 def test_sums_are_those_written_out(mixture: ModuleType) -> None:
     rng = np.random.default_rng(0)
     raw, weight, parts = rng.normal(size=(100, 3)), rng.random(100), components(rng, 4, 3, diagonal=False)

@@ -22,6 +22,7 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
+from ilk.families.base import KEEP_ALL
 from ilk.families.covariance import Prior, Structure
 from ilk.families.mixture import Noise
 from ilk.fitting.fit import Fit, finish
@@ -288,6 +289,5 @@ def _visit_log_density(state: State, block: Block) -> Array:
 
 def _visit_certainty(state: Any, block: Block) -> float:
     family, params, cut = state
-    scores = family.scores(params, block)
-    kept = cut.kept(kernels.memberships(scores, family.hard)[1])
-    return log_certainty(kernels.memberships(scores, False)[0], block.weights * kept)
+    logs = family.log_certainty(params, block) * block.weights
+    return float(np.sum(logs if cut is KEEP_ALL else logs * cut.kept(family.assign(params, block)[1])))

@@ -89,6 +89,10 @@ class Gaussian(MixtureFamily[Mixture]):
 
     def gather(self, params: Mixture, block: Block, membership: Array) -> dict[str, Array]:
         """Sums under given memberships (rows, K), about `params.mean`; for starts from a partition."""
+        if block.complete:
+            along_columns = params.covariance.axes is None
+            found = kernels.mixture_gather(*coded(block), block.weight, params.mean, membership, along_columns)
+            return dict(zip(("count", "shift", "scatter"), found, strict=True))
         counted = block.weights * anything_observed(block)
         return missing.gather(params, block, membership * counted[:, None])
 
@@ -99,6 +103,11 @@ class Gaussian(MixtureFamily[Mixture]):
         found = missing.distances(params, block)
         constant = found.log_determinant + found.n_observed * LOG_2_PI
         return self.with_noise(params, block, params.log_mixing - (found.squared + constant) / 2)
+
+    def ranked(self, params: Mixture, block: Block, *, hard: bool) -> tuple[Array, Array, Array]:
+        if block.complete:
+            return kernels.mixture_labels(*coded(block), *self._components(params), hard)
+        return super().ranked(params, block, hard=hard)
 
     def _components(self, params: Mixture) -> tuple[Array, Array, Array]:
         """Means, whitening and log weights of all components, the noise as one more."""

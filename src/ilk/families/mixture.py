@@ -14,6 +14,7 @@ from ilk.families.covariance import Structure, n_covariance_parameters
 from ilk.table.block import Array, Block
 
 VANISHED = 1e-8  # share of the rows below which a soft component is gone
+LOG_TINY = float(np.log(np.finfo(np.float64).tiny))
 NOISE_SHARE = 0.05  # of the rows, that a noise component has at the start
 
 
@@ -101,10 +102,21 @@ class MixtureFamily(Generic[Params]):
         return -self.scores(params, block)
 
     def assign(self, params: Params, block: Block) -> tuple[Array, Array]:
-        scores = self.scores(params, block)
-        label = scores.argmax(axis=1).astype(np.int32)
+        label, _, cost = self.ranked(params, block, hard=self.hard)
         label[label == len(params.mean)] = -1  # noise
-        return label, kernels.memberships(scores, self.hard)[1]
+        return label, cost
+
+    def ranked(self, params: Params, block: Block, *, hard: bool) -> tuple[Array, Array, Array]:
+        """The likeliest component of each row (K for noise), its score, and the cost of the row."""
+        scores = self.scores(params, block)
+        cost = kernels.memberships(scores, hard)[1]
+        return scores.argmax(axis=1).astype(np.int32), scores.max(axis=1), cost
+
+    def log_certainty(self, params: Params, block: Block) -> Array:
+        """Log of the largest membership of each row, as if memberships were soft: 0 where a row is sure."""
+        _, top, cost = self.ranked(params, block, hard=False)
+        with np.errstate(invalid="ignore"):  # a row impossible under all components belongs to none
+            return np.where(np.isfinite(top), np.clip(top + cost, LOG_TINY, 0.0), LOG_TINY)
 
     def counted(self, scores: Array, block: Block, cut: Cut) -> tuple[Array, Pair]:
         """Memberships times weight (rows, K or K + 1) of the rows that count, and what these rows cost."""

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ilk import kernels
 from ilk.engines.base import Rows
+from ilk.families.centroid import coded
 from ilk.families.gaussian import LOG_2_PI, Noise
 from ilk.table.block import Array, Block
 
@@ -59,6 +61,23 @@ class TableMoments:
 
 
 def _visit(state: None, block: Block) -> TableMoments:
+    return _complete_moments(block) if block.complete else _observed_moments(block)
+
+
+def _complete_moments(block: Block) -> TableMoments:
+    """By compiled sums about zero; the encoding keeps the order of numbers, so that raw extremes will do."""
+    d, everywhere = block.n_columns, np.ones((block.n_rows, 1))
+    count, total, product = kernels.mixture_gather(*coded(block), block.weight, np.zeros((1, d)), everywhere)
+    raw = block.raw if block.weight is None else block.raw[block.weight > 0]
+    low, high, _ = kernels.column_ranges(np.ascontiguousarray(raw), np.zeros(d))
+    extremes = block.encoding.apply(np.array([low, high], dtype=raw.dtype))
+    low, high = (extremes if len(raw) else np.array([[np.inf], [-np.inf]]) + np.zeros(d)).astype(np.float64)
+    return TableMoments(
+        np.full((d, d), count[0]), np.tile(total[0][:, None], d), product[0], low, high, float(count[0])
+    )
+
+
+def _observed_moments(block: Block) -> TableMoments:
     numbers = block.numbers.astype(np.float64, copy=False)
     observed = ~np.isnan(numbers)
     values = np.where(observed, numbers, 0.0)

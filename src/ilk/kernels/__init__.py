@@ -21,6 +21,8 @@ __all__ = [
     "group_sums",
     "grow_tree",
     "memberships",
+    "mixture_gather",
+    "mixture_labels",
     "mixture_scores",
     "mixture_step",
     "nearest",
@@ -46,6 +48,8 @@ add_pairs = pairs.add_pairs
 memberships = plain_mixture.memberships
 mixture_step = plain_mixture.mixture_step
 mixture_scores = plain_mixture.mixture_scores
+mixture_labels = plain_mixture.mixture_labels
+mixture_gather = plain_mixture.mixture_gather
 product_scores = plain_product.product_scores
 product_step = plain_product.product_step
 product_sums = plain_product.product_sums
@@ -68,6 +72,8 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         memberships = compiled.memberships
         mixture_step = compiled.mixture_step
         mixture_scores = compiled.mixture_scores
+        mixture_labels = compiled.mixture_labels
+        mixture_gather = compiled.mixture_gather
         product_scores = compiled.product_scores
         product_step = compiled.product_step
         product_sums = compiled.product_sums

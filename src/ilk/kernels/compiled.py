@@ -81,6 +81,37 @@ def mixture_scores(
     return scores
 
 
+def mixture_labels(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    mean: Array,
+    whiten: Array,
+    log_weight: Array,
+    hard: bool = False,
+) -> tuple[Array, Array, Array]:
+    label, (top, cost) = np.empty(len(raw), dtype=np.int32), np.empty((2, len(raw)))
+    native.mixture_labels(raw, power, centre, factor, mean, whiten, log_weight, hard, label, top, cost)
+    return label, top, cost
+
+
+def mixture_gather(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    weight: Array | None,
+    mean: Array,
+    membership: Array,
+    diagonal: bool = False,
+) -> tuple[Array, Array, Array]:
+    k, d = mean.shape
+    count, shift, scatter = np.empty(k), np.empty((k, d)), np.empty((k, d) if diagonal else (k, d, d))
+    native.mixture_gather(raw, power, centre, factor, weight, mean, membership, count, shift, scatter)
+    return count, shift, scatter
+
+
 def memberships(scores: Array, hard: bool) -> tuple[Array, Array]:
     membership, cost = np.empty(scores.shape), np.empty(len(scores))
     native.memberships(scores, hard, membership, cost)

@@ -56,15 +56,47 @@ def mixture_step(
     counted = np.ones(len(cost)) if weight is None else weight
     if limit < inf:
         counted = np.where(cost > limit, 0.0, np.where(cost == limit, counted * share_at_limit, counted))
-    membership *= counted[:, None]
+    sums = mixture_gather(raw, power, centre, factor, counted, mean, membership, whiten.ndim == 2)
+    return *sums, float(counted @ np.where(counted > 0, cost, 0.0))
+
+
+def mixture_gather(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    weight: Array | None,
+    mean: Array,
+    membership: Array,
+    diagonal: bool = False,
+) -> tuple[Array, Array, Array]:
+    """The sums of `mixture_step` under given memberships (rows, K)."""
+    if weight is not None:
+        membership = membership * weight[:, None]
     numbers = encoded(raw, power, centre, factor)
-    shift, scatter = np.empty(mean.shape), np.empty(whiten.shape)
-    for k in range(len(mean)):
-        away = numbers - mean[k]
-        weighted = away * membership[:, k, None]
-        shift[k] = weighted.sum(axis=0)
-        scatter[k] = weighted.T @ away if whiten.ndim == 3 else np.einsum("ij,ij->j", weighted, away)
-    return membership.sum(axis=0), shift, scatter, float(counted @ np.where(counted > 0, cost, 0.0))
+    k, d = mean.shape
+    shift, scatter = np.empty((k, d)), np.empty((k, d) if diagonal else (k, d, d))
+    for component in range(k):
+        away = numbers - mean[component]
+        weighted = away * membership[:, component, None]
+        shift[component] = weighted.sum(axis=0)
+        scatter[component] = np.einsum("ij,ij->j", weighted, away) if diagonal else weighted.T @ away
+    return membership.sum(axis=0), shift, scatter
+
+
+def mixture_labels(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    mean: Array,
+    whiten: Array,
+    log_weight: Array,
+    hard: bool = False,
+) -> tuple[Array, Array, Array]:
+    """The component of highest score of each row, the lowest number among equals; that score; the row's cost."""
+    scores = mixture_scores(raw, power, centre, factor, mean, whiten, log_weight)
+    return scores.argmax(axis=1).astype(np.int32), scores.max(axis=1), memberships(scores, hard)[1]
 
 
 def memberships(scores: Array, hard: bool) -> tuple[Array, Array]:

@@ -32,7 +32,7 @@ from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.table_moments import TableMoments, table_moments
-from ilk.measures.criteria import adjusted_bic, aic, bic, icl, log_certainty
+from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.search import Candidate, Progress, Search, choose, told
 from ilk.table.block import Array, Block
 
@@ -232,14 +232,14 @@ class Grid:
             return empty
         loglik, n_rows = -run.cost + self.log_unit, self.moments.row_weight
         parameters = cell.family.free_parameters(run.params)
-        membership = kernels.memberships(cell.family.scores(run.params, self.block), False)[0]
+        certainty = float(np.sum(cell.family.log_certainty(run.params, self.block) * self.block.weights))
         near = SAME_OPTIMUM * abs(run.cost)
         return replace(
             empty,
             loglik=loglik,
             parameters=parameters,
             bic=bic(loglik, parameters, n_rows),
-            icl=icl(loglik, parameters, n_rows, log_certainty(membership, self.block.weight)),
+            icl=icl(loglik, parameters, n_rows, certainty),
             aic=aic(loglik, parameters),
             adjusted_bic=adjusted_bic(loglik, parameters, n_rows),
             cost=run.cost,

@@ -17,9 +17,11 @@ namespace ilk {
 extern const Kernels ILK_TABLE(ILK_INSTRUCTIONS) = {
     ILK_NAME(ILK_INSTRUCTIONS),
     {nearest_step<float>, nearest<float>, distances<float>, mixture_step<float>, mixture_scores<float>,
-     product_scores<float>, product_step<float>, product_sums<float>, column_ranges<float>},
+     mixture_labels<float>, mixture_gather<float>, product_scores<float>, product_step<float>, product_sums<float>,
+     column_ranges<float>},
     {nearest_step<double>, nearest<double>, distances<double>, mixture_step<double>, mixture_scores<double>,
-     product_scores<double>, product_step<double>, product_sums<double>, column_ranges<double>},
+     mixture_labels<double>, mixture_gather<double>, product_scores<double>, product_step<double>,
+     product_sums<double>, column_ranges<double>},
     group_sums,
     tally,
     add_pairs,

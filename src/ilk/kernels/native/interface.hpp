@@ -78,6 +78,12 @@ struct MixtureStep {
     double *count, *shift, *scatter, *cost;
 };
 
+// Where the likeliest component of each row, its score and the cost of the row go.
+struct RowResults {
+    std::int32_t* labels;
+    double *top, *cost;
+};
+
 // Categories of the rows: codes (rows, columns), row by row; those of column c are its levels start[c] .. start[c + 1]
 // among all. A code that is no level is missing.
 struct Levels {
@@ -160,6 +166,9 @@ struct TableKernels {
     void (*distances)(const Table<Number>&, Centres points, double* squared);
     void (*mixture_step)(const Table<Number>&, const double* weight, Components, bool hard, Trim, MixtureStep);
     void (*mixture_scores)(const Table<Number>&, Components, double* scores);
+    void (*mixture_labels)(const Table<Number>&, Components, bool hard, RowResults);
+    void (*mixture_gather)(const Table<Number>&, const double* weight, Components, const double* membership,
+                           MixtureStep);
     void (*product_scores)(const Table<Number>&, Levels, Product, double* scores);
     void (*product_step)(const Table<Number>&, Levels, const double* weight, Product, bool hard, Trim, ProductSums);
     void (*product_sums)(const Table<Number>&, Levels, const double* membership, const double* mean, Index components,

@@ -25,6 +25,21 @@ public:
         }
     }
 
+    // The component of highest score of each point, the lowest number among equals, and that score; before `find`.
+    void rank(Index points, Index* labels, double* top) {
+        for (Index point = 0; point < points; point += lanes<double>) {
+            Doubles best = everywhere<Doubles>(-infinity);
+            Bits which = {};
+            for (Index component = 0; component < components_; ++component) {
+                const Doubles score = load<Doubles>(of(component) + point);
+                which = score > best ? Bits{} + component : which;
+                best = larger(score, best);
+            }
+            store(labels + point, which);
+            store(top + point, best);
+        }
+    }
+
     // What to multiply the roots of likelihoods with to get the roots of memberships: sqrt(weight / total), the
     // weight trimmed. Returns the sum of weight * cost, to be added up over its lanes.
     Doubles weigh(Index points, Trim trim, const double* weight, double* scale) const {
@@ -146,6 +161,48 @@ void mixture_scores(const Table<Number>& table, Components components, double* s
             for (Index point = 0; point < count; ++point) to[point * components.count] = from[point];
         }
     });
+}
+
+template <class Number>
+void mixture_labels(const Table<Number>& table, Components components, bool hard, RowResults out) {
+    Tile tile(table.columns);
+    Memberships memberships(components.count, tile.height(), hard);
+    Scratch<Index> labels(tile.height());
+    Scratch<double> top(tile.height());
+    for_each_tile(table, components, tile, memberships, [&](Index first, Index count) {
+        memberships.rank(tile.points(), labels, top);
+        memberships.find(tile.points());
+        for (Index point = 0; point < count; ++point) {
+            out.labels[first + point] = static_cast<std::int32_t>(labels[point]);
+            out.top[first + point] = top[point];
+            out.cost[first + point] = memberships.costs()[point];
+        }
+    });
+}
+
+// The sums of mixture_step under given memberships (rows, components); of the components only the means count.
+template <class Number>
+void mixture_gather(const Table<Number>& table, const double* weight, Components components, const double* membership,
+                    MixtureStep out) {
+    const Encoder<Number> encoder(table);
+    Tile tile(table.columns);
+    MixtureSums sums(components, table.columns, tile);
+    Scratch<Number> rows(strip_rows * encoder.width() + overhang);
+    Scratch<double> scale(tile.height()), column(tile.height());
+    for (Index first = 0; first < table.rows; first += tile.height()) {
+        const Index count = table.rows - first < tile.height() ? table.rows - first : tile.height();
+        tile.fill<Number>(encoder, first, count, rows);
+        for (Index point = 0; point < tile.points(); ++point)
+            scale[point] = point >= count ? 0.0 : weight ? __builtin_sqrt(weight[first + point]) : 1.0;
+        for (Index component = 0; component < components.count; ++component) {
+            const double* from = membership + first * components.count + component;
+            for (Index point = 0; point < count; ++point) column[point] = from[point * components.count];
+            for (Index point = 0; point < tile.points(); point += lanes<double>)
+                store(column + point, square_root(load<Doubles>(column + point)));
+            sums.add(component, tile, column, scale);
+        }
+    }
+    sums.write(out);
 }
 
 // Memberships and costs from scores (rows, components), to the bit those of mixture_step.

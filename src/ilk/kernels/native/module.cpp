@@ -168,6 +168,41 @@ void mixture_scores(const Raw<Number>& raw, double power, const Vector& centre, 
     chosen_for<Number>().mixture_scores(table, components, scores.data());
 }
 
+template <class Number>
+void mixture_labels(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+                    const Matrix& mean, const Whiten& whiten, const Vector& log_weight, bool hard,
+                    const Filled<std::int32_t, 1>& labels, const Filled<double, 1>& top,
+                    const Filled<double, 1>& cost) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const auto components = components_of(mean, whiten, log_weight, table.columns);
+    require(size_of(labels, 0) == table.rows && size_of(top, 0) == table.rows && size_of(cost, 0) == table.rows,
+            "the arrays for labels, scores and cost must hold one number per row");
+    nb::gil_scoped_release released;
+    chosen_for<Number>().mixture_labels(table, components, hard, {labels.data(), top.data(), cost.data()});
+}
+
+template <class Number>
+void mixture_gather(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
+                    const std::optional<Vector>& weight, const Matrix& mean, const Matrix& membership,
+                    const Filled<double, 1>& count, const Filled<double, 2>& shift,
+                    const nb::ndarray<double, nb::c_contig, nb::device::cpu>& scatter) {
+    const auto table = table_of<Number>(raw, power, centre, factor);
+    const Index components = size_of(mean, 0);
+    const bool diagonal = scatter.ndim() == 2;
+    require(components > 0 && size_of(mean, 1) == table.columns, "means must have the columns of the table");
+    require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
+    require(size_of(membership, 0) == table.rows && size_of(membership, 1) == components,
+            "membership must hold one number per row and component");
+    require(size_of(count, 0) == components && size_of(shift, 0) == components && size_of(shift, 1) == table.columns &&
+                (diagonal || scatter.ndim() == 3) &&
+                static_cast<Index>(scatter.size()) == components * table.columns * (diagonal ? 1 : table.columns),
+            "the arrays for the sums have the wrong shape");
+    const double* row_weights = weight ? weight->data() : nullptr;
+    nb::gil_scoped_release released;
+    chosen_for<Number>().mixture_gather(table, row_weights, {mean.data(), nullptr, nullptr, components, diagonal},
+                                        membership.data(), {count.data(), shift.data(), scatter.data(), nullptr});
+}
+
 void memberships(const Matrix& scores, bool hard, const Filled<double, 2>& membership,
                  const Filled<double, 1>& cost) {
     require(scores.shape(1) > 0, "at least one component is needed");
@@ -424,6 +459,12 @@ void define_for(nb::module_& module) {
                "count"_a.noconvert(), "shift"_a.noconvert(), "scatter"_a.noconvert(), "cost"_a.noconvert());
     module.def("mixture_scores", mixture_scores<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
                "factor"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "scores"_a.noconvert());
+    module.def("mixture_labels", mixture_labels<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
+               "factor"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "hard"_a, "labels"_a.noconvert(),
+               "top"_a.noconvert(), "cost"_a.noconvert());
+    module.def("mixture_gather", mixture_gather<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
+               "factor"_a.none(), "weight"_a.none(), "mean"_a, "membership"_a, "count"_a.noconvert(),
+               "shift"_a.noconvert(), "scatter"_a.noconvert());
     module.def("product_scores", product_scores<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
                "codes"_a.none(), "log_mixing"_a, "mean"_a, "precision"_a, "log_norm"_a, "log_level"_a, "level_start"_a,
                "scores"_a.noconvert());
