@@ -27,7 +27,7 @@ from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop, run_starts
-from ilk.fitting.mixture import best_run, distinct
+from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe
@@ -42,7 +42,10 @@ N_DONORS = 4
 N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column costs little
 SPLIT_PASSES = 5
 QUICK_SPLITS = ("EEE", "VVV")  # structures that a quick search also starts from splits
-N_IMPROVED = 10  # cells of a quick search that get all the other starts
+N_IMPROVED = 10  # cells of a quick search that get other starts
+N_MORE_STARTS = slice(2, 5)  # of the other starts, those for cells that have not nearly the best K
+RACE_STOP = Stop(tolerance=1e-5, max_passes=15)  # how far the other starts of a quick search go before
+N_RACED = 2  # the best so many of a cell go on
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
 QUICK_STOP = Stop(tolerance=1e-5, max_passes=500)
 FINAL_STOP = Stop(tolerance=1e-8, max_passes=1000)
@@ -144,7 +147,8 @@ class Grid:
             done.update(fresh)
             for k in sorted({k for _, k in fresh}):
                 cells = [self.cells[key] for key in fresh if key[1] == k]
-                self._run(cells, self._partitions(k, slice(1, None)), stop, thorough=True)
+                near = abs(k - best.k) <= 1
+                self._race(cells, self._partitions(k, slice(1, None) if near else N_MORE_STARTS), stop)
                 self._run_splits([c for c in cells if c.structure.name not in QUICK_SPLITS], stop)
                 self._exchange(cells, stop)
 
@@ -152,6 +156,11 @@ class Grid:
         self, cells: Sequence[Cell], memberships: Sequence[Array], stop: Stop, *, thorough: bool = False
     ) -> None:
         """Every cell from every membership; `thorough` seeks the first common axes from several sides."""
+        self._advance(*self._starts(cells, memberships, thorough=thorough), stop)
+
+    def _starts(
+        self, cells: Sequence[Cell], memberships: Sequence[Array], *, thorough: bool
+    ) -> tuple[list[Cell], list[Mixture]]:
         whose, starts = [], []
         for number, membership in enumerate(memberships):
             sums = _Sums(self.block, membership)
@@ -159,7 +168,20 @@ class Grid:
                 for start in sums.first(cell.family, thorough=thorough and number == 0):
                     whose.append(cell)
                     starts.append(start)
-        self._advance(whose, starts, stop)
+        return whose, starts
+
+    def _race(self, cells: Sequence[Cell], memberships: Sequence[Array], stop: Stop) -> None:
+        """Every cell from every membership for some passes; the best of each cell go on."""
+        n_before = [len(cell.runs) for cell in cells]
+        short = replace(RACE_STOP, seconds=stop.seconds)
+        self._advance(*self._starts(cells, memberships, thorough=True), short)
+        going: list[tuple[Cell, Run]] = []
+        for cell, first in zip(cells, n_before, strict=True):
+            mine = sorted((run for run in cell.runs[first:] if run.status == OK), key=rank_of)
+            going += [(cell, run) for run in mine[:N_RACED]]
+            chosen = {id(run) for run in mine[:N_RACED]}
+            cell.runs[first:] = [run for run in cell.runs[first:] if id(run) not in chosen]
+        self._advance([cell for cell, _ in going], [run.params for _, run in going], stop)
 
     def _advance(self, whose: Sequence[Cell], starts: Sequence[Mixture], stop: Stop) -> None:
         good = [i for i, start in enumerate(starts) if start.status == OK]
@@ -254,12 +276,7 @@ class _Sums:
 
     def __init__(self, block: Block, membership: Array) -> None:
         self.block, self.membership = block, membership
-        weighted = membership * block.weights[:, None]
-        numbers = block.numbers.astype(np.float64, copy=False)
-        observed = ~np.isnan(numbers)
-        total = weighted.T @ np.where(observed, numbers, 0.0)
-        count = weighted.T @ observed
-        self.mean = np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+        self.mean = _means(block, membership)
         self._gathered: dict[str, Any] = {}
 
     def first(self, family: Gaussian, *, thorough: bool = False) -> list[Mixture]:
@@ -271,9 +288,22 @@ class _Sums:
         sums = self._gathered[kind]
         if thorough:
             return family.first_updates(start, sums)
-        pooled = np.linalg.eigh(sums["scatter"].sum(axis=0))[1][:, ::-1] if kind == "full" else None
-        quick = [] if pooled is None else family.updates_from(start, sums, [pooled, np.eye(len(pooled))])
-        return quick or [family.update(start, sums)]
+        if family.structure.name not in ("EVE", "VVE"):
+            return [family.update(start, sums)]
+        pooled = np.linalg.eigh(sums["scatter"].sum(axis=0))[1][:, ::-1]
+        return family.updates_from(start, sums, [pooled, np.eye(len(pooled))])
+
+
+def _means(block: Block, membership: Array) -> Array:
+    """Means (K, d) of the observed cells; a component without any lies at the centre."""
+    numbers = block.numbers.astype(np.float64, copy=False)
+    weighted = membership if block.weight is None else membership * block.weight[:, None]
+    if block.complete:
+        total, count = weighted.T @ numbers, weighted.sum(axis=0)[:, None]
+    else:
+        observed = ~np.isnan(numbers)
+        total, count = weighted.T @ np.where(observed, numbers, 0.0), weighted.T @ observed
+    return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
 
 
 def _one_hot(label: Array, k: int) -> Array:

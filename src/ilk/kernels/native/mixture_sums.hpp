@@ -92,8 +92,9 @@ private:
         Doubles total[1] = {};
         for (Index point = 0; point < tile.points(); point += lanes<double>) {
             const Doubles root = load<Doubles>(likelihood + point) * load<Doubles>(scale + point);
-            store(root_ + point, root);
-            total[0] = multiply_add(root, root, total[0]);
+            const Doubles membership = root * root;
+            store(root_ + point, components_.diagonal ? membership : root);
+            total[0] += membership;
         }
         double added[slot] = {};
         add_lanes(total, added);
@@ -124,7 +125,7 @@ private:
         Doubles sums[2 * columns] = {};
         const double* x = tile.column(first);
         for (Index point = 0; point < tile.points(); point += lanes<double>) {
-            const Doubles root = load<Doubles>(root_ + point), membership = root * root;
+            const Doubles membership = load<Doubles>(root_ + point);
 #pragma GCC unroll 4
             for (int column = 0; column < columns; ++column) {
                 const Doubles away = load<Doubles>(x + column * tile.height() + point) - mean[column];
@@ -208,7 +209,9 @@ private:
 
     const Components& components_;
     Index columns_, blocks_, products_;
-    Scratch<double> count_, shift_, scatter_, root_, scaled_;
+    Scratch<double> count_, shift_, scatter_;
+    Scratch<double> root_;  // of the memberships of a tile; the memberships themselves when diagonal
+    Scratch<double> scaled_;
 };
 
 }  // namespace

@@ -114,9 +114,13 @@ public:
         const double* mean = components_.mean + component * columns_;
         const Doubles log_weight = everywhere<Doubles>(components_.log_weight[component]);
         const Doubles impossible = everywhere<Doubles>(-infinity);
+        const double round = components_.diagonal ? round_whiten(component) : 0.0;
+        const Doubles factor = everywhere<Doubles>(round > 0.0 ? -0.5 * round * round : -0.5);
         for (Index point = 0; point < tile.points(); point += group_points) {
             Doubles squares[group_vectors] = {};
-            if (components_.diagonal) {
+            if (round > 0.0) {
+                add_round(mean, tile, point, squares);
+            } else if (components_.diagonal) {
                 add_scaled(components_.whiten + component * columns_, mean, tile, point, squares);
             } else {
                 const double* whiten = packed_ + component * packed_columns_;
@@ -128,7 +132,7 @@ public:
             }
 #pragma GCC unroll 3
             for (int part = 0; part < group_vectors; ++part) {
-                const Doubles score = multiply_add(squares[part], everywhere<Doubles>(-0.5), log_weight);
+                const Doubles score = multiply_add(squares[part], factor, log_weight);
                 store(scores + point + part * lanes<double>, larger(score, impossible));
             }
         }
@@ -174,6 +178,26 @@ private:
 #pragma GCC unroll 3
             for (int part = 0; part < group_vectors; ++part)
                 squares[part] = multiply_add(y[row][part], y[row][part], squares[part]);
+    }
+
+    // What every column of a component is divided by, when it is the same; else 0.
+    double round_whiten(Index component) const {
+        const double* whiten = components_.whiten + component * columns_;
+        for (Index column = 1; column < columns_; ++column)
+            if (whiten[column] != whiten[0]) return 0.0;
+        return columns_ > 0 ? whiten[0] : 0.0;
+    }
+
+    ILK_INLINE void add_round(const double* mean, const Tile& tile, Index point,
+                              Doubles (&squares)[group_vectors]) const {
+        for (Index column = 0; column < columns_; ++column) {
+            const double* x = tile.column(column) + point;
+#pragma GCC unroll 3
+            for (int part = 0; part < group_vectors; ++part) {
+                const Doubles away = load<Doubles>(x + part * lanes<double>) - mean[column];
+                squares[part] = multiply_add(away, away, squares[part]);
+            }
+        }
     }
 
     ILK_INLINE void add_scaled(const double* whiten, const double* mean, const Tile& tile, Index point,
