@@ -105,7 +105,7 @@ class Gaussian(MixtureFamily[Mixture]):
         return self.with_noise(params, block, params.log_mixing - (found.squared + constant) / 2)
 
     def ranked(self, params: Mixture, block: Block, *, hard: bool) -> tuple[Array, Array, Array]:
-        if block.complete:
+        if block.complete and params.dof is None:
             return kernels.mixture_labels(*coded(block), *self._components(params), hard)
         return super().ranked(params, block, hard=hard)
 

@@ -43,7 +43,7 @@ N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column co
 SPLIT_PASSES = 5
 QUICK_SPLITS = ("EEE", "VVV")  # structures that a quick search also starts from splits
 N_IMPROVED = 10  # cells of a quick search that get other starts
-N_MORE_STARTS = slice(2, 5)  # of the other starts, those for cells that have not nearly the best K
+N_MORE_STARTS = slice(2, 5)  # those of the other starts for cells whose K is not near the best
 RACE_STOP = Stop(tolerance=1e-5, max_passes=15)  # how far the other starts of a quick search go before
 N_RACED = 2  # the best so many of a cell go on
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
@@ -129,7 +129,7 @@ class Grid:
         return [_one_hot(label, k) for label in labels if len(np.unique(label)) == k]
 
     def improve(self, n_cells: int, stop: Stop) -> None:
-        """The most promising cells, and those beside the best one, once more from all the other starts and from
+        """The most promising cells, and those beside the best one, once more from other starts and from
         each other's memberships; again as long as that finds another best cell."""
         done: set[tuple[Structure, int]] = set()
         while True:
@@ -147,7 +147,7 @@ class Grid:
             done.update(fresh)
             for k in sorted({k for _, k in fresh}):
                 cells = [self.cells[key] for key in fresh if key[1] == k]
-                near = abs(k - best.k) <= 1
+                near = abs(k - best.k) <= 1 or self.rows.n_columns == 1
                 self._race(cells, self._partitions(k, slice(1, None) if near else N_MORE_STARTS), stop)
                 self._run_splits([c for c in cells if c.structure.name not in QUICK_SPLITS], stop)
                 self._exchange(cells, stop)

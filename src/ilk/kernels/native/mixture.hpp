@@ -131,7 +131,7 @@ ILK_INLINE void for_each_tile(const Table<Number>& table, const Components& comp
 template <class Number>
 void mixture_step(const Table<Number>& table, const double* weight, Components components, bool hard, Trim trim,
                   MixtureStep out) {
-    Tile tile(table.columns);
+    Tile tile(table.columns, components.diagonal);
     Memberships memberships(components.count, tile.height(), hard);
     MixtureSums sums(components, table.columns, tile);
     Scratch<double> counted(tile.height()), scale(tile.height());
@@ -152,7 +152,7 @@ void mixture_step(const Table<Number>& table, const double* weight, Components c
 
 template <class Number>
 void mixture_scores(const Table<Number>& table, Components components, double* scores) {
-    Tile tile(table.columns);
+    Tile tile(table.columns, components.diagonal);
     Memberships memberships(components.count, tile.height(), false);
     for_each_tile(table, components, tile, memberships, [&](Index first, Index count) {
         for (Index component = 0; component < components.count; ++component) {
@@ -165,7 +165,7 @@ void mixture_scores(const Table<Number>& table, Components components, double* s
 
 template <class Number>
 void mixture_labels(const Table<Number>& table, Components components, bool hard, RowResults out) {
-    Tile tile(table.columns);
+    Tile tile(table.columns, components.diagonal);
     Memberships memberships(components.count, tile.height(), hard);
     Scratch<Index> labels(tile.height());
     Scratch<double> top(tile.height());
@@ -185,7 +185,7 @@ template <class Number>
 void mixture_gather(const Table<Number>& table, const double* weight, Components components, const double* membership,
                     MixtureStep out) {
     const Encoder<Number> encoder(table);
-    Tile tile(table.columns);
+    Tile tile(table.columns, components.diagonal);
     MixtureSums sums(components, table.columns, tile);
     Scratch<Number> rows(strip_rows * encoder.width() + overhang);
     Scratch<double> scale(tile.height()), column(tile.height());

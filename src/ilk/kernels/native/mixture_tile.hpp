@@ -28,10 +28,12 @@ ILK_INLINE void for_each_block(Index columns, Visit visit) {
     if (block_columns > 3 && columns - first == 3) visit(first, std::integral_constant<int, 3>{});
 }
 
-// Enough points to make adding up lanes at the end of a tile cheap, few enough for the second-level cache.
-// Between 96 and 768 points no size was clearly faster.
-constexpr Index points_for(Index columns) {
-    constexpr Index tile_numbers = 24576, most = 192;
+// Enough points to make adding up lanes at the end of a tile cheap, few enough for the second-level cache. Between
+// 96 and 768 points no size was clearly faster for whole matrices. Components along the columns do so little with a
+// number that they wait for the second level: their tiles fit the first.
+constexpr Index matrix_tile = 24576, diagonal_tile = 3072;
+constexpr Index points_for(Index columns, Index tile_numbers) {
+    constexpr Index most = 192;
     const Index fitting = columns == 0 ? most : tile_numbers / columns / strip_rows * strip_rows;
     return fitting < strip_rows ? strip_rows : fitting > most ? most : fitting;
 }
@@ -39,8 +41,9 @@ constexpr Index points_for(Index columns) {
 // Encoded points, [column][point]; columns stand `height` apart.
 class Tile {
 public:
-    explicit Tile(Index columns)
-        : columns_(columns), height_(points_for(columns)), values_(columns * height_) {}
+    explicit Tile(Index columns, bool diagonal = false)
+        : columns_(columns), height_(points_for(columns, diagonal ? diagonal_tile : matrix_tile)),
+          values_(columns * height_) {}
 
     Index height() const { return height_; }
     Index points() const { return points_; }
