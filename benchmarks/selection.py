@@ -118,7 +118,11 @@ def _requirements() -> list[Requirement]:
             promises += [
                 Requirement(f"selection {case}: times Mclust", case, PEER, "times", least=5.0),
                 Requirement(
-                    f"selection {case}: BIC above Mclust's, relative", case, PEER, "objective excess", most=0.0
+                    f"selection {case}: BIC above Mclust's, relative",
+                    case,
+                    PEER,
+                    "objective excess",
+                    most=0.0,
                 ),
             ]
     return promises

@@ -120,7 +120,9 @@ def test_gathering_the_memberships_of_a_step_gives_its_sums(mixture: ModuleType)
     raw, parts = rng.normal(size=(300, 4)), components(rng, 3, 4, diagonal=False)
     step = mixture.mixture_step(raw, *nothing(4), None, *parts)
     membership = mixture.memberships(mixture.mixture_scores(raw, *nothing(4), *parts), False)[0]
-    assert_same_sums((*mixture.mixture_gather(raw, *nothing(4), None, parts[0], membership), step[3]), step, 1.0)
+    assert_same_sums(
+        (*mixture.mixture_gather(raw, *nothing(4), None, parts[0], membership), step[3]), step, 1.0
+    )
 
 
 @pytest.mark.parametrize("hard", [False, True])

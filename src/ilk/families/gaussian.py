@@ -91,7 +91,9 @@ class Gaussian(MixtureFamily[Mixture]):
         """Sums under given memberships (rows, K), about `params.mean`; for starts from a partition."""
         if block.complete:
             along_columns = params.covariance.axes is None
-            found = kernels.mixture_gather(*coded(block), block.weight, params.mean, membership, along_columns)
+            found = kernels.mixture_gather(
+                *coded(block), block.weight, params.mean, membership, along_columns
+            )
             return dict(zip(("count", "shift", "scatter"), found, strict=True))
         counted = block.weights * anything_observed(block)
         return missing.gather(params, block, membership * counted[:, None])
