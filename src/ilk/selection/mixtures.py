@@ -303,7 +303,7 @@ def _means(block: Block, membership: Array) -> Array:
     else:
         observed = ~np.isnan(numbers)
         total, count = weighted.T @ np.where(observed, numbers, 0.0), weighted.T @ observed
-    return np.divide(total, count, out=np.zeros_like(total), where=count > 0)
+    return np.asarray(np.divide(total, count, out=np.zeros_like(total), where=count > 0))
 
 
 def _one_hot(label: Array, k: int) -> Array:
