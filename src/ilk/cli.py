@@ -32,6 +32,7 @@ def cli() -> None:
 
     \b
     ilk fit customers.csv                    groups of a table, into customers.ilk/
+    ilk explain customers.ilk B              one group in words
     ilk assign customers.ilk new.csv         groups of new rows
     ilk demo                                 try it on a bundled table
 
@@ -84,7 +85,11 @@ def cli() -> None:
     "-o", "--output", metavar="DIR", help="Folder to write to; DATA.ilk in the current folder by default."
 )
 @click.option("--force", is_flag=True, help="Write over an earlier run.")
-@click.option("--no-rows", is_flag=True, help="Write nothing about single rows: no assignments file.")
+@click.option(
+    "--no-rows",
+    is_flag=True,
+    help="Write nothing about single rows: no assignments file, no rows in the report.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @TYPING
 @READING
@@ -92,8 +97,8 @@ def cli() -> None:
 def fit(data: str, **options: Any) -> int:
     """Find the groups of DATA, a file, a folder of Parquet, or - for standard input.
 
-    Files: CSV, TSV, Parquet, Arrow, JSON lines. Writes DATA.ilk/ with the model, the assignments and the
-    summary. Numbers and two-level columns are used; other categories are described.
+    Files: CSV, TSV, Parquet, Arrow, JSON lines. Writes DATA.ilk/ with the report, the model, the assignments
+    and the summary. Numbers and two-level columns are used; other categories are described.
     """
     from ilk.folder import check_free, folder_for
 
@@ -349,6 +354,35 @@ def _column(table: Any, name: str, option: str) -> list[Any]:
 
 
 @cli.command()
+@click.argument("run")
+@click.argument("group", required=False)
+@click.option("--row", type=click.IntRange(min=0), metavar="N", help="Explain one row, counted from 0.")
+@click.option("--data", metavar="FILE", help="The table, for the cells of the row.")
+@SAYING
+def explain(run: str, group: str | None, row: int | None, data: str | None, **options: Any) -> int:
+    """Say in words what RUN found: all groups, one GROUP, or one row."""
+    from ilk import explain as words
+    from ilk.folder import find_row, find_summary, json_bytes
+
+    summary, surface = find_summary(run), surface_of(sys.stdout)
+    if row is not None:
+        placed, cells = find_row(run, row, data)
+        if options["as_json"]:
+            put(json_bytes({**placed, "cells": cells}).decode(), end="")
+        elif not options["quiet"]:
+            put(words.row_text(summary, placed, cells, surface))
+        return 0
+    if options["as_json"]:
+        put(
+            json_bytes(summary["groups"] if group is None else words.find_group(summary, group)[1]).decode(),
+            end="",
+        )
+    elif not options["quiet"]:
+        put(words.overview(summary, surface) if group is None else words.group_text(summary, group, surface))
+    return 0
+
+
+@cli.command()
 @click.argument("data")
 @click.option("-o", "--output", metavar="FILE", help="Write the kinds to an editable file for --types.")
 @click.option("--force", is_flag=True, help="Write over the file.")
@@ -407,7 +441,10 @@ def demo(**options: Any) -> int:
     with as_file(files("ilk.data") / "penguins.csv") as path:
         callback = None if options["quiet"] else _progress()
         job = Job(str(path), truth="species", types={"year": "categorical"}, callback=callback)
-        return _run(job, folder, {**options, "no_rows": False}, {"force": again, "marks": {"demo": True}})
+        code = _run(job, folder, {**options, "no_rows": False}, {"force": again, "marks": {"demo": True}})
+    if not options["quiet"] and not options["as_json"]:
+        say(f"report: {os.path.abspath(os.path.join(folder, 'report.html'))}")
+    return code
 
 
 def main() -> None:

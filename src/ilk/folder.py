@@ -1,4 +1,4 @@
-"""The folder of a run, `customers.ilk/`: model, assignments and summary, each written at one stroke."""
+"""The folder of a run, `customers.ilk/`: report, model, assignments, summary, each written at one stroke."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from typing import IO, Any
 
 import numpy as np
 
-from ilk.errors import ResourceError, UsageError, shown
+from ilk.errors import ModelFileError, ResourceError, UsageError, shown
 from ilk.fitting.model import Model, load
 from ilk.job import Result, recorded
+from ilk.report.explanation import without_rows
+from ilk.report.page import page
+from ilk.report.summary import SCHEMA, VERSION
 from ilk.store import write_atomically
-from ilk.table.read import Table
+from ilk.table.read import Table, read
 
 SUFFIX = ".ilk"
-MODEL, SUMMARY = "model.ilk", "summary.json"
+MODEL, SUMMARY, REPORT = "model.ilk", "summary.json", "report.html"
 PACKED = (".gz", ".zst", ".bz2")
 CSV_ROWS = 65536
 
@@ -91,6 +94,8 @@ def write_run(
         ) from None
     target = Path(folder)
     summary = {**result.summary(), **(marks or {})}
+    if not rows:
+        summary = without_rows(summary)
     result.model.save(target / MODEL, overwrite=force)
     files = [MODEL]
     if rows:
@@ -106,7 +111,10 @@ def write_run(
     stale = {"assignments.csv", "assignments.parquet"} - set(files)
     for name in stale if force else ():  # of an earlier run: rows of another clustering
         (target / name).unlink(missing_ok=True)
-    summary["folder"], summary["files"] = folder, [*files, SUMMARY]
+    summary["folder"], summary["files"] = folder, [REPORT, *files, SUMMARY]
+    written = page(summary).encode()
+    write_atomically(target / REPORT, written, overwrite=force)
+    summary["sizes"] = {REPORT: len(written)}
     write_atomically(target / SUMMARY, json_bytes(summary), overwrite=force)
     return summary
 
@@ -196,6 +204,53 @@ def find_assignments(run: str) -> str:
         if os.path.exists(os.path.join(run, name)):
             return os.path.join(run, name)
     raise UsageError("no-run", f"{shown(run, 120)} has no assignments", do="Fit without --no-rows first")
+
+
+def find_summary(run: str) -> dict[str, Any]:
+    """The summary of a run folder."""
+    path = os.path.join(run, SUMMARY) if os.path.isdir(run) else run
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except FileNotFoundError:
+        document = None
+    except (OSError, ValueError):
+        document = {}
+    if document is None:
+        raise UsageError(
+            "no-run", f"there is no run {shown(run, 120)}", do="Give a folder that ilk fit wrote"
+        )
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise ModelFileError(
+            "not-a-summary",
+            "The file is not the summary of a run",
+            where=shown(path, 200),
+            do="Fit the table again",
+        )
+    if document.get("version", [0])[0] != VERSION[0]:
+        raise ModelFileError(
+            "summary-version",
+            f"The summary has version {document.get('version')}, and this ilk reads {VERSION[0]}",
+            where=shown(path, 200),
+            do="Fit the table again",
+        )
+    return document
+
+
+def find_row(run: str, number: int, data: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """What a run says of one row, and its cells where the table is given."""
+    assignments = read(find_assignments(run))
+    placed = _row_of(assignments, number)
+    return placed, None if data is None else _row_of(read(data), number)
+
+
+def _row_of(table: Table, number: int) -> dict[str, Any]:
+    if number >= table.n_rows:
+        raise UsageError(
+            "no-such-row",
+            f"{table.source} has no row {number}",
+            do=f"Rows are counted from 0 to {table.n_rows - 1}",
+        )
+    return {name: table.column(name)[number].as_py() for name in table.names if name not in table.problems}
 
 
 def is_demo(folder: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
@@ -22,12 +22,16 @@ from ilk.fitting.model import Model, cost_quantiles
 from ilk.prepare import Job, Prepared, prepare
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS
+from ilk.report.evidence import Evidence
+from ilk.report.explanation import explanation, without_rows
 from ilk.report.facts import Group, describe
+from ilk.report.provenance import provenance
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, k_range, search
 from ilk.selection.verdict import Verdict, judge
 from ilk.table.block import Array, Block
+from ilk.table.fingerprint import fingerprint
 from ilk.table.ledger import Caution
 from ilk.table.read import Table
 
@@ -66,6 +70,35 @@ class Result:
     def summary(self) -> dict[str, Any]:
         """Everything as one plain document, the content of `summary.json`."""
         return copy.deepcopy(self._summary)
+
+    def report(self, path: str | os.PathLike[str], *, rows: bool = True, overwrite: bool = True) -> None:
+        """Write the report, one HTML file that needs nothing else; `rows=False` leaves single rows out of it."""
+        from ilk.report.page import page
+        from ilk.store import write_atomically
+
+        summary = self._summary if rows else without_rows(self._summary)
+        write_atomically(path, page(summary).encode(), overwrite=overwrite)
+
+    def _repr_html_(self) -> str:
+        from ilk.report.page import fragment
+
+        return fragment(self._summary)
+
+    def rename(self, names: Mapping[str, str]) -> Result:
+        """The same result with other names for its groups: `result.rename({"A": "large ones"})`."""
+        unknown = set(names) - set(self.model.letters)
+        if unknown:
+            raise UsageError(
+                "unknown-group",
+                f"there is no group {shown(min(unknown))!r}",
+                do=f"The groups are {', '.join(self.model.letters)}",
+            )
+        groups = tuple(replace(g, name=names.get(g.letter, g.name)) for g in self.groups)
+        summary = self.summary()
+        for entry in summary["groups"]:
+            entry["name"] = names.get(entry["letter"], entry["name"])
+        model = replace(self.model, names=tuple(g.name for g in groups))
+        return replace(self, groups=groups, model=model, _summary=summary)
 
     def assign(self, data: Any, *, absent: str = "error") -> Any:
         """Groups of new rows; see `Model.assign`."""
@@ -267,6 +300,8 @@ def _result(
         cost_quantiles(ready.rows, found.recipe.family, fit),
         {"rows": fit.n_rows, "source": ready.table.source, "ilk": ilk.__version__},
     )
+    told = explanation(_evidence(ready, found, model, probabilities), groups)
+    groups = tuple(replace(group, rule=rule) for group, rule in zip(groups, told.pop("rules"), strict=True))
     labels = np.full(ready.table.n_rows, -1, dtype=np.int32)
     labels[ready.kept] = fit.labels
     sure = None if own is None else float(np.average(own, weights=ready.rows.weight))
@@ -285,6 +320,8 @@ def _result(
         verdict=verdict.to_dict(),
         groups=[g.to_dict() for g in groups],
         truth=truth,
+        **told,
+        reproduce=_provenance(job, ready, found, summary["options"]),
         seconds=time.monotonic() - times[0],
     )
     summary["search"]["seconds"] = times[1]
@@ -301,6 +338,30 @@ def _result(
         ready.table,
         plain(summary),
     )
+
+
+def _evidence(ready: Prepared, found: Search, model: Model, probabilities: Array | None) -> Evidence:
+    """What the groups are explained from: plain arrays of the rows used."""
+    placed, sharp = model.place_rows(ready.rows), found.sharpness
+    ids = None if ready.schema.id is None else ready.table.column(ready.schema.id).take(ready.kept)
+    return Evidence(
+        ready.described,
+        found.fit.labels,
+        len(found.fit.size),
+        ready.kept,
+        weight=ready.rows.weight,
+        probabilities=probabilities,
+        second=placed.second,
+        novelty=placed.novelty,
+        silhouette=None if sharp is None else (sharp.looked, sharp.values),
+        ids=ids,
+    )
+
+
+def _provenance(job: Job, ready: Prepared, found: Search, options: dict[str, Any]) -> dict[str, Any]:
+    trace = [record.cost for record in found.fit.trace]
+    starts = [start.cost for start in found.fit.starts]
+    return provenance(options, ready.table.source, fingerprint(ready.table), trace, starts)
 
 
 def memberships(ready: Prepared, found: Search) -> Array | None:
@@ -328,6 +389,7 @@ def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution])
         if isinstance(job.k, (range, list, tuple))
         else str(job.k)
     )
+    options["types"] = job.types if isinstance(job.types, (str, dict)) else None
     options["ignore"] = [job.ignore] if isinstance(job.ignore, str) else list(job.ignore)
     ks = [c.k for c in found.candidates if c.status != "reference"]
     sharp = found.sharpness

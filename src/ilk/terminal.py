@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ilk.errors import shown
-from ilk.report.figures import THIN, count_text, score_text, seconds_text, share_text, tenths_text, value_text
+from ilk.report.figures import (
+    THIN,
+    count_text,
+    kilobytes,
+    score_text,
+    seconds_text,
+    share_text,
+    tenths_text,
+    value_text,
+)
 
 LABEL = 15
 WIDEST, NARROWEST = 100, 60
@@ -332,8 +341,15 @@ def _wrote(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     if not folder:
         return []
     name = shown(folder, 80)
-    lines = line("wrote", [(f"{name}/ {' '.join(summary['files'])}", "")], surface)
-    return lines + line("next", [(f"ilk assign {_quoted(name)} new.csv", "bold")], surface)
+    sizes = summary.get("sizes", {})
+    files = [f"{file} ({kilobytes(sizes[file])})" if file in sizes else file for file in summary["files"]]
+    lines = line("wrote", [(f"{name}/ {' '.join(files)}", "")], surface)
+    which = (
+        f"ilk explain {_quoted(name)} {summary['groups'][-1]['letter']}   "
+        if summary["chosen"]["k"] > 1
+        else ""
+    )
+    return lines + line("next", [(f"{which}ilk assign {_quoted(name)} new.csv", "bold")], surface)
 
 
 def judgement(truth: Mapping[str, Any], surface: Surface) -> str:

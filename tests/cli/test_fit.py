@@ -22,6 +22,7 @@ def test_fit_writes_a_folder_and_prints_the_groups(ilk, blobs, tmp_path):
     assert sorted(p.name for p in (tmp_path / "blobs.ilk").iterdir()) == [
         "assignments.csv",
         "model.ilk",
+        "report.html",
         "summary.json",
     ]
     lines = result.stdout.splitlines()
@@ -33,9 +34,10 @@ def test_fit_writes_a_folder_and_prints_the_groups(ilk, blobs, tmp_path):
     assert any(line.startswith("trust           ●●● solid") for line in lines)
     assert any(line.startswith("  A         30   60.0%") and "x 1.2 (4.4) ▼" in line for line in lines)
     assert "truth           purity 1.00, ARI 1.00, NMI 1.00 against size: groups match size" in lines
+    size = round((tmp_path / "blobs.ilk" / "report.html").stat().st_size / 1000)
     assert lines[-2:] == [
-        "wrote           blobs.ilk/ assignments.csv model.ilk summary.json",
-        "next            ilk assign blobs.ilk new.csv",
+        f"wrote           blobs.ilk/ report.html ({size} kB) assignments.csv model.ilk summary.json",
+        "next            ilk explain blobs.ilk B   ilk assign blobs.ilk new.csv",
     ]
     assert max(map(len, lines)) <= 100
 
@@ -62,7 +64,10 @@ def test_every_table_is_clustered(ilk, name):
 def test_demo_says_what_it_does_and_can_be_run_again(ilk, tmp_path):
     first = ilk("demo")
     assert first.exit_code == 0, first.stderr
-    assert first.stderr == "$ ilk fit penguins.csv --truth species --types year=categorical\n"
+    assert first.stderr == (
+        "$ ilk fit penguins.csv --truth species --types year=categorical\n"
+        f"report: {tmp_path / 'penguins.ilk' / 'report.html'}\n"
+    )
     assert "penguins.csv    344 rows, 5 columns used (4 numeric, 1 binary), 2 described" in first.stdout
     assert ilk("demo").exit_code == 0
     # A folder of the user's own is not the demo's to write over.
@@ -176,7 +181,7 @@ def test_summary_is_valid_json_of_the_promised_shape(ilk, tmp_path, name):
     summary = json.loads(result.stdout, parse_constant=refuse)
     assert json.loads((tmp_path / "out" / "summary.json").read_text(), parse_constant=refuse) == summary
     has(summary, KEYS)
-    assert (summary["schema"], summary["version"]) == ("ilk-summary", [1, 0])
+    assert (summary["schema"], summary["version"]) == ("ilk-summary", [1, 1])
     for candidate in summary["candidates"]:
         has(candidate, CANDIDATE)
         assert candidate["bic"] is None or math.isfinite(candidate["bic"])

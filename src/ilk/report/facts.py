@@ -72,7 +72,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Group:
-    """A group: mark, generated name, size, and its facts with the most telling column first."""
+    """A group: mark, name, size, its facts with the most telling column first, and a short rule for it.
+
+    `rule` holds `terms`, `coverage` (of the group), `purity` (of the rows it picks), `rows`, `f`; see `report/rule.py`.
+    """
 
     letter: str
     name: str
@@ -82,6 +85,7 @@ class Group:
     silhouette: float | None
     sure: float | None
     facts: tuple[Fact, ...]
+    rule: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -99,6 +99,15 @@ def seconds_text(seconds: float) -> str:
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
+def kilobytes(size: int) -> str:
+    """The size of a file.
+
+    >>> kilobytes(234_439)
+    '234 kB'
+    """
+    return f"{max(1, round(size / 1000)):,} kB".replace(",", THIN)
+
+
 def letter(number: int) -> str:
     """The mark of group `number`: A to Z, then AA, AB.
 

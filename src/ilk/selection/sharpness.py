@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -25,7 +25,8 @@ class Sharpness:
     """Mean silhouette, its standard error (0 when every row was looked at), and the mean of each group.
 
     `kind` says what distances were taken to: other rows, or, where too many cells are missing, the centres.
-    `n_rows` is how many rows were looked at: with missing cells and kind "rows", complete ones only.
+    `n_rows` is how many rows were looked at: with missing cells and kind "rows", complete ones only. `looked` are
+    their places among the rows and `values` their silhouettes.
     """
 
     mean: float
@@ -33,6 +34,8 @@ class Sharpness:
     groups: tuple[float | None, ...]
     kind: Kind
     n_rows: int
+    looked: Array = field(repr=False, compare=False)
+    values: Array = field(repr=False, compare=False)
 
 
 def sharpness_of(rows: MemoryRows, family: Family[Any], found: Fit, seed: int) -> Sharpness | None:
@@ -53,7 +56,7 @@ def sharpness_of(rows: MemoryRows, family: Family[Any], found: Fit, seed: int) -
         values = silhouette(numbers, label, weight=block.weight, threads=rows.threads)
     else:
         values = _by_centres(np.sqrt(np.maximum(family.cost(found.params, block), 0.0)), label)
-    return _summary(values, label, block.weights, k, kind, sampled)
+    return _summary(values, looked, label, block.weights, k, kind, sampled)
 
 
 def _rows_to_look_at(rows: MemoryRows, label: Array, k: int) -> tuple[Array, Kind]:
@@ -77,10 +80,12 @@ def _by_centres(distance: Array, label: Array) -> Array:
     return np.asarray(np.divide(other - own, largest, out=np.zeros(len(label)), where=largest > 0))
 
 
-def _summary(values: Array, label: Array, weight: Array, k: int, kind: Kind, sampled: bool) -> Sharpness:
+def _summary(
+    values: Array, looked: Array, label: Array, weight: Array, k: int, kind: Kind, sampled: bool
+) -> Sharpness:
     size = np.bincount(label, weights=weight, minlength=k)
     sums = np.bincount(label, weights=weight * values, minlength=k)
     groups = tuple(float(s / n) if n > 0 else None for s, n in zip(sums, size, strict=True))
     mean = float(np.average(values, weights=weight))
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if sampled else 0.0
-    return Sharpness(mean, error, groups, kind, len(values))
+    return Sharpness(mean, error, groups, kind, len(values), looked, values)

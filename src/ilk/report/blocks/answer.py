@@ -1,0 +1,348 @@
+"""Block 1: how many groups, how far to trust them, what each is, which columns make them, what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ilk.report.figures import THIN, count_text, share_text, value_text
+from ilk.report.html import Html, fold, group_class, name, table, tag
+from ilk.report.svg import rect, svg
+from ilk.report.view import DOTS, View, several, stable_class, stable_text, two, word
+
+TABLE_GROUPS = 12
+BARS = 7
+CAUTIONS = 5
+LETTER_ONLY = 0.06  # share below which the bar shows the letter alone
+SLIVER = 0.02
+
+
+def render(view: View) -> Html:
+    left: list[Any] = [pill(view), tag("h1", headline(view)), tag("p", lead(view), class_="lead")]
+    if view.clear:
+        left += [shares(view), glance(view)]
+    left.append(columns(view))
+    right = [rests(view), cautions(view)]
+    return tag("section", tag("div", tag("div", left), tag("div", right), class_="answer"), id="s1")
+
+
+def pill(view: View) -> Html:
+    """The verdict: three dots and words."""
+    text = "No clear groups" if not view.clear else f"{view.tier.capitalize()}: {_carried_by(view)}"
+    return tag(
+        "p",
+        tag("span", DOTS[view.tier], class_="dots", aria_hidden="true"),
+        tag("span", text),
+        class_=f"pill {view.tier}",
+    )
+
+
+def _carried_by(view: View) -> str:
+    codes = [reason["code"] for reason in view.verdict["reasons"]]
+    shaky = [g["letter"] for g in view.groups if (g.get("stable") or 1.0) < 0.75]
+    if view.tier == "solid":
+        return f"all {word(view.k)} groups hold" if view.has_stable else "the groups are sharp and settled"
+    if shaky and view.tier == "fair":
+        return f"{' and '.join(shaky)} {'is' if len(shaky) == 1 else 'are'} on the edge" if len(shaky) < 4 else (
+            f"{word(len(shaky))} groups are on the edge")  # fmt: skip
+    words = {
+        "no_valley": "the groups are not parted clearly",
+        "icl_one": "one group may be enough",
+        "unstable_group": "not every group comes back",
+        "search_unsettled": "the search has not settled",
+        "few_rows": "there are few rows",
+        "half_sharp": "the borders are not sharp",
+        "not_sharp": "the groups run into each other",
+        "not_sure": "many rows sit between groups",
+        "bic_near_one_group": "one group is nearly as good",
+    }
+    return next((words[code] for code in codes if code in words), "see what it rests on")
+
+
+def headline(view: View) -> str:
+    rows = several(view.summary["table"]["rows"], "row")
+    if not view.clear:
+        return f"No clear groups in {rows}"
+    return f"{word(view.k).capitalize()} groups in {rows}"
+
+
+def lead(view: View) -> list[Any]:
+    """At most three sentences: what holds, what does not, how sure single rows are."""
+    sentences = []
+    verdict = view.verdict
+    if verdict.get("sentence"):
+        sentences.append(_sentence(str(verdict["sentence"]).split(": ", 1)[-1]))
+    else:
+        sentences += [_sentence(reason["text"]) for reason in verdict["reasons"][:2]]
+    unsure = (view.summary.get("row_counts") or {}).get("unsure")
+    if unsure is not None and view.clear:
+        used, below = view.summary["table"]["rows_used"], view.summary["row_counts"]["unsure_below"]
+        which = (
+            f"All {several(used, 'row')}"
+            if unsure == 0
+            else f"{count_text(used - unsure)} of {several(used, 'row')}"
+        )
+        sentences.append(f"{which} belong to their group with a probability of {below:.2f} or more.")
+    if view.summary["chosen"].get("as_asked") and view.clear:
+        sentences.append("The number of groups is the one that was asked for.")
+    return [" ".join(sentences)]
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def shares(view: View) -> Html:
+    """The groups as one bar; widths are in `rules`."""
+    parts = []
+    for i, group in enumerate(view.groups):
+        slim = group["share"] < LETTER_ONLY
+        content = [] if group["share"] < SLIVER else [tag("b", group["letter"])]
+        content += [] if slim else [tag("span", share_text(group["share"]))]
+        tip = f"{group['letter']}: {several(group['rows'], 'row')}, {share_text(group['share'])}"
+        classes = f"{group_class(i)} w{i}{' slim' if slim else ''}"
+        parts.append(tag("a", content, href=f"#g{i}", class_=classes, data_tip=tip, aria_label=tip))
+    note = None
+    if view.summary["options"].get("weight"):
+        note = tag("p", "Shares are by weight (", name(view.summary["options"]["weight"]), ").", class_="cap")
+    return tag("div", tag("div", parts, class_="shares"), note)
+
+
+def rules(view: View) -> str:
+    """Style that depends on the data: the widths of the bar."""
+    return "".join(
+        f".ilk .w{i}{{flex-grow:{max(group['share'], 1e-4):.4f}}}" for i, group in enumerate(view.groups)
+    )
+
+
+def glance(view: View) -> Html:
+    """All groups in one table; the twelve largest, then a fold."""
+    heads: list[Any] = ["Group", "What it is", "rows"]
+    notes = ["Letters go by size."]
+    if view.has_sure:
+        heads.append("sure")
+        notes.append("Sure: mean probability of its rows.")
+    elif view.has_silhouette:
+        heads.append("silhouette")
+        notes.append(
+            "Silhouette: how much nearer its rows are to their own group than to the next; 1 is best."
+        )
+    if view.has_stable:
+        heads.append("stable")
+        notes.append("Stable: overlap when found again in resamples; 1 is best.")
+    lines = [_glance_line(view, i) for i in range(view.k)]
+    numeric = range(2, len(heads))
+    parts: list[Any] = [table(heads, lines[:TABLE_GROUPS], numeric=numeric, label="Groups", class_="glance")]
+    if len(lines) > TABLE_GROUPS:
+        rest = table(heads, lines[TABLE_GROUPS:], numeric=numeric, label="Further groups", class_="glance")
+        parts.append(fold(f"The other {len(lines) - TABLE_GROUPS}", rest, class_="rows"))
+    return tag("div", parts, tag("p", " ".join(notes), class_="cap"), class_="part")
+
+
+def _glance_line(view: View, i: int) -> list[Any]:
+    group = view.groups[i]
+    line: list[Any] = [
+        view.chip(group["letter"]),
+        (tag("a", name(group["name"], 90), href=f"#g{i}"), {"class_": "wide"}),
+        count_text(group["rows"]),
+    ]
+    if view.has_sure:
+        line.append(two(group["sure"]))
+    elif view.has_silhouette:
+        line.append(two(group["silhouette"]))
+    if view.has_stable:
+        line.append((stable_text(group.get("stable")), {"class_": stable_class(group.get("stable"))}))
+    return line
+
+
+def columns(view: View) -> Html | None:
+    """The columns that make the groups, by mean divergence."""
+    if not view.clear or not view.profile:
+        return None
+    shown = view.profile[:BARS]
+    most = max([entry["relevance"] for entry in shown] + [1e-9])
+    lines = [
+        tag(
+            "li", name(entry["column"]),
+            svg(100, 8, rect(0, 0, 100 * entry["relevance"] / most, 8, "ink"), stretch=True),
+            tag("span", f"{entry['relevance']:.2f}", class_="v"),
+        )
+        for entry in shown
+    ]  # fmt: skip
+    silent = [entry["column"] for entry in view.profile if not entry["tells"]]
+    text: list[Any] = ["How far the groups differ from the whole table in a column, in nats per row."]
+    if len(view.profile) > BARS:
+        text.append(f" And {len(view.profile) - BARS} more in block 3.")
+    if 0 < len(silent) <= 3:
+        text += [
+            " ",
+            [[name(column), ", " if i < len(silent) - 1 else ""] for i, column in enumerate(silent)],
+        ]
+        text.append(" tells no group apart." if len(silent) == 1 else " tell no group apart.")
+    return tag(
+        "div",
+        tag("h3", "Columns that make the groups"),
+        tag("ul", lines, class_="bars"),
+        tag("p", text, class_="cap"),
+        class_="part",
+    )
+
+
+def rests(view: View) -> Html:
+    """What the verdict rests on: each measured thing, a bar with its thresholds as marks."""
+    verdict = view.verdict
+    made = [m for m in (_valley(view), _stable(view), _icl(view)) if m is not None]
+    if not made:
+        figures: Mapping[str, Any] = verdict.get("figures") or {}
+        made = [
+            m
+            for m in (_sure(figures), _silhouette(figures), _margin(view, figures), _starts(view))
+            if m is not None
+        ]
+    elif view.has_sure:
+        sure = sum(g["sure"] * g["share"] for g in view.groups if g["sure"] is not None)
+        made.append(
+            rest(
+                "How sharp the borders are",
+                two(sure),
+                None,
+                "Mean probability of the group a row was given. Shown, not part of the verdict.",
+            )
+        )
+    return tag("div", tag("h3", "What the verdict rests on"), made, class_="rests")
+
+
+def rest(title: Any, figure: str, bar: Html | None, caption: str) -> Html:
+    return tag(
+        "div",
+        tag("p", tag("span", title), tag("b", figure)),
+        bar,
+        tag("span", caption, class_="cap"),
+        class_="rest",
+    )
+
+
+def gauge(value: float, limits: tuple[float, ...], most: float = 1.0) -> Html:
+    """A bar in the hue of the tier it reaches, with the thresholds as marks."""
+    reached = sum(value >= limit for limit in limits)
+    tiers = ("weak", "fair", "solid") if len(limits) == 2 else ("fair", "solid")
+    full = min(value / most, 1.0) * 100
+    marks = [rect(100 * limit / most - 0.2, 0, 0.5, 16, "ink") for limit in limits]
+    return svg(
+        100,
+        16,
+        rect(0, 4, 100, 8, "track"),
+        rect(0, 4, max(full, 0.5), 8, f"f-{tiers[reached]}"),
+        marks,
+        stretch=True,
+    )
+
+
+def _limit(view: View, key: str, default: float) -> float:
+    limits = view.verdict.get("thresholds") or {}
+    value = limits.get(key, default)
+    return float(value) if isinstance(value, (int, float)) else default
+
+
+def _valley(view: View) -> Html | None:
+    value = view.verdict.get("valley")
+    if value is None or not view.clear:
+        return None
+    weakest = ((view.summary.get("merge") or {}).get("weakest") or {}).get("pair")
+    title = f"Valley between {weakest[0]} and {weakest[1]}" if weakest else "Shallowest valley"
+    merge = float((view.summary.get("merge") or {}).get("threshold") or 0.40)
+    need = _limit(view, "valley", 0.55)
+    text = (
+        f"How thin the rows are between the two groups least parted. Merged below {merge:.2f}, "
+        f"clear from {need:.2f}."
+    )
+    return rest(
+        title,
+        two(value, merge, need),
+        gauge(value, (merge, need), most=max(1.0, min(2.0, value * 1.05))),
+        text,
+    )
+
+
+def _stable(view: View) -> Html | None:
+    value = view.verdict.get("stable_min")
+    if value is None:
+        return None
+    least = min(
+        (g for g in view.groups if g.get("stable") is not None), key=lambda g: g["stable"], default=None
+    )
+    title = "Least stable group" + (f" ({least['letter']})" if least is not None else "")
+    need = _limit(view, "stable_min", 0.75)
+    mean = view.verdict.get("stable_mean")
+    text = f"Overlap with the same group found again when rows are drawn anew. Solid from {need:.2f}."
+    text += f" Mean over groups {two(mean)}." if mean is not None else ""
+    return rest(title, two(value, 0.60, need), gauge(value, (0.60, need)), text)
+
+
+def _icl(view: View) -> Html | None:
+    value = view.verdict.get("icl_k")
+    if value is None:
+        return None
+    text = "A second criterion, which asks for sharp borders too. One means that it sees a single cloud."
+    return rest("Groups that ICL would take", word(int(value)), None, text)
+
+
+def _sure(figures: Mapping[str, Any]) -> Html | None:
+    value = figures.get("sure")
+    if value is None:
+        return None
+    text = "Probability of the group a row was given. Weak below 0.70, solid from 0.85."
+    return rest("Mean sureness of a row", two(value, 0.70, 0.85), gauge(value, (0.70, 0.85)), text)
+
+
+def _silhouette(figures: Mapping[str, Any]) -> Html | None:
+    value = figures.get("silhouette")
+    if value is None or figures.get("sure") is not None:
+        return None
+    text = "How much nearer rows are to their own group than to the next. Weak below 0.25, solid from 0.50."
+    return rest("Mean silhouette", two(value, 0.25, 0.50), gauge(value, (0.25, 0.50)), text)
+
+
+def _margin(view: View, figures: Mapping[str, Any]) -> Html | None:
+    value = figures.get("bic_margin_to_one_group")
+    if value is None or not view.clear:
+        return None
+    text = "Ten already count as strong." if value >= 10 else "Ten are needed."
+    return rest(
+        f"{word(view.k).capitalize()} groups against one, BIC", f"{value_text(value)}{THIN}better", None, text
+    )
+
+
+def _starts(view: View) -> Html | None:
+    chosen = next((c for c in view.summary["candidates"] if _is_chosen(c, view.summary["chosen"])), None)
+    if chosen is None or not chosen.get("n_starts"):
+        return None
+    text = "Starts of the search that ended in the same best solution."
+    return rest(
+        "Starts that reached the best", f"{chosen['n_starts_at_best']} of {chosen['n_starts']}", None, text
+    )
+
+
+def _is_chosen(candidate: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
+    pieces = chosen.get("pieces") or chosen["k"]
+    return bool(
+        candidate["k"] == pieces
+        and candidate["method"] == chosen["method"]
+        and candidate.get("structure") == chosen.get("structure")
+    )
+
+
+def cautions(view: View) -> Html | None:
+    """What to beware of, at most five, the rest in a fold."""
+    found = view.summary["warnings"]
+    if not found:
+        return None
+    lines = [tag("li", tag("span", w["code"], class_="code"), w["text"]) for w in found]
+    parts: list[Any] = [tag("ul", lines[:CAUTIONS], class_="cautions")]
+    if len(lines) > CAUTIONS:
+        parts.append(
+            fold(
+                f"{len(lines) - CAUTIONS} more", tag("ul", lines[CAUTIONS:], class_="cautions"), class_="rows"
+            )
+        )
+    return tag("div", tag("h3", "Cautions"), parts, class_="part")

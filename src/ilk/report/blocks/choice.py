@@ -1,0 +1,248 @@
+"""Block 5: why this number of groups: BIC by K with one line a structure, the ladder of merges, every fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+from typing import Any
+
+from ilk.report.blocks.answer import _is_chosen
+from ilk.report.figures import value_text
+from ilk.report.html import Html, figure, fold, section, table, tag
+from ilk.report.svg import Scale, circle, line, polyline, spread_apart, svg, text
+from ilk.report.view import View, several, two, word
+
+LINES = 6
+MOST_FITS = 200
+STEPS = (1, 10, 50, 100, 200, 400, 1000, 2000, 5000, 10_000, 50_000, 100_000, 1_000_000, 10_000_000)
+
+Line = tuple[str, list[tuple[int, float]]]
+
+
+def render(view: View) -> Html:
+    if view.summary["chosen"].get("as_asked"):
+        title = f"{word(view.k).capitalize()} groups, as asked"
+    else:
+        title = f"Why {word(view.k)} groups" if view.clear else "Why no groups"
+    left = [_curves(view)]
+    right = [_silhouettes(view), _ladder(view)]
+    return section(
+        5,
+        title,
+        tag("p", _words(view), class_="sub"),
+        tag("div", left, tag("div", right), class_="wide-left"),
+        _fits(view),
+    )
+
+
+def _words(view: View) -> str:
+    chosen = view.summary["chosen"]
+    pieces = chosen.get("pieces") or chosen["k"]
+    parts = ["BIC weighs fit against the number of parameters; lower is better."]
+    if chosen.get("bic") is not None:
+        parts.append(
+            f"It is lowest for "
+            f"{several(pieces, 'piece') if pieces != view.k else several(view.k, 'group')} ({_method(chosen)})."
+        )
+    if pieces != view.k:
+        parts.append(f"Pieces without a valley between them are one group, which leaves {word(view.k)}.")
+    rival = chosen.get("runner_up")
+    if rival and rival.get("bic_difference") is not None:
+        parts.append(
+            f"Next comes {_method(rival)} with {rival['k']}, {value_text(rival['bic_difference'], 1)} behind."
+        )
+    icl = view.verdict.get("icl_k")
+    if icl is not None:
+        parts.append(f"ICL, which asks for sharp borders too, takes {word(int(icl))}.")
+    return " ".join(parts)
+
+
+def _method(cell: Mapping[str, Any]) -> str:
+    return str(cell.get("structure") or cell["method"])
+
+
+def lines_of(candidates: Sequence[Mapping[str, Any]]) -> list[Line]:
+    """BIC by K, one line for each structure or method, the best first."""
+    found: dict[str, list[tuple[int, float]]] = {}
+    for cell in candidates:
+        if cell.get("bic") is not None:
+            found.setdefault(_method(cell), []).append((cell["k"], cell["bic"]))
+    made = [(key, sorted(points)) for key, points in found.items()]
+    return sorted(made, key=lambda entry: min(bic for _, bic in entry[1]))
+
+
+def _curves(view: View) -> Html:
+    lines = lines_of(view.summary["candidates"])
+    if not lines:
+        return figure("BIC by number of groups", None, tag("p", "No candidate has a BIC.", class_="note"))
+    chosen, rival = _method(view.summary["chosen"]), view.summary["chosen"].get("runner_up")
+    shown = lines[:LINES]
+    if all(key != chosen for key, _ in shown):
+        shown = [*shown[: LINES - 1], next((entry for entry in lines if entry[0] == chosen), shown[-1])]
+    best = min(bic for _, points in shown for _, bic in points)
+    worst = max(bic for _, points in shown for _, bic in points) - best
+    ks = sorted({k for _, points in shown for k, _ in points})
+    x = Scale(min(ks), max(ks) if len(ks) > 1 else min(ks) + 1, 70, 430)
+    top = sqrt(max(worst, 1.0))
+    y = Scale(0.0, top, 330, 24)
+    pieces = view.summary["chosen"].get("pieces") or view.k
+    parts: list[Any] = [text(0, 10, "BIC above the best", "m small")]
+    last = 1e9
+    for step in (0, *STEPS):
+        if step > worst:
+            break
+        at = y(sqrt(step))
+        if last - at > 24:
+            last = at
+            parts += [
+                line(66, at, 434, at, "hair"),
+                text(
+                    60,
+                    at + 4,
+                    "best" if step == 0 else f"+{value_text(step)}",
+                    "b" if step == 0 else "",
+                    "end",
+                ),
+            ]
+    for k in ks:
+        parts.append(text(x(k), 352, k, "b" if k == pieces else "", "middle"))
+    parts.append(
+        text(250, 372, "number of groups" if pieces == view.k else "number of pieces", "m small", "middle")
+    )
+    ends = spread_apart([y(sqrt(max(points[-1][1] - best, 0.0))) for _, points in shown], 18)
+    second = _method(rival) if rival else None
+    for rank, (key, points) in reversed(list(enumerate(shown))):
+        kind = "chosen" if key == chosen else "next" if key == second else f"d{rank % 4}"
+        path = [(x(k), y(sqrt(max(bic - best, 0.0)))) for k, bic in points]
+        parts.append(polyline(path, f"curve {kind}"))
+        parts += [
+            circle(px, py, 3, f"dot {kind}", f"{key}, K {k}: BIC {value_text(bic, 1)}")
+            for (px, py), (k, bic) in zip(path, points, strict=True)
+        ]
+        parts += [
+            line(path[-1][0] + 6, path[-1][1], 446, ends[rank], "lead-line"),
+            text(450, ends[rank] + 4, key, "b" if key == chosen else ""),
+        ]
+        if key == chosen:
+            parts += [
+                circle(px, py, 8, "ring")
+                for (px, py), (k, _) in zip(path, points, strict=True)
+                if k == pieces
+            ]
+    more = (
+        f" The best {len(shown)} of {len(lines)} are drawn; the table below has all."
+        if len(lines) > len(shown)
+        else ""
+    )
+    caption = (
+        f"Ring: chosen. The scale is stretched near the best (square root), so that close rivals "
+        f"can be told apart.{more}"
+    )
+    drawing = svg(560, 380, parts, label="BIC by number of groups", class_="large")
+    return figure(
+        "BIC by number of groups, one line per structure" if len(lines) > 1 else "BIC by number of groups",
+        caption,
+        drawing,
+    )
+
+
+def _silhouettes(view: View) -> Html | None:
+    """Silhouette of the chosen method by K."""
+    chosen = view.summary["chosen"]
+    points = sorted(
+        (c["k"], c["silhouette"])
+        for c in view.summary["candidates"]
+        if c.get("silhouette") is not None and _method(c) == _method(chosen)
+    )
+    if len(points) < 2:
+        return None
+    low, high = min(v for _, v in points), max(v for _, v in points)
+    pad = max(0.05, 0.15 * (high - low))
+    x, y = Scale(points[0][0], points[-1][0], 20, 320), Scale(low - pad, high + pad, 100, 20)
+    path = [(x(k), y(v)) for k, v in points]
+    pieces = chosen.get("pieces") or view.k
+    parts: list[Any] = [line(10, 112, 330, 112, "axis"), polyline(path, "curve chosen")]
+    for (px, py), (k, value) in zip(path, points, strict=True):
+        now = k == pieces
+        parts += [
+            circle(px, py, 5 if now else 3, "dot chosen" if now else "hollow"),
+            text(px, py - 9, two(value), "b" if now else "", "middle"),
+            text(px, 128, k, "b" if now else "", "middle"),
+        ]
+    caption = (
+        f"How much nearer a row is to its own group than to the next, mean over rows. Axis cut "
+        f"to {two(low - pad)} to {two(high + pad)}. It does not decide."
+    )
+    return figure(
+        "Silhouette by number of groups",
+        caption,
+        svg(340, 136, parts, label="Silhouette by number of groups"),
+    )
+
+
+def _ladder(view: View) -> Html | None:
+    """From pieces to groups: the valley at each merge."""
+    merge = view.summary.get("merge")
+    if not merge or not merge.get("path"):
+        return None
+    pieces = view.summary["chosen"].get("pieces") or view.k
+    steps: list[Html] = [tag("li", several(pieces, "piece"), class_="now" if pieces == view.k else None)]
+    left = pieces
+    for step in merge["path"]:
+        valley = step.get("valley") if isinstance(step, Mapping) else None
+        left -= 1
+        if left < 1:
+            break
+        steps += [
+            tag("li", f"→ {two(valley)} →" if valley is not None else "→", class_="via"),
+            tag("li", several(left, "group"), class_="now" if left == view.k else None),
+        ]
+    threshold = merge.get("threshold")
+    caption = "Each arrow joins the two that are parted least; its figure is their valley."
+    caption += f" Those below {threshold:.2f} are joined." if isinstance(threshold, (int, float)) else ""
+    return figure("From pieces to groups", caption, tag("ul", steps, class_="ladder"))
+
+
+def _fits(view: View) -> Html:
+    """Every cell of the search with its status; none is left out because it failed."""
+    chosen = view.summary["chosen"]
+    candidates = view.summary["candidates"]
+    heads = [
+        "method",
+        "K",
+        "BIC",
+        "above best",
+        "ICL",
+        "log-likelihood",
+        "parameters",
+        "silhouette",
+        "starts at best",
+        "status",
+    ]
+    known = [c["bic"] for c in candidates if c.get("bic") is not None]
+    best = min(known) if known else 0.0
+    shown = sorted(candidates, key=lambda c: (c.get("bic") is None, c.get("bic") or 0.0, c["k"]))[:MOST_FITS]
+    lines = []
+    for c in shown:
+        starts = f"{c['n_starts_at_best']} of {c['n_starts']}" if c.get("n_starts") else "–"
+        mark = tag("b", _method(c), " (chosen)") if _is_chosen(c, chosen) else _method(c)
+        lines.append(
+            [
+                mark,
+                str(c["k"]),
+                value_text(c.get("bic"), 1),
+                value_text(None if c.get("bic") is None else c["bic"] - best, 1),
+                value_text(c.get("icl"), 1),
+                value_text(c.get("loglik"), 1),
+                "–" if c.get("parameters") is None else str(c["parameters"]),
+                two(c.get("silhouette")),
+                starts,
+                c["status"].replace("_", " "),
+            ]
+        )
+    title = (
+        f"All {len(candidates)} fits with their status"
+        if len(shown) == len(candidates)
+        else f"The best {len(shown)} of {len(candidates)} fits"
+    )
+    return fold(title, table(heads, lines, numeric=range(1, 8), label="Fits", sort=True, tall=True))

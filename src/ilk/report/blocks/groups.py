@@ -1,0 +1,208 @@
+"""Block 2: the groups one by one, with their defining columns, a short rule, typical and border rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ilk.report.figures import count_text, share_text, value_text
+from ilk.report.html import Html, chip, fold, group_class, name, section, table, tag
+from ilk.report.svg import rect, svg
+from ilk.report.view import ARROWS, LEAST_STABLE, View, several, stable_class, stable_text, two
+
+MOST_COLUMNS = 6
+FOLDED_COLUMNS = 3
+FOLDED_FROM = 13  # groups from which cards are cut to the most telling columns
+UNUSED_NAMED = 4
+FEW_ROWS = 5
+
+
+def render(view: View) -> Html:
+    if not view.clear:
+        return section(
+            2,
+            "The groups, one by one",
+            tag(
+                "p",
+                "The table looks like one cloud, so there are no groups to tell apart. What was tried is in block 5.",
+                class_="sub",
+            ),
+        )
+    text = (
+        "What sets each group apart, in your units, most telling column first. Coloured bar: the middle 80 % of the "
+        "group, gap at its mean. Grey bar: the same for the whole table. For categories: share in the group, mark at "
+        "the share in the table."
+    )
+    cards = [card(view, i) for i in range(view.k)]
+    return section(
+        2,
+        "The groups, one by one",
+        tag("p", text, class_="sub"),
+        tag("div", cards, class_="cards two" if view.k == 2 else "cards"),
+    )
+
+
+def card(view: View, i: int) -> Html:
+    group = view.groups[i]
+    telling = [fact for fact in group["facts"] if fact["tells"]]
+    most = MOST_COLUMNS if view.k < FOLDED_FROM else FOLDED_COLUMNS
+    lines = [definition(view, i, fact) for fact in telling[:most]]
+    parts: list[Any] = [_head(view, i)]
+    if (group.get("stable") or 1.0) < LEAST_STABLE:
+        parts.append(tag("p", "Not stable: do not build on this group.", class_="note flag weak"))
+    if lines:
+        parts.append(tag("ul", lines, class_="defs"))
+        if len(telling) > most:
+            parts.append(tag("p", f"And {len(telling) - most} more in block 3.", class_="note"))
+    else:
+        parts.append(
+            tag("p", "No column tells these rows from the table by more than chance.", class_="note")
+        )
+    parts += [_unused(group), _rule(view, i), _rows(view, i)]
+    return tag("article", parts, class_=f"card {group_class(i)}", id=f"g{i}")
+
+
+def _head(view: View, i: int) -> Html:
+    group = view.groups[i]
+    meta: list[Any] = [f"{several(group['rows'], 'row')}, {share_text(group['share'])}"]
+    if view.has_sure:
+        meta.append(f" · sure {two(group['sure'])}")
+    elif view.has_silhouette:
+        meta.append(f" · silhouette {two(group['silhouette'])}")
+    if group.get("stable") is not None:
+        meta += [
+            " · stable ",
+            tag("span", stable_text(group["stable"]), class_=stable_class(group["stable"]) or None),
+        ]
+    nearest = group.get("nearest")
+    if nearest:
+        meta += [" · nearest ", view.chip(nearest["group"]), f" valley {two(nearest.get('valley'))}"]
+    title = tag("h3", name(group["name"], 120))
+    return tag("header", chip(group["letter"], i, "big"), tag("div", title, tag("p", meta, class_="meta")))
+
+
+def definition(view: View, i: int, fact: Mapping[str, Any]) -> Html:
+    """One column of a group beside the whole table, with its strip."""
+    arrow = tag("span", ARROWS[fact["sign"]], class_="arrow")
+    title: list[Any] = [name(fact["column"])]
+    if fact["kind"] == "number":
+        value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
+        strip = number_strip(view, i, fact)
+    else:
+        title += [" ", name(fact["level"])]
+        value, whole = share_text(fact["value"]), share_text(fact["whole"])
+        strip = share_strip(i, fact["value"], fact["whole"])
+    figures = tag("span", arrow, value, tag("span", f" all {whole}"), class_="v")
+    return tag("li", tag("p", tag("span", title), figures), strip)
+
+
+def number_strip(view: View, i: int, fact: Mapping[str, Any]) -> Html | None:
+    """The middle 80 % of the group over that of the table, on the range of the table."""
+    entry = next((e for e in view.profile if e["column"] == fact["column"]), None)
+    spread = entry["distribution"] if entry else None
+    if not spread or spread["middles"][i] is None or fact["value"] is None:
+        return None
+    low, high = spread["from"], spread["to"]
+
+    def at(value: float) -> float:
+        return 300 * min(max((value - low) / (high - low), 0.0), 1.0) if high > low else 150.0
+
+    (a, b), (p, q), mean = spread["middle"], spread["middles"][i], at(fact["value"])
+    left, right = at(p), max(at(q), at(p) + 2)
+    return svg(
+        300, 11, rect(at(a), 6, at(b) - at(a), 4, "whole"), rect(at(fact["whole"]) - 0.5, 5, 1.5, 6, "ink"),
+        rect(left, 0, mean - 1 - left, 6, f"fill {group_class(i)}"),
+        rect(mean + 1, 0, right - mean - 1, 6, f"fill {group_class(i)}"), stretch=True,
+    )  # fmt: skip
+
+
+def share_strip(i: int, value: float | None, whole: float | None) -> Html:
+    """A share from 0 to 100 %, marked at the share in the table."""
+    return svg(
+        300, 11, rect(0, 2, 300, 6, "track"), rect(0, 2, 300 * (value or 0.0), 6, f"fill {group_class(i)}"),
+        rect(300 * (whole or 0.0) - 0.75, 0, 1.5, 10, "ink"), stretch=True,
+    )  # fmt: skip
+
+
+def _unused(group: Mapping[str, Any]) -> Html | None:
+    silent = [fact["column"] for fact in group["facts"] if not fact["tells"]]
+    if not silent:
+        return None
+    named = [
+        [name(column), ", " if i < min(len(silent), UNUSED_NAMED) - 1 else ""]
+        for i, column in enumerate(silent[:UNUSED_NAMED])
+    ]
+    more = f" and {len(silent) - UNUSED_NAMED} more" if len(silent) > UNUSED_NAMED else ""
+    return tag("p", "Not needed here: ", named, more, class_="note")
+
+
+def _rule(view: View, i: int) -> Html | None:
+    group = view.groups[i]
+    rule = group.get("rule")
+    if rule is None:
+        return None
+    label = tag("span", "In short", class_="label")
+    if not rule["tells"]:
+        return tag("div", label, "No short rule tells this group apart.", class_="rule")
+    terms: list[Any] = []
+    for number, term in enumerate(rule["terms"]):
+        terms += [", and " if number else "", term_html(term)]
+    figures = (
+        f"covers {share_text(rule['coverage'])} of the group; {share_text(rule['purity'])} of the "
+        f"{several(rule['rows'], 'row')} it picks are {group['letter']}"
+    )
+    return tag("div", label, terms, tag("small", figures), class_="rule")
+
+
+def term_html(term: Mapping[str, Any]) -> Html:
+    """A condition in words: `bill_length_mm above 48.5`, `sex is female or blank`."""
+    blank = " or blank" if term["blank"] else ""
+    column = tag("b", name(term["column"]))
+    if term["op"] != "is":
+        return tag("span", column, f" {term['op']} {value_text(term['value'], term['decimals'])}{blank}")
+    levels = [
+        [name(level), " or " if j < len(term["levels"]) - 1 else ""] for j, level in enumerate(term["levels"])
+    ]
+    return tag("span", column, " is ", levels, blank)
+
+
+def _rows(view: View, i: int) -> Html | None:
+    """Typical and border rows side by side: one column a row of the table."""
+    found = view.summary.get("rows")
+    if not found:
+        return None
+    part = found["groups"][i]
+    rows: Sequence[Mapping[str, Any]] = [*part["typical"], *part["border"]]
+    if not rows:
+        return None
+    n_typical = len(part["typical"])
+
+    def cells(make: Any) -> list[Any]:
+        return [(make(row), {"class_": "edge"} if j >= n_typical else {}) for j, row in enumerate(rows)]
+
+    lines: list[list[Any]] = []
+    if any(row["id"] is not None for row in rows):
+        lines.append(["id", *cells(lambda row: name(row["id"] or "–", 14))])
+    if view.has_sure:
+        lines.append(["sure", *cells(lambda row: two(row["sure"]))])
+    if any(row["second"] for row in rows) and view.k > 1:
+        lines.append(["or else", *cells(lambda row: view.chip(row["second"]))])
+    for j, column in enumerate(part["columns"]):
+        lines.append(
+            [name(column), *cells(lambda row, j=j, column=column: view.value(column, row["cells"][j]))]
+        )
+    heads = ["row", *(tag("span", count_text(row["row"])) for row in rows)]
+    made = table(
+        heads,
+        lines,
+        numeric=range(1, len(heads)),
+        label=f"Typical and border rows of {view.groups[i]['letter']}",
+        class_="pair",
+    )
+    border = "" if not part["border"] else f" Tinted: {several(len(part['border']), 'row')} on the border."
+    return fold(
+        "Typical and border rows",
+        made,
+        tag("p", f"Most typical first.{border}", class_="note"),
+        class_="rows",
+    )

@@ -1,0 +1,83 @@
+"""How to get the same result again: the command, the call in Python, versions, trace of the fit."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+TRACE_POINTS = 120  # of a longer trace, so many passes at equal steps and the last
+STARTS = 60
+PACKAGES = ("numpy", "scipy", "pyarrow")
+
+
+def provenance(
+    options: Mapping[str, Any], source: str, fingerprint: str, trace: Sequence[float], starts: Sequence[float]
+) -> dict[str, Any]:
+    """`trace` is the cost of each pass, `starts` the cost each start ended with."""
+    trace = [cost for cost in trace if np.isfinite(cost)]
+    at = np.unique(np.linspace(0, len(trace) - 1, TRACE_POINTS).astype(int)) if trace else ()
+    return {
+        "command": command(options, source),
+        "python": call(options, source),
+        "fingerprint": fingerprint,
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "versions": {"Python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "passes": len(trace),
+        "trace": [{"pass": int(i) + 1, "cost": float(trace[i])} for i in at],
+        "starts": sorted(float(cost) for cost in starts if np.isfinite(cost))[:STARTS],
+    }
+
+
+def _range(k: Any) -> str:
+    return f"{min(k)}..{max(k)}" if isinstance(k, (list, tuple)) else str(k)
+
+
+def command(options: Mapping[str, Any], source: str) -> str:
+    """The command line that does the same.
+
+    >>> command({"k": 3, "truth": "my class", "seed": 0}, "a.csv")
+    "ilk fit a.csv --k 3 --truth 'my class'"
+    """
+    words = ["ilk", "fit", source]
+    if options.get("k", "auto") != "auto":
+        words += ["--k", _range(options["k"])]
+    for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("seed", 0)):
+        value = options.get(name, usual)
+        if value != usual:
+            words += [f"--{name}", str(value)]
+    for column in options.get("ignore") or ():
+        words += ["--ignore", str(column)]
+    types = options.get("types")
+    if isinstance(types, Mapping):
+        for column, kind in types.items():
+            words += ["--types", f"{column}={kind}"]
+    elif types:
+        words += ["--types", str(types)]
+    if options.get("scale", "standard") is None:
+        words += ["--scale", "none"]
+    if options.get("budget"):
+        words += ["--budget", f"{options['budget']:g}s"]
+    return shlex.join(words)
+
+
+def call(options: Mapping[str, Any], source: str) -> str:
+    """The same in Python."""
+    given = [repr(source) if re.search(r"\.\w+$", source) else "data"]
+    k = options.get("k", "auto")
+    if k != "auto":
+        given.append(f"k=range({min(k)}, {max(k) + 1})" if isinstance(k, (list, tuple)) else f"k={k}")
+    for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("ignore", []),
+                        ("types", None), ("scale", "standard"), ("seed", 0), ("budget", None)):  # fmt: skip
+        value = options.get(name, usual)
+        if value != usual and value is not None:
+            given.append(f"{name}={value!r}")
+        elif name == "scale" and value is None:
+            given.append("scale=None")
+    return f'import ilk\nresult = ilk.cluster({", ".join(given)})\nresult.report("report.html")'

@@ -1,0 +1,140 @@
+"""A summary as the blocks of the page read it: groups by letter, words for numbers, what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from ilk.report.figures import count_text, value_text
+from ilk.report.html import Html, chip, tag
+from ilk.report.html import name as name_html
+
+WORDS = (
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+)
+ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
+COLOURED = 12  # groups; above, all marks are ink
+DOTS = {"solid": "●●●", "fair": "●●○", "weak": "●○○", "none": "○○○"}
+LEAST_STABLE, SOLID_STABLE = 0.60, 0.75
+
+
+def word(number: int) -> str:
+    """A small number as a word.
+
+    >>> word(6), word(13)
+    ('six', '13')
+    """
+    return WORDS[number] if 0 <= number < len(WORDS) else count_text(number)
+
+
+def several(number: int, thing: str) -> str:
+    """
+    >>> several(1, "row"), several(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{count_text(number)} {thing}{'' if number == 1 else 's'}"
+
+
+def two(value: float | None, *limits: float) -> str:
+    """Probability, stability, silhouette: two decimals, three where a limit would hide in the rounding.
+
+    >>> two(0.934), two(0.748, 0.75), two(-0.05), two(None)
+    ('0.93', '0.748', '−0.05', '–')
+    """
+    if value is None:
+        return "–"
+    hidden = any(round(value, 2) == limit != value for limit in limits)
+    return f"{value:.{3 if hidden else 2}f}".replace("-", "−")
+
+
+def stable_text(value: float | None) -> str:
+    return two(value, LEAST_STABLE, SOLID_STABLE)
+
+
+class View:
+    """The summary with what several blocks ask of it."""
+
+    def __init__(self, summary: Mapping[str, Any]) -> None:
+        self.summary = summary
+        self.groups: Sequence[Mapping[str, Any]] = summary["groups"]
+        self.k = len(self.groups)
+        self.number = {group["letter"]: i for i, group in enumerate(self.groups)}
+        self.verdict: Mapping[str, Any] = summary["verdict"]
+
+    @cached_property
+    def clear(self) -> bool:
+        """Whether there are groups at all."""
+        return int(self.summary["chosen"]["k"]) > 1
+
+    @property
+    def tier(self) -> str:
+        return str(self.verdict["word"]) if self.clear else "none"
+
+    @cached_property
+    def has_sure(self) -> bool:
+        return self.k > 1 and any(group.get("sure") is not None for group in self.groups)
+
+    @cached_property
+    def has_stable(self) -> bool:
+        return self.k > 1 and any(group.get("stable") is not None for group in self.groups)
+
+    @cached_property
+    def has_silhouette(self) -> bool:
+        return any(group.get("silhouette") is not None for group in self.groups)
+
+    @cached_property
+    def profile(self) -> Sequence[Mapping[str, Any]]:
+        return self.summary.get("profile") or ()
+
+    @cached_property
+    def facts(self) -> list[dict[str, Mapping[str, Any]]]:
+        """Per group, its facts by column."""
+        return [{fact["column"]: fact for fact in group["facts"]} for group in self.groups]
+
+    @cached_property
+    def decimals(self) -> dict[str, int]:
+        """Decimals of every column of numbers."""
+        return {f["column"]: f["decimals"] for g in self.groups for f in g["facts"] if f["kind"] == "number"}
+
+    def chip(self, letter: str | None, extra: str = "") -> Html:
+        """The mark of a group by its letter, a dash for none."""
+        if letter is None or letter not in self.number:
+            return tag("span", letter or "–")
+        return chip(letter, self.number[letter], extra)
+
+    def value(self, column: str, cell: float | str | None) -> Html:
+        """A cell of the table in the user's units."""
+        if cell is None:
+            return tag("span", "blank", class_="blank")
+        if isinstance(cell, str):
+            return name_html(cell)
+        return tag("span", value_text(cell, self._digits(column, cell)))
+
+    def _digits(self, column: str, cell: float) -> int:
+        digits = self.decimals.get(column, 0)
+        return 0 if float(cell).is_integer() and digits <= 1 and not self._has_decimals(column) else digits
+
+    def _has_decimals(self, column: str) -> bool:
+        entry = next((e for e in self.profile if e["column"] == column), None)
+        spread: Mapping[str, Any] = (entry["distribution"] if entry else None) or {}
+        return bool(spread) and not (float(spread["low"]).is_integer() and float(spread["high"]).is_integer())
+
+
+def stable_class(value: float | None) -> str:
+    """How a stability is shown: plain, on the edge, or too low."""
+    if value is None or value >= SOLID_STABLE:
+        return ""
+    return "flag weak" if value < LEAST_STABLE else "flag"
