@@ -22,7 +22,7 @@ from ilk.table.treat import Plan
 SEARCH_ROWS = 20_000  # moves and starts are tried on a sample of so many rows
 COOLING = (0.5, 0.25, 0.125)  # temperatures between soft and hard memberships
 AUTO_BLOCKS = ("EEE",)  # blocks of numbers tried besides cells; VVV was tried and lost
-NEAR_CELLS = 0.1
+NEAR_CELLS = 0.02  # of what the cells gained: how near a short fit of a block must come
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _search_scales(search: Search, scene: Scene, quest: Quest) -> None:
 
 
 def _promises(search: Search, block: Scene, cells: State) -> bool:
-    """Whether a short fit of a block from the partition of the cells comes near their cost: within a tenth of what
+    """Whether a short fit of a block from the partition of the cells comes near their cost, measured by what
     the cells gained on a single cluster."""
     near = search.trial(block, search.from_labels(block, labels_of(cells.scene, cells.params), cells.k))
     gained = search.best[1].cost - cells.cost

@@ -252,5 +252,5 @@ def _visit_scales(plan: Plan, block: Block) -> _Sums:
         x, w = x[here], block.weights[here]
         for s, scale in enumerate(SCALES):
             t = scale.place(x, number)
-            sums[:, j, s] = w @ t, w @ (t * t), w @ scale.log_slope(x, number)
+            sums[:, j, s] = w @ t, w @ (t * t), w @ scale.log_slope(t, number)
     return _Sums(tuple(sums))

@@ -27,11 +27,11 @@ class Scale:
             return x
         return np.log(self._room(x, number)) * (1.0 if self.side == "low" else -1.0)
 
-    def log_slope(self, x: Array, number: Number) -> Array:
-        """Log of the derivative of `place`."""
+    def log_slope(self, value: Array, number: Number) -> Array:
+        """Log of the derivative of `place`, where it gives `value`."""
         if self.side == "plain":
-            return np.zeros_like(x)
-        return np.asarray(-np.log(self._room(x, number)) - np.log(number.deviation))
+            return np.zeros_like(value)
+        return (-value if self.side == "low" else value) - float(np.log(number.deviation))
 
     def undo(self, value: Array, number: Number) -> Array:
         """Encoded values from values on this scale."""
@@ -90,7 +90,8 @@ class Number:
 
     def log_slope(self, x: Array, scale: int) -> Array:
         """Log of d standardised / d encoded value."""
-        return np.asarray(SCALES[scale].log_slope(x, self) - np.log(self.spread[scale]))
+        value = SCALES[scale].place(x, self)
+        return np.asarray(SCALES[scale].log_slope(value, self) - np.log(self.spread[scale]))
 
     def least_variance(self, scale: int) -> float:
         """The variance below which a cell would be denser than one per recording step, standardised."""
