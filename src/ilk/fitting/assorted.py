@@ -27,10 +27,12 @@ NEAR_CELLS = 0.02  # of what the cells gained: how near a short fit of a block m
 
 @dataclass(frozen=True)
 class Quest:
-    """How clusters are sought: K (None to find it), which criterion chooses it, and what may be spent."""
+    """How clusters are sought: K (None to find it, between `least` and `most`), which criterion chooses it, and
+    what may be spent."""
 
     k: int | None = None
     criterion: str = "bic"
+    least: int = 1
     most: int = MOST_CLUSTERS
     n_starts: int = N_STARTS
     rescale: bool = True
@@ -193,8 +195,8 @@ def _search_scales(search: Search, scene: Scene, quest: Quest) -> None:
             return
         if quest.k is None:
             search.grown(begun)
-        else:
-            search.fixed(begun, quest.k)
+        if quest.k is not None or max(search.best) < quest.least:
+            search.fixed(begun, quest.k or quest.least)
 
 
 def _promises(search: Search, block: Scene, cells: State) -> bool:
@@ -224,7 +226,8 @@ def _best_k(candidates: tuple[Candidate, ...], quest: Quest) -> int:
     """The K asked for, or the largest below it that the rows allow; else the one of least criterion."""
     if quest.k is not None:
         return max(c.k for c in candidates if c.k <= quest.k)
-    return min(candidates, key=lambda c: c.icl if quest.criterion == "icl" else c.cost).k
+    allowed = [c for c in candidates if c.k >= quest.least] or candidates[-1:]
+    return min(allowed, key=lambda c: c.icl if quest.criterion == "icl" else c.cost).k
 
 
 def _cooled(search: Search, state: State) -> State:

@@ -1,0 +1,104 @@
+"""The search of the assorted model: clusters grown as long as the cost falls, the best of every K on the way."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ilk.engines.memory import MemoryRows
+from ilk.fitting.assorted import SEARCH_ROWS, Assortment, Quest, fit_assorted
+from ilk.fitting.growth import FINAL_FIT
+from ilk.fitting.loop import INTERRUPTED, Event
+from ilk.fitting.restarts import Recipe
+from ilk.fitting.scene import Options, Treat
+from ilk.selection.search import OK, STATUS_OF_REASON, Candidate, Progress, Search, told
+from ilk.table.assort import assort
+from ilk.table.schema import Schema
+
+ASSORTED = "assorted"
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """What was found; the rows as the model sees them, how other rows are treated alike, and that in words."""
+
+    search: Search
+    rows: MemoryRows
+    treat: Treat
+    words: dict[str, str]
+
+
+def search_assorted(
+    rows: MemoryRows,
+    schema: Schema,
+    ks: Sequence[int],
+    seed: int,
+    *,
+    budget: float | None = None,
+    callback: Callable[[Progress], None] | None = None,
+) -> Grown:
+    """The assorted model with one K, or with the K of least cost between the least and the most of `ks`.
+
+    Numbers are independent within a cluster, so that every column has its switches. The criterion is twice J, a
+    BIC that also counts priors and switches.
+    """
+    began = time.monotonic()
+    levels = [(c.name, c.levels or ()) for c in schema.coded]
+    plan = assort(rows, [c.name for c in schema.numeric], levels)
+    stop = replace(FINAL_FIT, seconds=math.inf if budget is None else budget)
+    quest = Quest(k=ks[0] if len(ks) == 1 else None, least=ks[0], most=ks[-1], stop=stop)
+    done = 0
+
+    def tell(event: Event) -> None:
+        nonlocal done
+        done += 1
+        told(callback, Progress(done, 0, ASSORTED, 0, 2 * event.best_cost, time.monotonic() - began))
+
+    found = fit_assorted(rows, plan, Options(), quest, seed, callback=tell)
+    treated = found.scene.rows
+    assert isinstance(treated, MemoryRows)
+    words = plan.in_words(found.scene.scales)
+    return Grown(
+        _as_search(found, rows, time.monotonic() - began), treated, Treat(plan, found.scene.scales), words
+    )
+
+
+def _as_search(found: Assortment, rows: MemoryRows, seconds: float) -> Search:
+    """The K table as candidates; the seconds are those of the whole search, which fits no K on its own."""
+    k, fit = len(found.fit.size), found.fit
+    family = found.scene.cells
+    candidates = tuple(
+        Candidate(
+            ASSORTED,
+            None,
+            cell.k,
+            STATUS_OF_REASON.get(fit.reason, OK) if cell.k == k else OK,
+            bic=2 * cell.cost,
+            icl=2 * cell.icl,
+            bic_all_rows=2 * found.cost if cell.k == k and rows.n_rows > SEARCH_ROWS else None,
+            loglik=-fit.cost if cell.k == k else None,
+            parameters=family.free_parameters(fit.params) if cell.k == k else None,
+            cost=cell.cost,
+            n_starts=max(1, len(fit.starts)),
+            n_starts_at_best=1,
+            n_passes=fit.n_passes if cell.k == k else 0,
+            seconds=seconds if cell.k == k else 0.0,
+        )
+        for cell in found.candidates
+    )
+    winner = min(range(len(candidates)), key=lambda i: abs(candidates[i].k - k))
+    others = sorted(
+        (i for i in range(len(candidates)) if i != winner), key=lambda i: found.candidates[i].cost
+    )
+    return Search(
+        candidates,
+        winner,
+        others[0] if others else None,
+        fit,
+        Recipe(ASSORTED, family),
+        None,
+        min(rows.n_rows, SEARCH_ROWS),
+        fit.reason == INTERRUPTED,
+    )
