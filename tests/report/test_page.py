@@ -198,9 +198,10 @@ def test_trust_is_shown_when_it_is_there(wine):
     )  # fmt: skip
     summary["chosen"]["pieces"] = k + 1
     summary["merge"] = {
-        "threshold": 0.4, "path": [{"pair": ["A", "B"], "valley": 0.31}],
+        "threshold": 0.4,
+        "path": [{"groups": k + 1, "valley": 0.31}, {"groups": k, "valley": 0.47}],
         "valleys": [[None if i == j else 0.3 + 0.2 * (i + j) for j in range(k)] for i in range(k)],
-        "weakest": {"pair": letters[:2], "edges": [0, 1, 2, 3], "counts_a": [5, 3, 0], "counts_b": [0, 2, 6]},
+        "weakest": {"pair": [0, 1], "edges": [0, 1, 2, 3], "counts_a": [5, 3, 0], "counts_b": [0, 2, 6]},
     }  # fmt: skip
     for group in summary["groups"]:
         group.update(stable=0.58, nearest={"group": "A", "valley": 0.47})

@@ -14,7 +14,7 @@ from ilk.report.facts import Group
 def explanation(evidence: Evidence, groups: Sequence[Group]) -> dict[str, Any]:
     """Parts of the summary: profile, map, silhouettes, overlap, rows; and `rules`, one for each group."""
     told = profile.profile(evidence, groups)
-    made = plane.design(evidence, plane.wanted_columns(evidence, groups, told))
+    made = plane.design(evidence, plane.wanted_columns(told))
     if evidence.silhouette is None:
         evidence = replace(evidence, silhouette=quality.measured(evidence, made))
     columns = [entry["column"] for entry in told if entry["distribution"] is not None]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from ilk.report.evidence import Evidence
-from ilk.report.facts import Array, Group
+from ilk.report.facts import Array
 
 MOST_COLUMNS = 60  # the most relevant of those that tell a group apart
 MOST_LEVELS = 12  # of a category, the most frequent
@@ -76,12 +76,11 @@ def _standardised(values: Array, share: Array) -> Array | None:
     return np.where(present, (values - mean) / spread, 0.0)
 
 
-def wanted_columns(
-    evidence: Evidence, groups: Sequence[Group], profile: Sequence[dict[str, Any]]
-) -> list[str]:
-    """Columns that tell a group apart, the most relevant first; every used column where none does."""
-    telling = [e["column"] for e in profile if e["tells"] and e["used"]]
-    return (telling or [e["column"] for e in profile if e["used"]])[:MOST_COLUMNS]
+def wanted_columns(profile: Sequence[dict[str, Any]]) -> list[str]:
+    """Columns that tell a group apart, the most relevant first; every used column where fewer than two do."""
+    used = [e for e in profile if e["used"]]
+    telling = [e["column"] for e in used if e["tells"]]
+    return (telling if len(telling) > 1 else [e["column"] for e in used])[:MOST_COLUMNS]
 
 
 def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:

@@ -76,8 +76,17 @@ class View:
 
     @cached_property
     def clear(self) -> bool:
-        """Whether there are groups at all."""
+        """Whether there are groups at all; if not, what is told are segments, slices of one cloud."""
         return int(self.summary["chosen"]["k"]) > 1
+
+    @property
+    def parted(self) -> bool:
+        """Whether there is more than one group or segment to tell."""
+        return self.k > 1
+
+    @property
+    def thing(self) -> str:
+        return "group" if self.clear else "segment"
 
     @property
     def tier(self) -> str:
@@ -108,6 +117,10 @@ class View:
     def decimals(self) -> dict[str, int]:
         """Decimals of every column of numbers."""
         return {f["column"]: f["decimals"] for g in self.groups for f in g["facts"] if f["kind"] == "number"}
+
+    def letter(self, mark: int | str) -> str:
+        """The letter of a group given by its letter or its number."""
+        return str(self.groups[mark]["letter"]) if isinstance(mark, int) else mark
 
     def chip(self, letter: str | None, extra: str = "") -> Html:
         """The mark of a group by its letter, a dash for none."""

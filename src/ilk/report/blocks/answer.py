@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ilk.report.figures import THIN, count_text, share_text, value_text
+from ilk.report.figures import count_text, share_text, value_text
 from ilk.report.html import Html, fold, group_class, name, table, tag
 from ilk.report.svg import rect, svg
 from ilk.report.view import DOTS, View, several, stable_class, stable_text, two, word
@@ -19,7 +19,7 @@ SLIVER = 0.02
 
 def render(view: View) -> Html:
     left: list[Any] = [pill(view), tag("h1", headline(view)), tag("p", lead(view), class_="lead")]
-    if view.clear:
+    if view.parted:
         left += [shares(view), glance(view)]
     left.append(columns(view))
     right = [rests(view), cautions(view)]
@@ -71,18 +71,18 @@ def lead(view: View) -> list[Any]:
     sentences = []
     verdict = view.verdict
     if verdict.get("sentence"):
-        sentences.append(_sentence(str(verdict["sentence"]).split(": ", 1)[-1]))
+        sentences.append(_sentence(str(verdict["sentence"]).removeprefix(f"{verdict['word']}: ")))
     else:
         sentences += [_sentence(reason["text"]) for reason in verdict["reasons"][:2]]
     unsure = (view.summary.get("row_counts") or {}).get("unsure")
-    if unsure is not None and view.clear:
+    if unsure is not None and view.parted:
         used, below = view.summary["table"]["rows_used"], view.summary["row_counts"]["unsure_below"]
         which = (
             f"All {several(used, 'row')}"
             if unsure == 0
             else f"{count_text(used - unsure)} of {several(used, 'row')}"
         )
-        sentences.append(f"{which} belong to their group with a probability of {below:.2f} or more.")
+        sentences.append(f"{which} belong to their {view.thing} with a probability of {below:.2f} or more.")
     if view.summary["chosen"].get("as_asked") and view.clear:
         sentences.append("The number of groups is the one that was asked for.")
     return [" ".join(sentences)]
@@ -117,7 +117,7 @@ def rules(view: View) -> str:
 
 def glance(view: View) -> Html:
     """All groups in one table; the twelve largest, then a fold."""
-    heads: list[Any] = ["Group", "What it is", "rows"]
+    heads: list[Any] = [view.thing.capitalize(), "What it is", "rows"]
     notes = ["Letters go by size."]
     if view.has_sure:
         heads.append("sure")
@@ -157,7 +157,7 @@ def _glance_line(view: View, i: int) -> list[Any]:
 
 def columns(view: View) -> Html | None:
     """The columns that make the groups, by mean divergence."""
-    if not view.clear or not view.profile:
+    if not view.parted or not view.profile:
         return None
     shown = view.profile[:BARS]
     most = max([entry["relevance"] for entry in shown] + [1e-9])
@@ -249,7 +249,8 @@ def _valley(view: View) -> Html | None:
     if value is None or not view.clear:
         return None
     weakest = ((view.summary.get("merge") or {}).get("weakest") or {}).get("pair")
-    title = f"Valley between {weakest[0]} and {weakest[1]}" if weakest else "Shallowest valley"
+    pair = [view.letter(mark) for mark in weakest or ()]
+    title = f"Valley between {pair[0]} and {pair[1]}" if pair else "Shallowest valley"
     merge = float((view.summary.get("merge") or {}).get("threshold") or 0.40)
     need = _limit(view, "valley", 0.55)
     text = (
@@ -309,7 +310,7 @@ def _margin(view: View, figures: Mapping[str, Any]) -> Html | None:
         return None
     text = "Ten already count as strong." if value >= 10 else "Ten are needed."
     return rest(
-        f"{word(view.k).capitalize()} groups against one, BIC", f"{value_text(value)}{THIN}better", None, text
+        f"{word(view.k).capitalize()} groups against one, BIC", f"{value_text(value)} better", None, text
     )
 
 

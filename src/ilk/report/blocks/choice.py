@@ -186,21 +186,25 @@ def _ladder(view: View) -> Html | None:
     if not merge or not merge.get("path"):
         return None
     pieces = view.summary["chosen"].get("pieces") or view.k
-    steps: list[Html] = [tag("li", several(pieces, "piece"), class_="now" if pieces == view.k else None)]
-    left = pieces
-    for step in merge["path"]:
-        valley = step.get("valley") if isinstance(step, Mapping) else None
-        left -= 1
-        if left < 1:
-            break
+    now, steps = int(view.summary["chosen"]["k"]), []
+    for level in merge["path"]:
         steps += [
-            tag("li", f"→ {two(valley)} →" if valley is not None else "→", class_="via"),
-            tag("li", several(left, "group"), class_="now" if left == view.k else None),
+            _rung(level["groups"], pieces, now),
+            tag("li", f"→ {two(level['valley'], 0.4, 0.5)} →", class_="via"),
         ]
+    steps.append(_rung(merge["path"][-1]["groups"] - 1, pieces, now))
     threshold = merge.get("threshold")
-    caption = "Each arrow joins the two that are parted least; its figure is their valley."
+    caption = "Each arrow joins the two that are parted least; its figure is their valley. Framed: where it stopped."
     caption += f" Those below {threshold:.2f} are joined." if isinstance(threshold, (int, float)) else ""
     return figure("From pieces to groups", caption, tag("ul", steps, class_="ladder"))
+
+
+def _rung(number: int, pieces: int, now: int) -> Html:
+    return tag(
+        "li",
+        several(number, "piece" if number == pieces else "group"),
+        class_="now" if number == now else None,
+    )
 
 
 def _fits(view: View) -> Html:

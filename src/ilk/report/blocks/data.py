@@ -91,7 +91,7 @@ def _line(view: View, column: Mapping[str, Any]) -> list[Any]:
 
 def _uneven(view: View, column: Mapping[str, Any]) -> str:
     """Blank cells by group, where they are uneven."""
-    if not column["missing"] or not view.clear or view.k > CHIPS:
+    if not column["missing"] or not view.parted or view.k > CHIPS:
         return ""
     shares = [
         (g["letter"], view.facts[i][column["name"]]["missing"])
@@ -135,7 +135,7 @@ def _small(entry: Mapping[str, Any] | None, spread: Mapping[str, Any] | None) ->
 
 
 def _tells(view: View, entry: Mapping[str, Any] | None) -> Any:
-    if not entry or not view.clear:
+    if not entry or not view.parted:
         return ""
     letters = entry["tells"]
     if not letters:

@@ -18,7 +18,7 @@ FEW_ROWS = 5
 
 
 def render(view: View) -> Html:
-    if not view.clear:
+    if not view.parted:
         return section(
             2,
             "The groups, one by one",
@@ -33,10 +33,15 @@ def render(view: View) -> Html:
         "group, gap at its mean. Grey bar: the same for the whole table. For categories: share in the group, mark at "
         "the share in the table."
     )
+    if not view.clear:
+        text = (
+            f"The table looks like one cloud. These {view.k} segments are slices of it, given for "
+            f"convenience; do not take them for types. " + text
+        )
     cards = [card(view, i) for i in range(view.k)]
     return section(
         2,
-        "The groups, one by one",
+        f"The {view.thing}s, one by one",
         tag("p", text, class_="sub"),
         tag("div", cards, class_="cards two" if view.k == 2 else "cards"),
     )

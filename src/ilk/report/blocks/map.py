@@ -14,6 +14,7 @@ from ilk.report.view import COLOURED, View, several
 WIDTH = 640.0
 TALLEST, FLATTEST = 640.0, 220.0
 MARGIN = 30.0
+END_CHARACTERS = 44  # of the names at one end of an axis, so that both ends fit on a line
 LITTLE = 0.30  # share of the variation below which the two axes are said to show little
 TITLES = {
     "PCA": "principal components",
@@ -140,7 +141,10 @@ def _names(made: Mapping[str, Any], full: float, zero: float) -> list[Html]:
     """What lies at the ends of the axes."""
 
     def listing(names: Sequence[str]) -> str:
-        return ", ".join(n if len(n) <= 24 else n[:23] + "…" for n in names)
+        short = [n if len(n) <= 24 else n[:23] + "…" for n in names]
+        while len(short) > 1 and len(", ".join(short)) > END_CHARACTERS:
+            short.pop()
+        return ", ".join(short)
 
     across, up = made["ends"]
     side, anchor = (zero + 6, "start") if zero < WIDTH / 2 else (zero - 6, "end")

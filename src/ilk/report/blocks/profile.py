@@ -22,7 +22,7 @@ def render(view: View) -> Html:
     rest = [entry for entry in view.profile if not entry["distribution"]]
     if not told:
         return section(3, title, tag("p", "No column has a value to show.", class_="sub"))
-    if not view.clear:
+    if not view.parted:
         text = "One cloud: the columns of the whole table are in block 8."
         return section(3, title, tag("p", text, class_="sub"))
     parts: list[Any]

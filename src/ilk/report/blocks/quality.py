@@ -18,7 +18,7 @@ CLEAR_VALLEY = 0.55
 
 def render(view: View) -> Html:
     title = "How good the groups are"
-    if not view.clear:
+    if not view.parted:
         return section(6, title, tag("p", "One cloud has no borders to look at.", class_="sub"), _truth(view))
     charts = [
         c
@@ -42,7 +42,7 @@ def _weakest(view: View) -> Html | None:
     weakest = (view.summary.get("merge") or {}).get("weakest")
     if not weakest or not weakest.get("counts_a"):
         return None
-    (a, b), first, second = weakest["pair"], weakest["counts_a"], weakest["counts_b"]
+    (a, b), first, second = map(view.letter, weakest["pair"]), weakest["counts_a"], weakest["counts_b"]
     top = max(x + y for x, y in zip(first, second, strict=True)) or 1
     step = 340 / len(first)
     bars = []
