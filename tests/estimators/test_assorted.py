@@ -139,7 +139,8 @@ def test_options_are_checked():
         {"missing": "drop"},
         {"criterion": "aic"},
         {"variance": "none"},
-        {"budget": 0},
+        {"selection": "some"},
+        {"share": 2.0},
         {"n_components": "many"},
         {"open_cost": -1.0},
     ):
@@ -147,3 +148,12 @@ def test_options_are_checked():
             ilk.AssortedMixture(**options).fit(X)
     with pytest.raises(DataError):
         ilk.AssortedMixture(30).fit(X)
+
+
+def test_a_budget_is_a_share_of_the_columns():
+    table, _ = frame("craft_binary_disjoint", "target")
+    free = ilk.AssortedMixture(3, random_state=0).fit(table)
+    tight = ilk.AssortedMixture(3, selection="budget", share=0.1, random_state=0).fit(table)
+    assert tight.chosen_.sum(axis=1).max() <= round(0.1 * free.chosen_.shape[1])
+    assert tight.objective_ >= free.objective_
+    assert free.trace_[-1] <= free.trace_[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import Any, Self
 
@@ -14,7 +15,6 @@ from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.tables import Format, new_rows, table_rows
-from ilk.families.assorted import SHARING
 from ilk.fitting.assorted import Assortment, Quest, fit_assorted
 from ilk.fitting.loop import Stop
 from ilk.fitting.portrait import Trait, traits
@@ -36,13 +36,15 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     n_components : "auto" or int
-    sharing : "background", "groups", "global" or "none"
-        Clusters share one background per column; or fall in several groups per column; or a column matters to all
-        clusters or to none; or every cluster has every column for itself.
-    budget : None or int
-        The most columns that a cluster may choose, those where it gains most (with sharing="background").
     membership : "soft", "hard" or "annealed"
         "annealed" cools a soft fit down to a hard one.
+    selection : "bic", "budget", "global" or "none"
+        A cluster chooses the columns where its own distribution lowers J; or of these at most a `share`, those where
+        it gains most; or a column matters to all clusters or to none; or every cluster has every column for itself.
+    share : float
+        Of the columns, that a cluster may choose with selection="budget".
+    sharing : "background" or "groups"
+        Clusters that do not choose a column share one background there; or fall in several groups.
     variance : "own" or "shared"
         Whether the clusters of a number have their own variances.
     numbers : "auto", "cells", "EEE" or "VVV"
@@ -74,6 +76,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     numbers_ : str
         The model of the numbers, as in `numbers`; of a block, `chosen_` and `relevance_` tell what each number
         would tell on its own.
+    objective_, trace_ : float, list
+        J, and J after each pass of the fit that won.
     bic_, icl_ : float
         Twice J, and twice J plus entropy; lower is better.
     k_table_ : list of dict
@@ -97,9 +101,10 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self,
         n_components: int | str = "auto",
         *,
-        sharing: str = "background",
-        budget: int | None = None,
         membership: str = "soft",
+        selection: str = "bic",
+        share: float = 0.5,
+        sharing: str = "background",
         variance: str = "own",
         numbers: str = "auto",
         missing: str = "ignore",
@@ -117,9 +122,10 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         callback: Callback | None = None,
     ) -> None:
         self.n_components = n_components
-        self.sharing = sharing
-        self.budget = budget
         self.membership = membership
+        self.selection = selection
+        self.share = share
+        self.sharing = sharing
         self.variance = variance
         self.numbers = numbers
         self.missing = missing
@@ -145,6 +151,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         names = [c.name for c in form.schema.numeric]
         levels = [(c.name, c.levels or ()) for c in form.schema.coded]
         plan = assort(rows, names, levels, missing=self.missing)
+        if self.selection == "budget":
+            options = replace(options, budget=max(1, round(self.share * len(plan.names))))
         found = fit_assorted(rows, plan, options, quest, seed_of(self.random_state), callback=self.callback)
         self._finish(found, form)
         warn_of(self, found.fit)
@@ -153,16 +161,17 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     # --- options
 
     def _options(self) -> Options:
-        one_of("sharing", self.sharing, SHARING)
+        one_of("selection", self.selection, ("bic", "budget", "global", "none"))
+        one_of("sharing", self.sharing, ("background", "groups"))
+        real_number("share", self.share, 0.0, np.nextafter(1.0, 2.0))
         one_of("membership", self.membership, ("soft", "hard", "annealed"))
         one_of("variance", self.variance, ("own", "shared"))
         one_of("missing", self.missing, ("ignore", "level"))
         one_of("numbers", self.numbers, ("auto", "cells", "EEE", "VVV"))
         return Options(
-            sharing=self.sharing,
+            sharing=self.selection if self.selection in ("global", "none") else self.sharing,
             membership=self.membership,
             variance=self.variance,
-            budget=None if self.budget is None else whole_number("budget", self.budget),
             open_cost=real_number("open_cost", self.open_cost, 0.0, inf),
             numbers=self.numbers,
         )
@@ -175,10 +184,10 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         return Quest(
             None if auto else whole_number("n_components", self.n_components),
             self.criterion,
-            whole_number("max_components", self.max_components),
-            whole_number("n_init", self.n_init),
-            bool(self.transforms),
-            stop,
+            most=whole_number("max_components", self.max_components),
+            n_starts=whole_number("n_init", self.n_init),
+            rescale=bool(self.transforms),
+            stop=stop,
         )
 
     # --- what a user reads
@@ -196,6 +205,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         for d, place in enumerate(self._place):  # a number split at one value has two parts
             self.chosen_[:, place] |= found.chosen[:, d]
             self.relevance_[:, place] += found.relevance[:, d]
+        self.objective_ = found.cost
+        self.trace_ = [record.cost for record in found.fit.trace]
         self.bic_, self.icl_ = 2 * found.cost, 2 * (found.cost + found.entropy)
         self.k_table_ = [
             {"n_components": c.k, "bic": 2 * c.cost, "icl": 2 * c.icl, "numbers": c.numbers}

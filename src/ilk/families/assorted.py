@@ -42,7 +42,6 @@ from ilk.table.block import Array, Block
 
 VANISHED = 1e-3  # rows; a cluster of less weight is dropped
 LOG_2 = float(np.log(2.0))
-SHARING = ("background", "groups", "global", "none")
 
 
 @dataclass(frozen=True)
