@@ -90,6 +90,13 @@ def cli() -> None:
     is_flag=True,
     help="Write nothing about single rows: no assignments file, no rows in the report.",
 )
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="GROUP=TEXT",
+    help="A name for a group, in place of the made one.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @TYPING
 @READING
@@ -182,13 +189,26 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
     from ilk.folder import write_run
     from ilk.job import run
 
+    names = _names(options.get("names", ()))
     result = run(job)
+    result = result.rename(names) if names else result
     summary = write_run(result, folder, rows=not options["no_rows"], **how)
     _tell(summary, options)
     if result.interrupted:
         say(f"interrupted; the best so far is in {shown(folder, 200)}")
         return interrupted_code()
     return 0
+
+
+def _names(given: tuple[str, ...]) -> dict[str, str]:
+    """Names of groups as they were typed: `A=newcomers`."""
+    names = dict(text.partition("=")[::2] for text in given)
+    for text, name in zip(given, names.values(), strict=False):
+        if not name.strip():
+            raise UsageError(
+                "bad-name", f"--name {shown(text)!r} names no group", do="Use GROUP=TEXT: A=newcomers"
+            )
+    return names
 
 
 def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:

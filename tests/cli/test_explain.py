@@ -73,3 +73,12 @@ def test_a_run_without_rows_says_so(ilk, blobs, tmp_path):
     result = ilk("explain", "blobs.ilk", "--row", "3")
     assert result.exit_code == 2
     assert "Fit without --no-rows first" in result.stderr
+
+
+def test_groups_can_be_named(ilk, blobs):
+    assert ilk("fit", "blobs.csv", "--name", "B=the tall ones", "-q").exit_code == 0
+    assert "the tall ones" in ilk("explain", "blobs.ilk", "the tall ones").stdout
+    for bad, said in (("Q=x", "no group 'Q'"), ("B", "Use GROUP=TEXT")):
+        result = ilk("fit", "blobs.csv", "--force", "--name", bad)
+        assert result.exit_code == 2
+        assert said in result.stderr

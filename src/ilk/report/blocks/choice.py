@@ -48,9 +48,9 @@ def _words(view: View) -> str:
         parts.append(f"Pieces without a valley between them are one group, which leaves {word(view.k)}.")
     rival = chosen.get("runner_up")
     if rival and rival.get("bic_difference") is not None:
-        parts.append(
-            f"Next comes {_method(rival)} with {rival['k']}, {value_text(rival['bic_difference'], 1)} behind."
-        )
+        count = several(rival["k"], "group" if pieces == view.k else "piece")
+        behind = value_text(rival["bic_difference"], 1)
+        parts.append(f"Next comes {_method(rival)} with {count}, {behind} behind.")
     icl = view.verdict.get("icl_k")
     if icl is not None:
         parts.append(f"ICL, which asks for sharp borders too, takes {word(int(icl))}.")
