@@ -8,9 +8,9 @@ from ilk.errors import shown
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.prepare import Job, Prepared
 from ilk.selection.search import Search
-from ilk.selection.verdict import SOLID_SILHOUETTE
 from ilk.table.ledger import Caution
 
+SHARP = 0.50  # silhouette; Kaufman and Rousseeuw 1990: from 0.51 a reasonable structure
 DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
 
 
@@ -48,7 +48,7 @@ def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
             ("k-at-limit", f"K={limit} is the largest that was tried; for more: k=range(1, {2 * limit + 1})")
         )
     sharpest = max(found.candidates, key=lambda c: c.silhouette or 0.0)
-    if len(fit.size) == 1 and (sharpest.silhouette or 0.0) >= SOLID_SILHOUETTE:
+    if len(fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:
         text = (
             f"BIC prefers one group, yet {sharpest.k} groups are sharp (silhouette {sharpest.silhouette:.2f})"
         )

@@ -59,6 +59,13 @@ def cli() -> None:
     help="gaussian, k-means, k-medians or trimmed-k-means; auto: gaussian where all columns are numbers.",
 )
 @click.option(
+    "--merge",
+    type=click.Choice(["valley", "none"]),
+    default="valley",
+    show_default=True,
+    help="Join pieces that no valley parts into one group, or take every piece as a group.",
+)
+@click.option(
     "--scale",
     type=click.Choice(["standard", "none"]),
     default="standard",
@@ -136,6 +143,7 @@ def _job(data: Any, options: dict[str, Any]) -> Any:
         options["threads"],
         _progress() if not options["quiet"] else None,
         _reading(options),
+        options["merge"],
     )
 
 

@@ -13,24 +13,32 @@ from typing import Any
 import numpy as np
 
 import ilk
-from ilk import kernels
+from ilk.answer import (
+    evidence_of,
+    for_every_row,
+    memberships,
+    model_of,
+    sharpness_of_groups,
+    told_groups,
+)
 from ilk.cautions import cautions
 from ilk.engines.memory import MemoryRows
 from ilk.errors import IlkWarning, NoModelError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
-from ilk.fitting.model import Model, cost_quantiles
+from ilk.fitting.model import Model
 from ilk.prepare import Job, Prepared, prepare
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS
-from ilk.report.evidence import Evidence
 from ilk.report.explanation import explanation, without_rows
-from ilk.report.facts import Group, describe
+from ilk.report.facts import Group
 from ilk.report.provenance import provenance
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
+from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, k_range, search
+from ilk.selection.sharpness import Sharpness
 from ilk.selection.verdict import Verdict, judge
-from ilk.table.block import Array, Block
+from ilk.table.block import Array
 from ilk.table.fingerprint import fingerprint
 from ilk.table.ledger import Caution
 from ilk.table.read import Table
@@ -48,7 +56,9 @@ class Result:
     `labels` holds a group number per row of the table, larger groups first, -1 for a row that has no value in
     the columns used; `groups` tells what each group is; `candidates` is the table of all that was tried
     (`pandas.DataFrame(result.candidates)` shows it); `verdict` says how far to trust it. `probabilities` is
-    None for methods that give none. `pieces` counts the components that make the `k` groups.
+    None for methods that give none. `pieces` counts the components that make the `k` groups. Where no valley
+    parts the pieces there are no clear groups: `k` is 1, and labels, groups and probabilities are those of the
+    pieces, slices of one cloud.
     """
 
     labels: Array
@@ -125,6 +135,7 @@ def cluster(
     id: str | None = None,
     ignore: str | Sequence[str] = (),
     scale: str | None = "standard",
+    merge: str = "valley",
     seed: int = 0,
     budget: float | None = None,
     threads: int | None = None,
@@ -136,6 +147,7 @@ def cluster(
     ----------
     data : frame (pandas, Polars, Arrow, DuckDB), 2-D array, list of rows, or path of a file
     k : "auto", a number, or a range of numbers to choose from
+        A number is taken as the number of groups; otherwise it is how many pieces the best model may have.
     method : "auto" or "gaussian", "k-means", "k-medians", "trimmed-k-means"
         "auto" takes Gaussian mixtures of fourteen structures where all columns are numbers, else K-means.
     weight, truth, id : names of columns
@@ -144,6 +156,7 @@ def cluster(
         Kinds of columns where the rules guess wrong: {"year": "categorical"}.
     ignore : names of columns to leave out
     scale : "standard" divides each column by its standard deviation; None takes the units as they are
+    merge : "valley" joins pieces that no valley parts into one group; "none" takes every piece as a group
     seed : whole number; the same seed gives the same result, whatever the number of threads
     budget : seconds after which the best found so far is taken
     callback : called with a `Progress` after each candidate
@@ -157,7 +170,9 @@ def cluster(
     >>> [group.name for group in result.groups]
     ['low size', 'high size']
     """
-    job = Job(data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback)
+    job = Job(
+        data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback, merge=merge
+    )
     result = run(job)
     if result.interrupted:
         warn("interrupted", "the run was interrupted; this is the best found so far")
@@ -218,15 +233,17 @@ def run(job: Job) -> Result:
     """Read, type, encode, search, describe."""
     began = time.monotonic()
     known_method(job.method)
+    known_merge(job.merge)
     seed, budget = seed_of(job.seed), _seconds(job.budget)
+    job = replace(job, seed=seed)  # a generator gives one number only once
     ready = prepare(job)
     ks, notes = _wanted(job.k, ready.rows)
     searched = time.monotonic()
     ready, found = _searched(job, ready, ks, seed, budget)
     searched = time.monotonic() - searched
-    return _result(
-        job, ready, found, [*ready.warnings, *notes, *cautions(job, ready, found)], (began, searched)
-    )
+    grouping = group(ready.rows, found, Wish(job.merge, ks[0], _as_asked(job.k)), seed)
+    notes = [*ready.warnings, *notes, *cautions(job, ready, found)]
+    return _result(job, ready, found, grouping, notes, (began, searched))
 
 
 def _searched(
@@ -257,6 +274,16 @@ def known_method(method: str) -> None:
         )
 
 
+def known_merge(merge: str) -> None:
+    if merge not in MERGES:
+        raise UsageError("bad-merge", f"merge={shown(merge)!r} is not known", do=f"Use {', '.join(MERGES)}")
+
+
+def _as_asked(k: Any) -> bool:
+    """Whether one number of groups was asked for."""
+    return not isinstance(k, str) and (not isinstance(k, (range, list, tuple)) or len(k) == 1)
+
+
 def _seconds(budget: float | None) -> float | None:
     if budget is None:
         return None
@@ -278,46 +305,31 @@ def _wanted(k: Any, rows: MemoryRows) -> tuple[tuple[int, ...], list[Caution]]:
 
 
 def _result(
-    job: Job, ready: Prepared, found: Search, notes: list[Caution], times: tuple[float, float]
+    job: Job,
+    ready: Prepared,
+    found: Search,
+    grouping: Grouping,
+    notes: list[Caution],
+    times: tuple[float, float],
 ) -> Result:
-    fit, k = found.fit, len(found.fit.size)
-    silhouettes = None if found.sharpness is None else found.sharpness.groups
-    probabilities = memberships(ready, found)
-    own = None if probabilities is None else probabilities[np.arange(len(fit.labels)), fit.labels]
-    groups = describe(
-        ready.described, fit.labels, k, weight=ready.rows.weight, silhouette=silhouettes, probability=own
-    )
-    model = Model(
-        found.recipe.name,
-        found.recipe.family.name,
-        {"scale": job.scale, "trim": found.recipe.trim},
-        ready.used,
-        ready.rows.encoding,
-        fit.params,
-        tuple(g.letter for g in groups),
-        tuple(g.name for g in groups),
-        np.asarray(fit.size, dtype=np.float64),
-        cost_quantiles(ready.rows, found.recipe.family, fit),
-        {"rows": fit.n_rows, "source": ready.table.source, "ilk": ilk.__version__},
-    )
-    told = explanation(_evidence(ready, found, model, probabilities), groups)
+    labels = grouping.labels
+    probabilities = memberships(ready, grouping)
+    own = None if probabilities is None else probabilities[np.arange(len(labels)), labels]
+    sharp = sharpness_of_groups(ready, found, grouping, job.seed)
+    groups = told_groups(ready, grouping, sharp, own)
+    model = model_of(job, ready, found, grouping, groups)
+    verdict = judge(found, grouping, model.letters, [c.name for c in ready.used.numeric])
+    told = explanation(evidence_of(ready, grouping, model, probabilities, sharp), groups)
     groups = tuple(replace(group, rule=rule) for group, rule in zip(groups, told.pop("rules"), strict=True))
-    labels = np.full(ready.table.n_rows, -1, dtype=np.int32)
-    labels[ready.kept] = fit.labels
-    sure = None if own is None else float(np.average(own, weights=ready.rows.weight))
-    verdict = judge(found, sure)
-    if probabilities is not None:
-        everyone = np.full((ready.table.n_rows, k), np.nan)
-        everyone[ready.kept] = probabilities
-        probabilities = everyone
     truth = None
     if job.truth is not None:
         known = ready.table.column(job.truth).to_pylist()
-        marks = np.array(model.letters)[fit.labels]
+        marks = np.array(model.letters)[labels]
         truth = truth_entry(marks, [known[i] for i in ready.kept], job.truth)
-    summary = _summary(job, ready, found, notes)
+    summary = _summary(job, ready, found, grouping, sharp, notes)
     summary.update(
         verdict=verdict.to_dict(),
+        merge=grouping.to_dict(model.letters),
         groups=[g.to_dict() for g in groups],
         truth=truth,
         **told,
@@ -326,10 +338,10 @@ def _result(
     )
     summary["search"]["seconds"] = times[1]
     return Result(
-        labels,
-        probabilities,
-        k,
-        k,
+        for_every_row(ready, labels, -1),
+        None if probabilities is None else for_every_row(ready, probabilities, np.nan),
+        grouping.n_groups,
+        grouping.pieces,
         groups,
         found.candidates,
         verdict,
@@ -340,47 +352,24 @@ def _result(
     )
 
 
-def _evidence(ready: Prepared, found: Search, model: Model, probabilities: Array | None) -> Evidence:
-    """What the groups are explained from: plain arrays of the rows used."""
-    placed, sharp = model.place_rows(ready.rows), found.sharpness
-    ids = None if ready.schema.id is None else ready.table.column(ready.schema.id).take(ready.kept)
-    return Evidence(
-        ready.described,
-        found.fit.labels,
-        len(found.fit.size),
-        ready.kept,
-        weight=ready.rows.weight,
-        probabilities=probabilities,
-        second=placed.second,
-        novelty=placed.novelty,
-        silhouette=None if sharp is None else (sharp.looked, sharp.values),
-        ids=ids,
-    )
-
-
 def _provenance(job: Job, ready: Prepared, found: Search, options: dict[str, Any]) -> dict[str, Any]:
     trace = [record.cost for record in found.fit.trace]
     starts = [start.cost for start in found.fit.starts]
     return provenance(options, ready.table.source, fingerprint(ready.table), trace, starts)
 
 
-def memberships(ready: Prepared, found: Search) -> Array | None:
-    """Probability of each group for each row used; None for hard methods."""
-    if ready.method != GAUSSIAN:
-        return None
-    return np.concatenate([*ready.rows.scan(_visit_memberships, (found.recipe.family, found.fit.params))])
-
-
-def _visit_memberships(state: Any, block: Block) -> Array:
-    family, params = state
-    membership: Array = kernels.memberships(family.scores(params, block), False)[0]
-    return membership
-
-
-def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution]) -> dict[str, Any]:
+def _summary(
+    job: Job,
+    ready: Prepared,
+    found: Search,
+    grouping: Grouping,
+    sharp: Sharpness | None,
+    notes: Sequence[Caution],
+) -> dict[str, Any]:
     chosen, rival = found.chosen, found.runner_up
     options = {
-        name: getattr(job, name) for name in ("method", "weight", "truth", "id", "scale", "seed", "budget")
+        name: getattr(job, name)
+        for name in ("method", "weight", "truth", "id", "scale", "merge", "seed", "budget")
     }
     options["k"] = (
         job.k
@@ -392,7 +381,6 @@ def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution])
     options["types"] = job.types if isinstance(job.types, (str, dict)) else None
     options["ignore"] = [job.ignore] if isinstance(job.ignore, str) else list(job.ignore)
     ks = [c.k for c in found.candidates if c.status != "reference"]
-    sharp = found.sharpness
     return {
         "schema": SCHEMA,
         "version": list(VERSION),
@@ -420,9 +408,10 @@ def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution])
         "chosen": {
             "method": chosen.method,
             "structure": chosen.structure,
-            "k": len(found.fit.size),
-            "pieces": len(found.fit.size),
-            "as_asked": job.k != "auto" and (not isinstance(job.k, (range, list, tuple)) or len(job.k) == 1),
+            "k": grouping.n_groups,
+            "pieces": grouping.pieces,
+            "segments": grouping.pieces if grouping.segmented else 0,
+            "as_asked": _as_asked(job.k),
             "bic": chosen.bic,
             "cost": found.fit.cost,
             "reason": found.fit.reason,
@@ -441,7 +430,7 @@ def _summary(job: Job, ready: Prepared, found: Search, notes: Sequence[Caution])
             },
         },
         "warnings": [{"code": code, "text": text} for code, text in notes],
-        "interrupted": found.interrupted,
+        "interrupted": grouping.interrupted,
         "files": [],
     }
 

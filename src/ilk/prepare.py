@@ -42,6 +42,7 @@ class Job:
     threads: int | None = None
     callback: Callable[[Progress], None] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
+    merge: str = "valley"
 
 
 @dataclass(frozen=True)

@@ -30,12 +30,11 @@ MOST_LEFT_OUT = 5
 FACTS_SHOWN = 3
 NAME_CHARACTERS = 30
 ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
-DOTS = {"solid": "●●●", "fair": "●●○", "weak": "●○○"}
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 GROUP_COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
 VERDICT_COLOURS = {"solid": "green", "fair": "yellow", "weak": "red"}
 PLAIN = str.maketrans(
-    {"▲": "^", "▼": "v", "≈": "~", "●": "*", "○": "o", "·": "|", THIN: " ", "−": "-", "–": "-", "…": "...",
+    {"▲": "^", "▼": "v", "≈": "~", "·": "|", THIN: " ", "−": "-", "–": "-", "…": "...",
      "∞": "inf", "█": "#", "░": "."}
 )  # fmt: skip
 
@@ -143,7 +142,7 @@ def render(summary: Mapping[str, Any], surface: Surface) -> str:
         *_chosen(summary, surface),
         *_trust(summary, surface),
     ]
-    if summary["chosen"]["k"] > 1:
+    if len(summary["groups"]) > 1:
         lines += ["", *_groups(summary, surface), ""]
     lines += [*_cautions(summary["warnings"], surface), *_truth(summary, surface), *_wrote(summary, surface)]
     while lines and not lines[-1]:
@@ -239,16 +238,12 @@ def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     return line("tried", [(text, ""), ("  " + seconds_text(found["seconds"]), "dim")], surface)
 
 
-def method_text(cell: Mapping[str, Any]) -> str:
-    """A method in words: `Gaussian mixture VEV`."""
-    return f"Gaussian mixture {cell['structure']}" if cell["method"] == "gaussian" else str(cell["method"])
-
-
 def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     chosen = summary["chosen"]
-    asked = ["as asked"] if chosen["as_asked"] else []
-    words = [plural(chosen["k"], "group"), *asked, method_text(chosen)]
-    pieces: list[Piece] = [(", ".join(words), "bold")]
+    merged = f"{plural(chosen['pieces'], 'piece')} -> " if chosen["pieces"] > chosen["k"] else ""
+    asked = " as asked" if chosen["as_asked"] else ""
+    model = chosen["structure"] or chosen["method"]
+    pieces: list[Piece] = [(f"{model}, {merged}{plural(chosen['k'], 'group')}{asked}", "bold")]
     if chosen["bic"] is not None:
         pieces.append((f"  BIC {value_text(chosen['bic'], 1)}", ""))
         rival = chosen["runner_up"]
@@ -262,13 +257,9 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 
 def _trust(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     verdict = summary["verdict"]
-    reasons = "; ".join(reason["text"] for reason in verdict["reasons"])
-    if any(reason["code"] == "one_group" for reason in verdict["reasons"]):
-        return line("trust", [("○○○ no clear groups", "dim"), ("  " + reasons, "")], surface)
-    word = verdict["word"]
-    return line(
-        "trust", [(f"{DOTS[word]} {word}", f"bold {VERDICT_COLOURS[word]}"), ("  " + reasons, "")], surface
-    )
+    word, comma = verdict["word"], "," if summary["chosen"]["k"] == 1 else ":"
+    said = surface.say(shown(verdict["sentence"], 400))
+    return line("trust", [(f"{word}{comma}", f"bold {VERDICT_COLOURS[word]}"), (said, "")], surface)
 
 
 def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
@@ -278,6 +269,8 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     mark = max(5, *(len(g["letter"]) for g in shown_groups))
     rows = max(5, *(cells(count_text(g["rows"])) for g in shown_groups))
     head = f"  {'group':<{mark}}  {'rows':>{rows}}   share" + (f"  {measure}" if measure else "")
+    stable = any(g["stable"] is not None for g in groups)
+    head += "  stable" if stable else ""
     lines = [surface.paint(f"{head}   what sets it apart", "dim")]
     for number, group in enumerate(shown_groups):
         colour = f"bold {GROUP_COLOURS[number]}" if number < len(GROUP_COLOURS) else "bold"
@@ -285,6 +278,7 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         start = "  " + surface.paint(f"{group['letter']:<{mark}}", colour)
         start += f"  {' ' * (rows - cells(count))}{count}  {tenths_text(group['share']):>6}"
         start += f"  {score_text(group[measure]):>{len(measure)}}" if measure else ""
+        start += f"  {score_text(group['stable']):>6}" if stable else ""
         lines += wrap(start + "   ", len(head) + 3, _apart(group, surface), len(head) + 3, surface)
     if len(groups) > MOST_GROUPS:
         lines.append(surface.paint(f"  and {len(groups) - MOST_GROUPS} more, in summary.json", "dim"))

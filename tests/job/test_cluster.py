@@ -53,7 +53,7 @@ def test_mixtures_where_all_columns_are_numbers():
     assert result.probabilities.shape == (90, 2)
     assert np.allclose(result.probabilities.sum(axis=1), 1)
     assert {c.structure for c in result.candidates} == set(STRUCTURE_NAMES)
-    assert "2 groups, Gaussian mixture" in repr(result)
+    assert "EII, 2 groups" in repr(result)
     back = result.assign(two_groups())
     assert back["probability"].to_pylist() == pytest.approx(result.probabilities.max(axis=1), abs=1e-4)
 
@@ -76,7 +76,7 @@ def test_result_has_the_promised_names():
     assert isinstance(result, ilk.Result)
     text = repr(result)
     assert text.startswith("array           90 rows, 2 columns used (2 numeric)")
-    assert "2 groups, k-means" in text
+    assert "k-means, 2 groups" in text
     assert "\x1b" not in text
 
 

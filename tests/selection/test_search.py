@@ -1,8 +1,9 @@
-"""The search over K: every cell with its status, the rule, and the verdict made from what was measured."""
+"""The search over K: every cell with its status, and the rule."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from ilk.measures.criteria import kmeans_bic
 from ilk.recipes import K_MEANS, K_MEDIANS
 from ilk.selection.search import EXACT, OK, Candidate, k_range, laplace_loglik, ranking, search
 from ilk.selection.sharpness import sharpness_of
-from ilk.selection.verdict import WEAK_SILHOUETTE, judge
 from ilk.table.condition import condition, survey
 
 
@@ -68,7 +68,8 @@ def test_sampled_silhouette_is_near_and_says_how_near(monkeypatch):
     rows = rows_of(groups(3, 400, apart=3.0))
     found = search(rows, [K_MEANS], [3], 0)
     monkeypatch.setattr(sharpness, "SILHOUETTE_ROWS", 300)
-    sampled = sharpness_of(rows, K_MEANS.family, found.fit, 0)
+    costs = partial(K_MEANS.family.cost, found.fit.params)
+    sampled = sharpness_of(rows, found.fit.labels, 3, costs, 0)
     assert sampled.n_rows == 300
     assert 0 < sampled.error < 0.05
     assert abs(sampled.mean - found.chosen.silhouette) < 4 * sampled.error
@@ -165,19 +166,3 @@ def test_laplace_likelihood_is_the_density():
     density = np.exp(-np.abs(X - centre) / scale) / (2 * scale)
     share = np.array([0.6, 0.6, 0.6, 0.4, 0.4])
     assert laplace_loglik(cost, [3, 2], 1) == pytest.approx(np.log(share * density).sum())
-
-
-def test_verdict_words():
-    assert judge(search(rows_of(groups()), [K_MEANS], range(1, 6), 0)).word == "solid"
-    blurred = judge(search(rows_of(groups(3, 200, apart=2.0)), [K_MEANS], [3], 0))
-    assert blurred.word == "fair"
-    assert blurred.reasons[0].code == "half_sharp"
-    cloud = np.random.default_rng(0).normal(size=(500, 12))
-    split = judge(search(rows_of(cloud), [K_MEANS], [6], 0))
-    assert split.word == "weak"
-    assert {r.code for r in split.reasons} >= {"not_sharp", "bic_near_one_group"}
-    assert split.figures["silhouette"] < WEAK_SILHOUETTE
-    one = judge(search(rows_of(cloud), [K_MEANS], range(1, 5), 0))
-    assert (one.word, one.reasons[0].code) == ("weak", "one_group")
-    few = judge(search(rows_of(groups(2, 8)), [K_MEANS], range(1, 4), 0))
-    assert "few_rows" in {r.code for r in few.reasons}

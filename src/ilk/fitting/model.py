@@ -24,6 +24,7 @@ from ilk.families.centroid import Centroids, Means, Medians
 from ilk.families.covariance import Covariance, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import Fit
+from ilk.fitting.grouped import Grouped
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.encode import encode_new
 from ilk.table.read import Table, from_arrow, read
@@ -71,6 +72,7 @@ class Model:
     schema: Schema
     encoding: Encoding
     params: Centroids | Mixture
+    group_of: tuple[int, ...]  # of each component, a piece, the group
     letters: tuple[str, ...]
     names: tuple[str, ...]
     sizes: Array
@@ -80,6 +82,13 @@ class Model:
     @property
     def k(self) -> int:
         return len(self.letters)
+
+    @property
+    def grouped(self) -> Grouped:
+        """The components and the groups they belong to."""
+        family = family_of(self.family)
+        assert family is not None
+        return Grouped(family, self.params, np.array(self.group_of), is_soft(self.family))
 
     def __repr__(self) -> str:
         columns = len(self.schema.used)
@@ -175,6 +184,7 @@ class Model:
                 "factor": self.encoding.factor,
             },
             "parameters": parameter_tree(self.params),
+            "groups": list(self.group_of),
             "letters": list(self.letters),
             "names": list(self.names),
             "sizes": self.sizes,
@@ -197,13 +207,12 @@ def parameter_tree(params: Centroids | Mixture) -> dict[str, Any]:
 
 
 def _visit(model: Model, block: Block) -> tuple[Array, Array, Array, Array]:
-    family = family_of(model.family)
-    assert family is not None
-    label, cost = family.assign(model.params, block)
+    grouped = model.grouped
+    _, cost = grouped.family.assign(model.params, block)
+    label, costs = grouped.label(block), grouped.costs(block)
     everyone = np.arange(block.n_rows)
-    costs = np.array(family.cost(model.params, block), dtype=np.float64)
     probability = np.full(block.n_rows, np.nan)
-    if is_soft(model.family):
+    if grouped.soft:
         probability = kernels.memberships(-costs, False)[0][everyone, label]
     costs[everyone, label] = np.inf
     second = costs.argmin(axis=1).astype(np.int32) if model.k > 1 else np.full(block.n_rows, -1, np.int32)
@@ -331,7 +340,9 @@ class _Checked:
             "letters",
             "marks and names of the groups do not fit",
         )
-        params = self.mixture(k, n_columns) if is_soft(family) else self.centroids(k, n_columns)
+        group_of = self.groups(k)
+        make = self.mixture if is_soft(family) else self.centroids
+        params = make(len(group_of), n_columns)
         sizes = self.array(tree, "sizes", (k,), least=0.0)
         self.need(bool(sizes.sum() > 0), "sizes", "no group has a row")
         quantiles = self.array(tree, "quantiles", (k, N_QUANTILES))
@@ -343,12 +354,20 @@ class _Checked:
             schema,
             self.encoding(n_columns),
             params,
+            group_of,
             letters,
             names,
             sizes,
             quantiles,
             self.section("training"),
         )
+
+    def groups(self, k: int) -> tuple[int, ...]:
+        """The group of each component; files from before components were merged have one group each."""
+        value = self.tree.get("groups", list(range(k)))
+        whole = isinstance(value, list) and all(type(group) is int for group in value)
+        self.need(whole and set(value) == set(range(k)), "groups", "components and groups do not fit")
+        return tuple(value)
 
     def centroids(self, k: int, n_columns: int) -> Centroids:
         parameters = self.section("parameters")

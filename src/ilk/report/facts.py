@@ -86,6 +86,8 @@ class Group:
     sure: float | None
     facts: tuple[Fact, ...]
     rule: dict[str, Any] | None = None
+    stable: float | None = None  # share of it that returns in resamples
+    nearest: dict[str, Any] | None = None  # the group it is parted from least, and by what valley
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -262,7 +263,8 @@ class _Cells:
         try:
             found = fit_cell(self.rows, recipe, k, self.seed, seconds=max(left, 0.0))
             self.interrupted |= found.reason == INTERRUPTED
-            sharp = sharpness_of(self.rows, recipe.family, found, self.seed)
+            costs = partial(recipe.family.cost, found.params)
+            sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
         except KeyboardInterrupt:
             if not started:
                 raise

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ilk.engines.memory import MemoryRows
-from ilk.families.base import Family
-from ilk.fitting.fit import Fit
 from ilk.measures.silhouettes import silhouette
 from ilk.random import stream
-from ilk.table.block import Array
+from ilk.table.block import Array, Block
 
 SILHOUETTE_ROWS = 4_000  # above, silhouettes are those of a sample of so many rows: 16 million distances a K
 COMPLETE_SHARE = 0.5  # with fewer complete rows than this the silhouette goes by the centres
@@ -38,16 +37,17 @@ class Sharpness:
     values: Array = field(repr=False, compare=False)
 
 
-def sharpness_of(rows: MemoryRows, family: Family[Any], found: Fit, seed: int) -> Sharpness | None:
-    """Silhouettes of a fit; None for a single group, for which there is none."""
-    k = len(found.size)
-    if np.count_nonzero(found.size) < 2:
+def sharpness_of(
+    rows: MemoryRows, labels: Array, k: int, costs: Callable[[Block], Array], seed: int
+) -> Sharpness | None:
+    """Silhouettes of k groups, whose `costs` are squared distances; None for a single group, which has none."""
+    if len(np.unique(labels)) < 2:
         return None
-    looked, kind = _rows_to_look_at(rows, found.labels, k)
+    looked, kind = _rows_to_look_at(rows, labels, k)
     sampled = len(looked) > SILHOUETTE_ROWS
     if sampled:
         looked = np.sort(stream(seed, "silhouette").choice(looked, SILHOUETTE_ROWS, replace=False))
-    label = found.labels[looked]
+    label = labels[looked]
     if len(np.unique(label)) < 2:
         return None
     block = rows.take(looked)
@@ -55,7 +55,7 @@ def sharpness_of(rows: MemoryRows, family: Family[Any], found: Fit, seed: int) -
         numbers = np.asarray(block.numbers, dtype=np.float64)
         values = silhouette(numbers, label, weight=block.weight, threads=rows.threads)
     else:
-        values = _by_centres(np.sqrt(np.maximum(family.cost(found.params, block), 0.0)), label)
+        values = _by_centres(np.sqrt(np.maximum(costs(block), 0.0)), label)
     return _summary(values, looked, label, block.weights, k, kind, sampled)
 
 

@@ -1,32 +1,42 @@
 """How far the groups can be trusted, in one word with its reasons.
 
-What is measured now: the BIC margin against one group, the mean silhouette, and how many starts reached the
-best optimum. These say how sharp and how settled the groups are. They do not prove that a table is more than
-one cloud: BIC and silhouette both split a single skewed cloud. The valley between groups and the return of
-groups in resamples, which do tell, replace this rule when mixtures arrive.
+Three measurements decide. `valley`: the rows between any two groups are thin. `stable`: the groups return when the
+whole rule is repeated on resamples. `icl_k`: the integrated likelihood, too, wants more than one group (mixtures only).
+
+    weak    one group, or icl_k = 1, or not (valley >= 0.55 or (n >= 300 and mean stable >= 0.65)), or valley < 0.40
+    solid   not weak, valley >= 0.55 and least stable >= 0.75
+    fair    otherwise
+
+Confidence, silhouette and BIC margin take no part: half of all single clouds that BIC splits pass by them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ilk.selection.search import Search
+import numpy as np
+
+from ilk.selection.grouping import Grouping
+from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
+from ilk.selection.merging import lowest
+from ilk.selection.search import EXACT, OK, Search
 
 Word = Literal["solid", "fair", "weak"]
 
-WEAK_MARGIN = 10.0  # BIC over one group: below, the evidence is not strong (Kass and Raftery 1995)
-SOLID_SILHOUETTE = 0.50  # Kaufman and Rousseeuw 1990: from 0.51 a reasonable structure,
-WEAK_SILHOUETTE = 0.25  # up to 0.25 no substantial one
-SOLID_SURE = 0.85  # mean probability of the rows' own groups, for methods that give one
-WEAK_SURE = 0.70
-SOLID_STARTS = 0.20  # share of the starts that must reach the best optimum for the search to count as settled
+STABLE_MIN, STABLE_MEAN = 0.75, 0.65
+STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square is a very stable group
 FEW_ROWS = 30
+UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
+SOLID_STARTS = 0.20  # share of the starts of a method of centres that must reach the best optimum
+SKEWED = 1.0  # skewness of a column that is told to explain why one cloud was split
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
 class Reason:
-    """Why the word is not better (or why it is good): a stable code and the finding with its figures."""
+    """Why the word is not better: a stable code and the finding with its figures."""
 
     code: str
     text: str
@@ -34,48 +44,78 @@ class Reason:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`word` is "solid", "fair" or "weak"; one group is "weak" with the reason `one_group`."""
+    """`word` is "solid", "fair" or "weak"; `sentence` says why, in words; no clear groups are "weak"."""
 
     word: Word
+    sentence: str
     reasons: tuple[Reason, ...]
-    figures: dict[str, float | None]
+    valley: float | None
+    icl_k: int | None
+    stable_min: float | None
+    stable_mean: float | None
+    pieces: int
+    thresholds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def judge(found: Search, sure: float | None = None) -> Verdict:
-    """The worst of three measurements; a word is solid only where all three are.
+@dataclass(frozen=True)
+class _Case:
+    """All that the verdict looks at."""
 
-    `sure` is the mean probability of the rows' own groups; where a method gives it, it stands in for the
-    silhouette, which knows round groups only.
-    """
-    chosen = found.chosen
-    margin, rival = found.margin(found.single), found.margin(found.runner_up)
-    starts = chosen.n_starts_at_best / chosen.n_starts if chosen.n_starts else None
-    figures = {
-        "bic_margin_to_one_group": margin,
-        "bic_margin_to_runner_up": rival,
-        "silhouette": chosen.silhouette,
-        "sure": sure,
-        "share_of_starts_at_best": starts,
-    }
-    if len(found.fit.size) == 1:
-        return Verdict("weak", (_one_group(found),), figures)
-    weak, fair = _weak_reasons(found, margin), _fair_reasons(found, starts)
-    if sure is None:
-        weak, fair = weak + _blunt(chosen.silhouette), _half_sharp(chosen.silhouette) + fair
-        good = Reason(
-            "sharp",
-            f"silhouette {beside(chosen.silhouette or 0, SOLID_SILHOUETTE)} ({SOLID_SILHOUETTE} needed)",
-        )
+    found: Search
+    grouping: Grouping
+    letters: Sequence[str]
+    columns: Sequence[str]
+    icl_k: int | None
+
+    @property
+    def valley(self) -> float | None:
+        pair = lowest(self.grouping.valleys)
+        return None if pair is None or self.grouping.segmented else self.grouping.valleys[pair[0]][pair[1]]
+
+    @property
+    def stable(self) -> tuple[float, ...]:
+        return self.grouping.stable or ()
+
+
+def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Sequence[str]) -> Verdict:
+    """The verdict on groups marked by `letters`, found in numeric `columns`."""
+    case = _Case(found, grouping, letters, columns, icl_k(found))
+    if grouping.n_groups == 1:
+        word: Word = "weak"
+        reasons = [_one_cloud(case)]
+        sentence = _no_groups(case)
     else:
-        weak, fair = weak + _unsure(sure, WEAK_SURE, 0.0), _unsure(sure, SOLID_SURE, WEAK_SURE) + fair
-        good = Reason(
-            "sure", f"rows belong to their groups with probability {beside(sure, SOLID_SURE)} on average"
-        )
-    word: Word = "weak" if weak else "fair" if fair else "solid"
-    return Verdict(word, tuple(weak + fair) or (good,), figures)
+        weak, fair = _weak_reasons(case), _fair_reasons(case)
+        word = "weak" if weak else "fair" if fair else "solid"
+        reasons = weak + fair
+        sentence = "; ".join(reason.text for reason in reasons) or _praise(case)
+    stable = case.stable
+    return Verdict(
+        word,
+        sentence,
+        tuple(reasons),
+        case.valley,
+        case.icl_k,
+        min(stable) if stable else None,
+        float(np.mean(stable)) if stable else None,
+        grouping.pieces,
+        {
+            "merge": grouping.thresholds.merge,
+            "valley": grouping.thresholds.clear,
+            "stable_min": STABLE_MIN,
+            "stable_mean": STABLE_MEAN,
+            "stable_rows": STABLE_ROWS,
+        },
+    )
+
+
+def icl_k(found: Search) -> int | None:
+    """K of the lowest ICL; None for methods without one."""
+    known = [(c.icl, c.k) for c in found.candidates if c.icl is not None]
+    return min(known)[1] if known else None
 
 
 def beside(value: float, *thresholds: float) -> str:
@@ -88,66 +128,98 @@ def beside(value: float, *thresholds: float) -> str:
     return f"{value:.3f}" if hidden else f"{value:.2f}"
 
 
-def _one_group(found: Search) -> Reason:
-    tried = {c.k for c in found.candidates if c.bic is not None}
+def _one_cloud(case: _Case) -> Reason:
+    """Why there is one group: BIC itself wants no more, or its pieces have no valley between them."""
+    if case.grouping.segmented:
+        level = case.grouping.merge.path[-1]
+        text = f"no valley between the pieces ({beside(level.valley, case.grouping.thresholds.merge)}"
+        return Reason("no_valley", f"{text}, {case.grouping.thresholds.merge:.2f} needed)")
+    tried = {c.k for c in case.found.candidates if c.bic is not None}
     if tried == {1}:
         return Reason("one_group", "no other number of groups was tried")
-    gain = found.margin(found.runner_up)
+    gain = case.found.margin(case.found.runner_up)
     text = "" if gain is None else f": two or more groups raise the BIC by at least {gain:.0f}"
     return Reason("one_group", "one cloud explains the table best" + text)
 
 
-def _weak_reasons(found: Search, margin: float | None) -> list[Reason]:
+def _no_groups(case: _Case) -> str:
+    if not case.grouping.segmented:
+        return f"no clear groups: {_one_cloud(case).text}"
+    skewed = [
+        name for name, value in zip(case.columns, case.grouping.skewness, strict=False) if abs(value) > SKEWED
+    ]
+    why = f" (skewed: {', '.join(skewed[:MOST_NAMED])})" if skewed else ""
+    return (
+        f"no clear groups: the table looks like one cloud{why}. {case.grouping.pieces} segments are given for "
+        "convenience; they are slices, not types"
+    )
+
+
+def _weak_reasons(case: _Case) -> list[Reason]:
+    valley, clear, grouping = case.valley or 0.0, case.grouping.thresholds.clear, case.grouping
     reasons = []
-    if margin is not None and margin < WEAK_MARGIN:
-        reasons.append(
-            Reason(
-                "bic_near_one_group",
-                f"BIC is only {margin:.1f} better than one group ({WEAK_MARGIN:.0f} needed)",
-            )
-        )
+    held = (
+        bool(case.stable)
+        and valley >= grouping.thresholds.merge
+        and grouping.n_rows >= STABLE_ROWS
+        and float(np.mean(case.stable)) >= STABLE_MEAN
+    )
+    if valley < clear and not held:
+        reasons += _few_in_group(case) or [_unparted(case)]
+    if case.icl_k == 1:
+        reasons.append(Reason("icl_one", "the integrated likelihood (ICL) wants one group"))
     return reasons
 
 
-def _blunt(silhouette: float | None) -> list[Reason]:
-    if silhouette is None or silhouette >= WEAK_SILHOUETTE:
+def _few_in_group(case: _Case) -> list[Reason]:
+    pair = lowest(case.grouping.valleys)
+    assert pair is not None
+    sizes = case.grouping.size
+    small = min(pair, key=lambda group: sizes[group])
+    if sizes[small] >= FEW_IN_GROUP:
         return []
-    text = f"the groups run into each other: silhouette {beside(silhouette, WEAK_SILHOUETTE)}"
-    return [Reason("not_sharp", f"{text} ({WEAK_SILHOUETTE} needed, {SOLID_SILHOUETTE} for solid)")]
+    text = f"too few rows to tell {case.letters[pair[0]]} from {case.letters[pair[1]]}"
+    return [Reason("few_rows", f"{text}: {case.letters[small]} has {sizes[small]:.0f}")]
 
 
-def _half_sharp(silhouette: float | None) -> list[Reason]:
-    if silhouette is None:
-        return [Reason("not_measured", "the silhouette could not be measured")]
-    if not WEAK_SILHOUETTE <= silhouette < SOLID_SILHOUETTE:
-        return []
-    text = f"borders are not sharp: silhouette {beside(silhouette, SOLID_SILHOUETTE)}"
-    return [Reason("half_sharp", f"{text} ({SOLID_SILHOUETTE} for solid)")]
+def _unparted(case: _Case) -> Reason:
+    """The pair with the lowest valley, in words."""
+    pair, clear = lowest(case.grouping.valleys), case.grouping.thresholds.clear
+    assert pair is not None
+    one, other = (case.letters[group] for group in pair)
+    figure = f"({beside(case.valley or 0.0, clear)}, {clear:.2f} needed)"
+    return Reason("no_valley", f"{one} and {other} are not parted clearly {figure}")
 
 
-def _unsure(sure: float, needed: float, least: float) -> list[Reason]:
-    if not least <= sure < needed:
-        return []
-    text = f"rows belong to their groups with probability {beside(sure, needed)} on average"
-    return [Reason("not_sure", f"{text} ({needed} needed)")]
-
-
-def _fair_reasons(found: Search, starts: float | None) -> list[Reason]:
-    chosen, reasons = found.chosen, []
-    if starts is not None and starts < SOLID_STARTS:
-        reasons.append(
-            Reason(
-                "search_unsettled",
-                f"best optimum found in {chosen.n_starts_at_best} of {chosen.n_starts} starts",
-            )
-        )
-    if found.fit.n_rows < FEW_ROWS:
-        reasons.append(Reason("few_rows", f"{found.fit.n_rows} rows are few"))
-    if chosen.status != "ok" and chosen.status != "ok_exact":
-        reasons.append(
-            Reason(
-                "search_unsettled",
-                f"the fit did not run to its end ({chosen.status.removeprefix('ok_').replace('_', ' ')})",
-            )
-        )
+def _fair_reasons(case: _Case) -> list[Reason]:
+    found, grouping, reasons = case.found, case.grouping, []
+    if (case.valley or 0.0) < grouping.thresholds.clear and not _weak_reasons(case):
+        reasons.append(_unparted(case))
+    if not case.stable:
+        reasons.append(Reason("unstable_group", "the return of groups in resamples was not measured"))
+    shaky = [g for g, value in enumerate(case.stable) if value < STABLE_MIN]
+    if shaky:
+        worst = min(shaky, key=lambda g: case.stable[g])
+        text = f"{case.letters[worst]} returns in {beside(case.stable[worst], STABLE_MIN)} of resamples"
+        reasons.append(Reason("unstable_group", f"{text} ({STABLE_MIN} needed)"))
+    if grouping.n_rows < FEW_ROWS:
+        reasons.append(Reason("few_rows", f"{grouping.n_rows:.0f} rows are few"))
+    chosen = found.chosen
+    if chosen.status not in (OK, EXACT):
+        how = chosen.status.removeprefix("ok_").replace("_", " ")
+        reasons.append(Reason("search_unsettled", f"the fit did not run to its end ({how})"))
+    elif grouping.split_gain > UNSETTLED_GAIN:
+        text = f"one piece more lowers the BIC by {grouping.split_gain:.1f}"
+        reasons.append(Reason("search_unsettled", f"the search has not settled: {text}"))
+    elif not grouping.grouped.soft and chosen.n_starts_at_best < SOLID_STARTS * chosen.n_starts:
+        text = f"best optimum found in {chosen.n_starts_at_best} of {chosen.n_starts} starts"
+        reasons.append(Reason("search_unsettled", text))
     return reasons
+
+
+def _praise(case: _Case) -> str:
+    pair, clear = lowest(case.grouping.valleys), case.grouping.thresholds.clear
+    assert pair is not None
+    parted = f"{case.grouping.n_groups} groups parted by clear valleys"
+    weakest = f"weakest {case.letters[pair[0]]}-{case.letters[pair[1]]} {beside(case.valley or 0.0, clear)}"
+    return f"{parted} ({weakest}, {clear:.2f} needed); each returns in >= {min(case.stable):.2f} of resamples"

@@ -71,7 +71,7 @@ def lead(view: View) -> list[Any]:
     sentences = []
     verdict = view.verdict
     if verdict.get("sentence"):
-        sentences.append(_sentence(str(verdict["sentence"]).removeprefix(f"{verdict['word']}: ")))
+        sentences.append(_sentence(str(verdict["sentence"]).removeprefix("no clear groups: ")))
     else:
         sentences += [_sentence(reason["text"]) for reason in verdict["reasons"][:2]]
     unsure = (view.summary.get("row_counts") or {}).get("unsure")

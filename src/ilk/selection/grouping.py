@@ -1,0 +1,188 @@
+"""The answer made of what a search found: pieces merged to groups, and what was measured of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.memory import MemoryRows
+from ilk.families.gaussian import Gaussian
+from ilk.fitting.grouped import Grouped, visit_label
+from ilk.fitting.loop import OK, Stop
+from ilk.fitting.mixture import best_run
+from ilk.fitting.quick import run_quick
+from ilk.fitting.restarts import from_labels
+from ilk.measures.criteria import bic
+from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
+from ilk.selection.mixtures import SEARCH_ROWS, SPLIT_PASSES, split_labels
+from ilk.selection.resampling import Plan, refit_mixture, refit_recipe, returns
+from ilk.selection.search import EXACT, Search
+from ilk.selection.valley import MOST_ROWS, NumberGround, Thresholds, canonical, effective_rows
+from ilk.table.block import Array
+
+MERGES = ("valley", "none")
+SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user left open: whether pieces may be merged, and down to how many groups."""
+
+    merge: str = "valley"
+    least: int = 1
+    as_asked: bool = False  # one K was given: pieces are groups
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Groups, larger first; `n_groups` is 1 where there are no clear ones, and the pieces are then told as segments.
+
+    `group_of` holds the number of each piece's group (or segment), `labels` that of each row's.
+    """
+
+    grouped: Grouped
+    labels: Array
+    size: Array
+    n_groups: int
+    merge: Merge
+    thresholds: Thresholds
+    valleys: list[list[float | None]]
+    weakest: dict[str, Any] | None
+    stable: tuple[float, ...] | None
+    n_rows: float  # as the weights count them
+    skewness: Array
+    split_gain: float  # BIC that one piece more would gain
+    interrupted: bool = False
+
+    @property
+    def segmented(self) -> bool:
+        return self.n_groups == 1 and len(self.size) > 1
+
+    @property
+    def pieces(self) -> int:
+        return len(self.grouped.group_of)
+
+    @property
+    def members(self) -> tuple[Pieces, ...]:
+        """The pieces of each group."""
+        return members(self.grouped.group_of)
+
+    def to_dict(self, letters: Sequence[str]) -> dict[str, Any]:
+        """The merge as the summary holds it: pieces by number, larger first, groups by letter."""
+        weakest = self.weakest
+        if weakest is not None:
+            weakest = {**weakest, "pair": [letters[group] for group in weakest["pair"]]}
+        return {
+            "threshold": self.merge.threshold,
+            "path": [level.to_dict() for level in self.merge.path],
+            "groups": [list(pieces) for pieces in self.members],
+            "valleys": self.valleys,
+            "weakest": weakest,
+        }
+
+
+def group(rows: MemoryRows, found: Search, wish: Wish, seed: int) -> Grouping:
+    """Merge the pieces of the chosen model and measure what the verdict needs."""
+    fit, family = found.fit, found.recipe.family
+    n_pieces, soft = len(fit.size), isinstance(family, Gaussian)
+    exact = found.chosen.status == EXACT
+    sample = canonical(rows.sample(MOST_ROWS, seed))
+    ground = NumberGround.of(sample, family.assign(fit.params, sample)[0], seed=seed, exact=exact)
+    merging = wish.merge == "valley" and not wish.as_asked and not exact
+    threshold = ground.thresholds.merge if merging else None
+    merge = merge_pieces(ground, n_pieces, threshold=threshold, least=wish.least)
+    n_groups = len(merge.groups)
+    told = merge.group_of if n_groups > 1 else np.arange(n_pieces)
+    grouped, labels, size = _in_order(rows, Grouped(family, fit.params, told, soft))
+    valleys = valley_matrix(ground, members(grouped.group_of))
+    stable, gain, interrupted = None, 0.0, found.interrupted
+    if n_groups > 1 and not interrupted:
+        refit = refit_mixture(family) if isinstance(family, Gaussian) else refit_recipe(found.recipe)
+        try:
+            gain = 0.0 if exact else split_gain(rows, found, seed)
+            stable = returns(rows, grouped, Plan(refit, n_pieces, threshold, wish.least, soft), seed)
+        except KeyboardInterrupt:  # the groups are there; only the verdict knows less
+            interrupted = True
+    return Grouping(
+        grouped,
+        labels,
+        size,
+        n_groups,
+        merge,
+        ground.thresholds,
+        valleys,
+        weakest_pair(ground, members(grouped.group_of), valleys),
+        stable,
+        effective_rows(np.ones(rows.n_rows) if rows.weight is None else rows.weight),
+        _skewness(ground.points, ground.weight),
+        gain,
+        interrupted,
+    )
+
+
+def members(group_of: Array) -> tuple[Pieces, ...]:
+    """The pieces of each group."""
+    return tuple(
+        tuple(int(piece) for piece in np.flatnonzero(group_of == group))
+        for group in range(group_of.max() + 1)
+    )
+
+
+def _in_order(rows: MemoryRows, grouped: Grouped) -> tuple[Grouped, Array, Array]:
+    """Groups by size, larger first, ties by their first row; with the labels of all rows and the sizes."""
+    labels = np.concatenate([*rows.scan(visit_label, grouped)])
+    weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
+    n_groups = grouped.n_groups
+    size = np.bincount(labels, weights=weight, minlength=n_groups)
+    first = np.full(n_groups, rows.n_rows)
+    np.minimum.at(first, labels, np.arange(rows.n_rows))
+    order = np.lexsort((first, -size))
+    rank = np.empty(n_groups, dtype=np.int32)
+    rank[order] = np.arange(n_groups)
+    ordered = replace(grouped, group_of=rank[grouped.group_of].astype(np.intp))
+    return ordered, rank[labels], np.asarray(size[order])
+
+
+def _skewness(points: Array, weight: Array) -> Array:
+    away = points - np.average(points, axis=0, weights=weight)
+    deviation = np.sqrt(np.average(away**2, axis=0, weights=weight))
+    cube = np.average(away**3, axis=0, weights=weight)
+    return np.asarray(np.divide(cube, deviation**3, out=np.zeros_like(cube), where=deviation > 0))
+
+
+def split_gain(rows: MemoryRows, found: Search, seed: int) -> float:
+    """By how much one component more, from the best cut of one in two, lowers the BIC; 0 where it does not.
+
+    A search that has settled has tried this; where much is gained after all, it has not.
+    """
+    family = found.recipe.family
+    if not isinstance(family, Gaussian):
+        return 0.0
+    few = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
+    block = few.take(np.arange(few.n_rows))
+    k = len(found.fit.size)
+    starts = [
+        from_labels(few, family, label, k + 1) for label in split_labels(block, family, found.fit.params)
+    ]
+    starts = [start for start in starts if start.status == OK]
+    short = [
+        run
+        for run in run_quick(
+            few, [family] * len(starts), starts, replace(SPLIT_STOP, max_passes=SPLIT_PASSES)
+        )
+        if run.status == OK
+    ]
+    if not short:
+        return 0.0
+    (run,) = run_quick(few, [family], [best_run(short).params], SPLIT_STOP)
+    if run.status != OK:
+        return 0.0
+    cost = float(block.weights @ family.assign(found.fit.params, block)[1])
+    n_rows = float(block.weights.sum())
+    before = bic(-cost, family.free_parameters(found.fit.params), n_rows)
+    after = bic(-run.cost, family.free_parameters(run.params), n_rows)
+    return max(0.0, before - after) if math.isfinite(after) else 0.0

@@ -1,0 +1,143 @@
+"""From pieces to groups: pieces without a valley between them are one group.
+
+BIC counts Gaussian pieces; one skewed or curved cloud has several. The pair with the lowest valley is merged first,
+one pair at a time: two pieces that are not neighbours always show a gap, since the rows between them belong to a third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ilk.selection.valley import Ground, Projection
+from ilk.table.block import Array
+
+Pieces = tuple[int, ...]
+Pair = tuple[Pieces, Pieces]
+FEW_ROWS = 10  # fewer cannot show a valley
+N_BINS = 24
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is kept of a projection."""
+
+    valley: float
+    gap: float
+    fewest: float
+
+    @classmethod
+    def of(cls, projection: Projection) -> Seen:
+        return cls(projection.valley, projection.gap, projection.fewest)
+
+
+@dataclass(frozen=True)
+class Level:
+    """A step of the merge: so many groups, the lowest valley among them, and the two groups that it parts."""
+
+    groups: int
+    valley: float
+    merged: Pair
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "groups": self.groups,
+            "valley": self.valley,
+            "merged": [list(pieces) for pieces in self.merged],
+        }
+
+
+@dataclass(frozen=True)
+class Merge:
+    """The groups as sets of pieces, and every level from all pieces down to one group."""
+
+    threshold: float | None  # None where nothing was to be merged
+    groups: tuple[Pieces, ...]
+    path: tuple[Level, ...]
+
+    @property
+    def valley(self) -> float | None:
+        """The lowest valley between two groups; None for a single one."""
+        return next((level.valley for level in self.path if level.groups == len(self.groups)), None)
+
+    @property
+    def group_of(self) -> Array:
+        """The number of each piece's group."""
+        made = np.empty(sum(map(len, self.groups)), dtype=np.intp)
+        for number, pieces in enumerate(self.groups):
+            made[list(pieces)] = number
+        return made
+
+
+def merge_pieces(
+    ground: Ground, n_pieces: int, *, threshold: float | None, least: int = 1, whole_path: bool = True
+) -> Merge:
+    """Merge while the lowest valley is below `threshold` and more than `least` groups are left.
+
+    Then, for the `whole_path`, go on to one group. Without a threshold the pieces are the groups.
+    """
+    current: list[Pieces] = [(piece,) for piece in range(n_pieces)]
+    seen: dict[Pair, Seen] = {}
+    path: list[Level] = []
+    groups: tuple[Pieces, ...] | None = None
+    while len(current) > 1:
+        pairs = [(one, other) for i, one in enumerate(current) for other in current[i + 1 :]]
+        for one, other in pairs:
+            if (one, other) not in seen:
+                seen[one, other] = Seen.of(ground.project(one, other))
+        pair = _next(pairs, seen)
+        path.append(Level(len(current), seen[pair].valley, pair))
+        if threshold is None or seen[pair].valley >= threshold or len(current) <= least:
+            groups = groups or tuple(current)
+            if not whole_path:
+                break
+        current = sorted([*(p for p in current if p not in pair), tuple(sorted(pair[0] + pair[1]))])
+    return Merge(threshold, groups or tuple(current), tuple(path))
+
+
+def _next(pairs: Sequence[Pair], seen: Mapping[Pair, Seen]) -> Pair:
+    """The pair of the lowest valley; a group too small to show one goes to the group that is nearest to it."""
+    lowest = min(pairs, key=lambda pair: seen[pair].valley)
+    if seen[lowest].fewest >= FEW_ROWS:
+        return lowest
+    beside = [pair for pair in pairs if seen[pair].fewest == seen[lowest].fewest]
+    return min(beside, key=lambda pair: (seen[pair].gap, seen[pair].valley))
+
+
+def valley_matrix(ground: Ground, groups: Sequence[Pieces]) -> list[list[float | None]]:
+    """Valleys between all groups, None on the diagonal."""
+    made: list[list[float | None]] = [[None] * len(groups) for _ in groups]
+    for i in range(len(groups)):
+        for j in range(i + 1, len(groups)):
+            made[i][j] = made[j][i] = ground.project(groups[i], groups[j]).valley
+    return made
+
+
+def lowest(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] | None:
+    """The pair of groups with the lowest valley."""
+    pairs = [
+        (value, i, j) for i, row in enumerate(matrix) for j, value in enumerate(row[:i]) if value is not None
+    ]
+    if not pairs:
+        return None
+    _, i, j = min(pairs)
+    return j, i
+
+
+def weakest_pair(
+    ground: Ground, groups: Sequence[Pieces], matrix: Sequence[Sequence[float | None]]
+) -> dict[str, Any] | None:
+    """The two groups that are parted least, with a histogram of their rows on the line between them."""
+    pair = lowest(matrix)
+    if pair is None:
+        return None
+    seen = ground.project(groups[pair[0]], groups[pair[1]])
+    edges = np.histogram_bin_edges(seen.position, N_BINS)
+    counts = [
+        np.histogram(seen.position[part], edges, weights=seen.weight[part])[0]
+        for part in (~seen.of_second, seen.of_second)
+    ]
+    return {"pair": list(pair), "edges": edges, "counts_a": counts[0], "counts_b": counts[1]}

@@ -1,0 +1,133 @@
+"""Do the groups return in resamples? The whole rule, from the fit to the merge, on bootstraps of the rows.
+
+Bootstraps of n out of n separate best: half samples lose good groups, and a warm start keeps false ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.memory import MemoryRows
+from ilk.families.base import Family
+from ilk.families.gaussian import Gaussian
+from ilk.fitting.grouped import Grouped
+from ilk.fitting.loop import OK, Stop
+from ilk.fitting.mixture import best_run, distinct
+from ilk.fitting.partitions import Partitioner
+from ilk.fitting.quick import run_quick
+from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
+from ilk.fitting.table_moments import table_moments
+from ilk.random import stream
+from ilk.selection.merging import merge_pieces
+from ilk.selection.valley import NumberGround, canonical
+from ilk.table.block import Array, Block
+
+N_RESAMPLES = 10
+MOST_ROWS = 1500
+COLD_STARTS = ("k-means", "tree")
+COLD_STOP = Stop(tolerance=1e-5, max_passes=200)
+
+Refit = Callable[[MemoryRows, int, int], tuple[Family[Any], Any] | None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The rule that is repeated: `refit` gives `n_pieces`, which are merged below `threshold` down to `least`."""
+
+    refit: Refit
+    n_pieces: int
+    threshold: float | None
+    least: int
+    soft: bool
+
+
+def returns(rows: MemoryRows, grouped: Grouped, plan: Plan, seed: int) -> tuple[float, ...]:
+    """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples."""
+    sample = canonical(rows.sample(MOST_ROWS, seed))
+    label = grouped.label(sample)
+
+    def one(number: int) -> Array:
+        found = _resampled(sample, plan, seed, number)
+        return np.zeros(grouped.n_groups) if found is None else _jaccard(label, found.label(sample), sample)
+
+    inner = MemoryRows.of_block(sample, rows.threads)
+    made = [index for index in inner.map(one, range(N_RESAMPLES)) if len(index) == grouped.n_groups]
+    return tuple(float(value) for value in np.mean(made, axis=0))
+
+
+def _resampled(sample: Block, plan: Plan, seed: int, number: int) -> Grouped | None:
+    """The groups of one bootstrap, drawn by weight; None where the model has no valid fit there."""
+    draws = stream(seed, "resample", number)
+    reached = np.cumsum(sample.weights)
+    at = np.searchsorted(reached, draws.random(sample.n_rows) * reached[-1], "right")
+    times = np.bincount(np.minimum(at, sample.n_rows - 1), minlength=sample.n_rows)
+    drawn = np.flatnonzero(times)
+    block = Block(
+        sample.raw[drawn],
+        sample.encoding,
+        weight=times[drawn].astype(np.float64),
+        complete=sample.complete,
+    )
+    found = _largest(MemoryRows.of_block(block, 1), plan, seed + number)
+    if found is None:
+        return None
+    family, params = found
+    n_pieces = len(family.centres(params))
+    group_of = np.arange(n_pieces)
+    if plan.threshold is not None and n_pieces > 1:
+        # On all rows: those of a resample are tied, and ties look like modes.
+        ground = NumberGround.of(sample, family.assign(params, sample)[0], seed=seed)
+        merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
+        group_of = merge.group_of
+    return Grouped(family, params, group_of, plan.soft)
+
+
+def _largest(rows: MemoryRows, plan: Plan, seed: int) -> tuple[Family[Any], Any] | None:
+    """The fit with all pieces, or with as many as a resample allows: it has fewer distinct rows than the table."""
+    for n_pieces in range(plan.n_pieces, 0, -1):
+        found = plan.refit(rows, n_pieces, seed)
+        if found is not None:
+            return found
+    return None
+
+
+def _jaccard(label: Array, other: Array, sample: Block) -> Array:
+    """Per group of `label` the best Jaccard index with a group of `other`, by weight."""
+    weight, n, m = sample.weights, int(label.max()) + 1, int(other.max()) + 1
+    shared = np.bincount(label * m + other, weights=weight, minlength=n * m).reshape(n, m)
+    either = shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared
+    return np.asarray((shared / np.maximum(either, 1e-300)).max(axis=1))
+
+
+def refit_mixture(family: Gaussian) -> Refit:
+    """Gaussians of the same structure from cold starts."""
+
+    def refit(rows: MemoryRows, k: int, seed: int) -> tuple[Family[Any], Any] | None:
+        variance = table_moments(rows).variance
+        if not (variance > 0).all():
+            return None
+        own = replace(family, column_variances=variance)
+        partitioner = Partitioner(rows.take(np.arange(rows.n_rows)), seed)
+        parts = distinct([partitioner.labels(name, k, 0) for name in COLD_STARTS])
+        starts = [from_labels(rows, own, part, int(part.max()) + 1) for part in parts]
+        starts = [start for start in starts if start.status == OK]
+        runs = run_quick(rows, [own] * len(starts), starts, COLD_STOP)
+        if not runs or best_run(runs).status != OK:
+            return None
+        return own, best_run(runs).params
+
+    return refit
+
+
+def refit_recipe(recipe: Recipe) -> Refit:
+    """A method of centres from as many starts."""
+
+    def refit(rows: MemoryRows, k: int, seed: int) -> tuple[Family[Any], Any] | None:
+        few = replace(recipe, n_starts=len(COLD_STARTS), stop=replace(recipe.stop, seconds=float("inf")))
+        return recipe.family, fit_recipe(rows, few, k, seed).params
+
+    return refit

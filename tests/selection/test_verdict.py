@@ -1,0 +1,131 @@
+"""The verdict: its words at their thresholds, and what it says of tables with known answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ilk
+from benchmarks.trust import CLOUDS, parted
+from ilk import kernels
+from ilk.fitting.grouped import Grouped
+from ilk.fitting.restarts import Recipe
+from ilk.selection.grouping import Grouping
+from ilk.selection.merging import Level, Merge
+from ilk.selection.search import Candidate, Search
+from ilk.selection.valley import NUMBERS
+from ilk.selection.verdict import judge
+
+SEEDS = range(3 if kernels.COMPILED else 1)
+
+
+def case(valley=0.8, stable=(0.9, 0.9), n_rows=500.0, icl_k=2, gain=0.0, status="ok", sizes=(300, 200)):
+    """Two groups of which only what matters is known."""
+    cells = tuple(
+        Candidate("gaussian", "VVV", k, status if k == 2 else "ok", bic=9.0, icl=0.0 if k == icl_k else 1.0)
+        for k in (1, 2)
+    )
+    found = Search(cells, 1, 0, None, Recipe("g", None), None, 500, False)
+    return found, Grouping(
+        Grouped(None, None, np.array([0, 1]), True),
+        np.zeros(2),
+        np.array(sizes, dtype=float),
+        2,
+        Merge(0.4, ((0,), (1,)), (Level(2, valley, ((0,), (1,))),)),
+        NUMBERS,
+        [[None, valley], [valley, None]],
+        None,
+        stable,
+        n_rows,
+        np.array([2.0, 0.0]),
+        gain,
+    )
+
+
+def word(**options):
+    return judge(*case(**options), "AB", ["spend", "visits"]).word
+
+
+def codes(**options):
+    return {reason.code for reason in judge(*case(**options), "AB", ["spend", "visits"]).reasons}
+
+
+def test_words_at_their_thresholds():
+    assert word() == "solid"
+    assert word(valley=0.55, stable=(0.75, 0.75)) == "solid"
+    assert word(stable=(0.9, 0.74)) == "fair"
+    assert word(valley=0.5499) == "fair"  # held by stability
+    assert word(valley=0.5499, n_rows=299.0) == "weak"
+    assert word(valley=0.5499, stable=(0.64, 0.65)) == "weak"
+    assert word(valley=0.39) == "weak"  # what a merge would have joined
+    assert word(icl_k=1) == "weak"
+    assert word(gain=2.1) == "fair"
+    assert word(n_rows=29.0) == "fair"
+    assert word(status="ok_time_limit") == "fair"
+    assert word(stable=None) == "fair"
+
+
+def test_reasons_have_codes():
+    assert codes() == set()
+    assert codes(valley=0.5) == {"no_valley"}
+    assert codes(stable=(0.9, 0.5)) == {"unstable_group"}
+    assert codes(icl_k=1) == {"icl_one"}
+    assert codes(gain=3.0) == codes(status="ok_time_limit") == {"search_unsettled"}
+    assert codes(n_rows=20.0, valley=0.3, sizes=(12, 8)) == {"few_rows"}
+
+
+def test_sentences():
+    def said(**options):
+        return judge(*case(**options), "AB", ["spend", "visits"]).sentence
+
+    assert said() == (
+        "2 groups parted by clear valleys (weakest A-B 0.80, 0.55 needed); each returns in >= 0.90 of resamples"
+    )
+    assert said(valley=0.47, stable=(0.9, 0.58)) == (
+        "A and B are not parted clearly (0.47, 0.55 needed); B returns in 0.58 of resamples (0.75 needed)"
+    )
+    assert said(valley=0.3, sizes=(300, 6)) == "too few rows to tell A from B: B has 6"
+    found, grouping = case(valley=0.2)
+    slices = replace(grouping, n_groups=1, stable=None)
+    verdict = judge(found, slices, "AB", ["spend", "visits"])
+    assert verdict.sentence == (
+        "no clear groups: the table looks like one cloud (skewed: spend). 2 segments are given for "
+        "convenience; they are slices, not types"
+    )
+    assert (verdict.word, verdict.valley, verdict.stable_min) == ("weak", None, None)
+
+
+@pytest.mark.parametrize("name", CLOUDS)
+def test_one_cloud_is_weak(name):
+    for seed in SEEDS:
+        result = ilk.cluster(CLOUDS[name](np.random.default_rng([seed, 100, 2]), 100, 2))
+        assert result.verdict.word == "weak", seed
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="a search takes seconds without a compiler")
+def test_groups_that_are_parted_are_found():
+    results = [(ilk.cluster(X), truth) for X, truth in (parted(seed, 6.0) for seed in range(5))]
+    assert sum(result.k == truth.max() + 1 for result, truth in results) >= 4
+    assert sum(result.verdict.word != "weak" for result, _ in results) >= 4
+
+
+def test_order_units_and_weights_leave_the_verdict():
+    X, _ = parted(2, 4.0)
+    draws = np.random.default_rng(0)
+    base = ilk.cluster(X, k=range(1, 5))
+
+    def same(other):
+        assert (other.k, other.pieces) == (base.k, base.pieces)
+        assert other.verdict.word == base.verdict.word
+        assert other.verdict.valley == pytest.approx(base.verdict.valley, rel=1e-6)
+        assert other.verdict.stable_mean == pytest.approx(base.verdict.stable_mean, abs=0.02)
+
+    same(ilk.cluster(X[draws.permutation(len(X))], k=range(1, 5)))
+    same(ilk.cluster(X * 2.0 ** np.arange(X.shape[1]), k=range(1, 5)))
+    weight = draws.integers(1, 3, len(X))
+    twice = np.repeat(X, weight, axis=0)
+    base = ilk.cluster(twice, k=range(1, 5))
+    frame = {**{f"x{j}": X[:, j] for j in range(X.shape[1])}, "w": weight}
+    same(ilk.cluster(frame, weight="w", k=range(1, 5)))
