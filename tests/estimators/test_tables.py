@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from ilk.errors import DataError, IlkWarning, UsageError
 from ilk.estimators.tables import given_groups, is_table, new_rows, table_rows
+from ilk.table.block import BLOCK_ROWS
 
 FRAME = pd.DataFrame(
     {
@@ -108,3 +109,9 @@ def test_given_groups():
     for bad in ([0, 0, 0], [[1, 0]], [[0, 0], [1, 0], [1, 0]], [[-1, 2], [1, 0], [1, 0]]):
         with pytest.raises(UsageError, match="init"):
             given_groups(bad, 3, 2)
+
+
+def test_given_labels_of_many_blocks():
+    names = np.array([7, -2, 30])
+    code = np.random.default_rng(0).integers(3, size=2 * BLOCK_ROWS + 5)
+    assert np.array_equal(given_groups(names[code], len(code), 3), np.array([1, 0, 2])[code])

@@ -254,8 +254,10 @@ class _Sharpness:
 def _visit_sharpness(state: tuple[Product, ProductMixture, Cut], block: Block) -> _Sharpness:
     family, params, cut = state
     scores = family.scores(params, block)
-    weight = block.weights * cut.kept(kernels.memberships(scores, family.hard)[1])
-    membership = kernels.memberships(scores, False)[0]
+    membership, cost = kernels.memberships(scores, False)
+    if family.hard:
+        cost = kernels.memberships(scores, True)[1]
+    weight = block.weights * cut.kept(cost)
     surprise = np.log(np.where(membership > 0, membership, 1.0))
     own = np.eye(membership.shape[1])[scores.argmax(axis=1)] * weight[:, None]
     return _Sharpness(

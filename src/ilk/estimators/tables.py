@@ -18,7 +18,7 @@ import numpy as np
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import checked_array
-from ilk.table.block import Array, Encoding
+from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import Survey, encoding_of, precision_cautions, survey
 from ilk.table.encode import check_weight, decode, encode_new
 from ilk.table.read import Table, from_array, read
@@ -211,11 +211,14 @@ def _backend(table: Table) -> Any:
 
 def given_groups(init: Any, n_rows: int, k: int) -> Array:
     """What the user gave to start from: labels as 0 .. K-1 (rows,), or memberships (rows, K) that add up to one."""
-    start = np.array(init)
+    start = np.asarray(init)
     if start.shape == (n_rows,):
-        names, label = np.unique(start, return_inverse=True)
+        names = np.unique(start)
         if len(names) == k:
-            return label.astype(np.int32)
+            label = np.empty(n_rows, dtype=np.int32)
+            for first in range(0, n_rows, BLOCK_ROWS):  # block by block, so that no index of all rows is made
+                label[first : first + BLOCK_ROWS] = np.searchsorted(names, start[first : first + BLOCK_ROWS])
+            return label
         problem = f"init has {len(names)} different labels for {k} groups"
     elif start.shape == (n_rows, k):
         membership = start.astype(np.float64)

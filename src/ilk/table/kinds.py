@@ -133,11 +133,7 @@ class Judge:
         if pa.types.is_integer(column.type) and _beyond_exact(column):
             self._warn("precision-lost", name)
         few = whole and len(distinct) <= FEW_VALUES
-        count = (
-            len(distinct)
-            if len(distinct) <= FEW_VALUES
-            else int(pc.count_distinct(column, mode="only_valid").as_py())
-        )
+        count = len(distinct) if len(distinct) <= FEW_VALUES else count_distinct(column)
         if whole and count == len(column) - facts["missing"] > FEW_VALUES:
             if _ID_NAME.search(name):
                 self._warn("id-like", name)
@@ -235,8 +231,7 @@ class Judge:
                     f"column {shown(name)!r} holds numbers that count nothing",
                     do='Counts are whole and 0 or more; ask for "numeric" if it measures',
                 )
-            distinct = len(np.unique(numbers))
-            return ColumnInfo(name, str(asked), reason, distinct=distinct, **facts)
+            return ColumnInfo(name, str(asked), reason, distinct=_distinct(numbers), **facts)
         if not isinstance(asked, str):
             return self._given_levels(name, column, tuple(asked), facts)
         levels = ordered_levels(column) if asked == "ordinal" else sorted_levels(column)
@@ -301,6 +296,19 @@ def number_levels(column: Column, limit: int) -> list[float]:
     return sorted(found)[:limit]
 
 
+def count_distinct(column: Column) -> int:
+    """How many different numbers a column holds; sorting them takes less room and time than hashing them."""
+    if pa.types.is_decimal(column.type):
+        return int(pc.count_distinct(column, mode="only_valid").as_py())
+    present = pc.drop_null(column) if column.null_count else column
+    return _distinct(present.to_numpy())
+
+
+def _distinct(numbers: Any) -> int:
+    ordered = np.sort(numbers)
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
+
+
 def _beyond_exact(column: Column) -> bool:
     ends = pc.min_max(column).as_py()
     return bool(max(abs(ends["min"]), abs(ends["max"])) > EXACT_WHOLE)
@@ -357,14 +365,15 @@ def _dictionary(column: Column) -> tuple[Column, Column]:
 def level_codes(column: Column) -> tuple[list[str | None], Any]:
     """Level texts of the dictionary and, per row, the place in it (-1 where missing)."""
     values, indices = _dictionary(column)
-    places = pc.fill_null(indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    places = pc.fill_null(indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
     return level_texts(values), places
 
 
 def _observed(column: Column) -> list[str]:
-    texts, places = level_codes(column)
-    seen = np.unique(places[places >= 0])
-    return list(dict.fromkeys(text for text in (texts[i] for i in seen) if text is not None))
+    if pa.types.is_dictionary(column.type):
+        values, indices = _dictionary(column)
+        column = values.take(pc.drop_null(pc.unique(indices)).sort())
+    return list(dict.fromkeys(text for text in level_texts(pc.unique(column)) if text is not None))
 
 
 def ordered_levels(column: Column) -> tuple[str, ...]:
