@@ -52,7 +52,8 @@ class Contender:
     """One program at one task: `fit` is timed, `answer` reads the result afterwards.
 
     `most_rounds` spares slow contenders the later rounds. `elsewhere`: `fit` returns a `Clocked`, timed by
-    the other program around its own call.
+    the other program around its own call. `shorter` is the same fit with `Setting.fewer_passes`: from both
+    follows what a pass costs, without reading, starting and labelling.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Contender:
     answer: Callable[[Any], Answer]
     most_rounds: int | None = None
     elsewhere: bool = False
+    shorter: Callable[[], Any] | None = None
 
     @property
     def is_ours(self) -> bool:
@@ -74,6 +76,7 @@ class Setting:
     data_bytes: int
     absent: dict[str, str] = field(default_factory=dict)  # peer -> why it is not here
     passes: int | None = None  # what every contender must have done
+    fewer_passes: int | None = None  # and in its shorter fit
     objective: str = "objective"
 
 
@@ -107,6 +110,7 @@ class Score:
     extra_bytes: int | None = None
     failure: str | None = None
     ceilings: list[float] = field(default_factory=list)  # what a second thread was worth at that moment
+    shorter_processor_seconds: list[float] = field(default_factory=list)
 
     def ratios(self, ours: Score) -> list[float]:
         """Time of this contender over ours, round by round; for ilk on more threads how much it gains."""
@@ -124,6 +128,17 @@ class Score:
         """The ratio of processor times, median over rounds: what other work on the machine disturbs least."""
         pairs = zip(self.processor_seconds, ours.processor_seconds, strict=False)
         return statistics.median(own / max(base, CLOCK_TICK) for own, base in pairs)
+
+    def passes_ratio(self, ours: Score) -> float:
+        """The ratio of the processor times of one pass."""
+        return self.passes_seconds() / ours.passes_seconds()
+
+    def passes_seconds(self) -> float:
+        """Processor time of the passes that the fit has more than the shorter one, by medians over rounds."""
+        more = statistics.median(self.processor_seconds) - statistics.median(self.shorter_processor_seconds)
+        if more <= 0:
+            raise ValueError("the shorter fit took no less time: the table is too small to time a pass")
+        return more
 
     def processors(self) -> float:
         """Processors kept busy: 1.0 for an undisturbed single thread."""
@@ -160,17 +175,25 @@ def _play(contender: Contender, score: Score, setting: Setting, ours: Answer | N
     if contender.elsewhere:
         seconds, processor_seconds = fitted.seconds, fitted.processor_seconds
         score.extra_bytes = fitted.extra_bytes
-    if score.answer is None:
+    if score.answer is None or contender.shorter is not None:
         answer = contender.answer(fitted)
-        if setting.passes is not None and answer.passes != setting.passes:
-            raise AssertionError(f"{answer.passes} passes instead of {setting.passes}")
+        _check_passes(answer, setting.passes)
         if answer.values is not None and ours is not None and ours.values is not None:
             score.difference = float(np.abs(answer.values - ours.values).max())
         score.answer = answer
+    if contender.shorter is not None:
+        fitted, _, less = timed(contender.shorter)
+        _check_passes(contender.answer(fitted), setting.fewer_passes)
+        score.shorter_processor_seconds.append(less)
     if contender.is_ours and contender.name != OURS:
         score.ceilings.append(second_thread())
     score.seconds.append(seconds)
     score.processor_seconds.append(processor_seconds)
+
+
+def _check_passes(answer: Answer, passes: int | None) -> None:
+    if passes is not None and answer.passes != passes:
+        raise AssertionError(f"{answer.passes} passes instead of {passes}")
 
 
 def timed(fit: Callable[[], Any]) -> tuple[Any, float, float]:

@@ -114,6 +114,7 @@ class Journal:
                 contender=score.name,
                 seconds=score.seconds,
                 processor_seconds=score.processor_seconds,
+                shorter_processor_seconds=score.shorter_processor_seconds,
                 objective=None if answer is None else answer.objective,
                 passes=None if answer is None else answer.passes,
                 result_bytes=None if answer is None else answer.result_bytes,

@@ -58,6 +58,18 @@ def _ratio(theirs: Score, ours: Score, setting: Setting) -> tuple[float, str]:
     return statistics.median(ratios), beside
 
 
+def _ratio_per_pass(theirs: Score, ours: Score, setting: Setting) -> tuple[float, str]:
+    """Processor time of one pass over that of ours."""
+    assert setting.passes is not None
+    assert setting.fewer_passes is not None
+    milliseconds = 1e3 * ours.passes_seconds() / (setting.passes - setting.fewer_passes)
+    beside = (
+        f"from fits of {setting.fewer_passes} and {setting.passes} passes, rounds {len(theirs.seconds)}; "
+    )
+    beside += f"ours {milliseconds:.3g} ms; of whole fits {theirs.processor_ratio(ours):.2f}"
+    return theirs.passes_ratio(ours), beside
+
+
 def _share_of_data(theirs: Score, ours: Score, setting: Setting) -> tuple[float, str]:
     """Peak memory beyond the data and the labels returned, as a percentage of the data."""
     assert theirs.extra_bytes is not None
@@ -83,6 +95,7 @@ def _excess(theirs: Score, ours: Score, setting: Setting) -> tuple[float, str]:
 
 FIGURES: dict[str, Callable[[Score, Score, Setting], tuple[float, str]]] = {
     "times": _ratio,
+    "times per pass": _ratio_per_pass,
     "% of data": _share_of_data,
     "MB": _megabytes,
     "objective excess": _excess,

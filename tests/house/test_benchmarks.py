@@ -58,13 +58,13 @@ def test_kmeans_with_its_peers_and_memory(tmp_path):
 
 
 def test_the_other_benchmarks(tmp_path):
-    names = ["seeding", "silhouette", "mixture", "selection"]
+    names = ["seeding", "silhouette", "mixture", "selection", "mixed"]
     printed, lines = run(
         *names, "--size", "tiny", "--rounds", "1", "--no-memory",
         "--case", "B", "--case", "2e4", "--case", "1e5x2 k=5 VVV", "--case", "1e3x4", folder=tmp_path,
     )  # fmt: skip
     scores = [line for line in lines if line["kind"] == "score"]
-    assert {"seeding", "silhouette", "selection"} <= {line["benchmark"] for line in scores}
+    assert {"seeding", "silhouette", "selection", "mixed"} <= {line["benchmark"] for line in scores}
     assert all(line["failure"] is None for line in scores)
     differences = [line["difference"] for line in scores if line["benchmark"] == "silhouette"]
     assert max(d for d in differences if d is not None) < 1e-9
@@ -130,6 +130,35 @@ def test_ratios_and_verdicts():
     played = {"case": (Setting([], 1000), [ours, more, peer])}
     words = [verdict.word for verdict in requirement.judge(promises, played, full_size=True)]
     assert words == ["PASS", "short", "PASS", "PASS", "short", "not measured"]
+
+
+def test_what_a_pass_costs_comes_from_two_fits():
+    ours = Score("ilk", [9.0] * 3, [3.0, 2.0, 9.0], Answer(1.0), shorter_processor_seconds=[1.0, 1.0, 8.0])
+    peer = Score("peer", [9.0] * 3, [30.0, 40.0, 31.0], Answer(1.0), shorter_processor_seconds=[11.0] * 3)
+    promise = requirement.Requirement("speed", "case", "peer", "times per pass", least=10.0)
+    setting = Setting([], 1000, passes=6, fewer_passes=2)
+    (verdict,) = requirement.judge([promise], {"case": (setting, [ours, peer])}, full_size=True)
+    assert (verdict.value, verdict.word) == (pytest.approx((31 - 11) / (3 - 1)), "PASS")
+    ours.shorter_processor_seconds = [3.0] * 3  # no time is left for the passes
+    (verdict,) = requirement.judge([promise], {"case": (setting, [ours, peer])}, full_size=True)
+    assert verdict.word == "not measured"
+
+
+def test_the_shorter_fit_is_timed_and_its_passes_checked():
+    fit = {"fit": lambda: 6, "answer": lambda passes: Answer(1.0, passes)}
+    good, lazy = (Contender(name, **fit, shorter=lambda n=n: n) for name, n in (("ilk", 2), ("lazy", 1)))
+    case = Case("made", lambda size: Setting([good, lazy], 1000, passes=6, fewer_passes=2), rounds=3)
+    _, (ours, theirs) = contest.compete(case, "tiny")
+    assert len(ours.shorter_processor_seconds) == len(ours.processor_seconds) == 3
+    assert "1 passes instead of 2" in theirs.failure
+
+
+def test_a_fit_that_goes_on_where_the_last_one_ended_is_found_out():
+    left = iter([6, 6, 4])  # of the passes: the tiny one, then round by round
+    moved = Contender("ilk", lambda: next(left), lambda n: Answer(1.0, n), shorter=lambda: 2)
+    case = Case("made", lambda size: Setting([moved], 1000, passes=6, fewer_passes=2), rounds=2)
+    _, (score,) = contest.compete(case, "tiny")
+    assert "4 passes instead of 6" in score.failure
 
 
 def test_a_second_thread_is_worth_something():
