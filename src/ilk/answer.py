@@ -60,7 +60,7 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
         found.recipe.family.name,
         {"scale": job.scale, "trim": found.recipe.trim},
         ready.used,
-        ready.rows.encoding,
+        ready.encoding,
         found.fit.params,
         tuple(int(number) for number in grouping.grouped.group_of),
         tuple(g.letter for g in groups),
@@ -68,6 +68,7 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
         np.asarray(grouping.size, dtype=np.float64),
         cost_quantiles(ready.rows, found.recipe.family, told),
         {"rows": found.fit.n_rows, "source": ready.table.source, "ilk": ilk.__version__},
+        ready.treat,
     )
 
 

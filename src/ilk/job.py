@@ -33,6 +33,7 @@ from ilk.report.explanation import explanation, without_rows
 from ilk.report.facts import Group
 from ilk.report.provenance import provenance
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
+from ilk.selection.assorted import ASSORTED, search_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, k_range, search
@@ -44,7 +45,7 @@ from ilk.table.ledger import Caution
 from ilk.table.read import Table
 
 GAUSSIAN = "gaussian"
-METHODS = ("auto", GAUSSIAN, *CATALOGUE)
+METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE)
 N_STARTS = 30  # of K-means and its kin, for each K
 PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
 
@@ -148,8 +149,9 @@ def cluster(
     data : frame (pandas, Polars, Arrow, DuckDB), 2-D array, list of rows, or path of a file
     k : "auto", a number, or a range of numbers to choose from
         A number is taken as the number of groups; otherwise it is how many pieces the best model may have.
-    method : "auto" or "gaussian", "k-means", "k-medians", "trimmed-k-means"
-        "auto" takes Gaussian mixtures of fourteen structures where all columns are numbers, else K-means.
+    method : "auto" or "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means"
+        "auto" takes Gaussian mixtures of fourteen structures where all columns are numbers, and the assorted model
+        where there are categories or blanks.
     weight, truth, id : names of columns
         How much a row counts; a known class to compare with, never used for fitting; what names a row.
     types : mapping or path of a types file
@@ -250,6 +252,9 @@ def _searched(
     job: Job, ready: Prepared, ks: Sequence[int], seed: int, budget: float | None
 ) -> tuple[Prepared, Search]:
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
+    if ready.method == ASSORTED:
+        grown = search_assorted(ready.rows, ready.used, ks, seed, budget=budget, callback=job.callback)
+        return replace(ready, rows=grown.rows, treat=grown.treat, treatment=grown.words), grown.search
     if ready.method != GAUSSIAN:
         recipes = [replace(CATALOGUE[ready.method], n_starts=N_STARTS)]
         return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
@@ -394,6 +399,7 @@ def _summary(
             "columns": column_entries(ready.schema, ready.used),
             "missing": missing_entry(ready.schema, ready.table.n_rows),
             "ledger": ready.ledger.to_dict(),
+            "treatment": dict(ready.treatment),
         },
         "options": options,
         "search": {

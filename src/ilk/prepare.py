@@ -11,9 +11,11 @@ import numpy as np
 from ilk.engines.memory import MemoryRows, thread_count
 from ilk.errors import DataError, shown
 from ilk.fitting.model import design, numbers_only
+from ilk.fitting.scene import Treat
 from ilk.report.facts import Described
+from ilk.selection.assorted import ASSORTED
 from ilk.selection.search import Progress
-from ilk.table.block import Array
+from ilk.table.block import Array, Encoding
 from ilk.table.condition import encoding_of, survey
 from ilk.table.encode import Encoded, encode
 from ilk.table.ledger import Caution, Ledger
@@ -58,15 +60,20 @@ class Prepared:
     ledger: Ledger
     warnings: tuple[Caution, ...]
     method: str
+    encoding: Encoding  # of the table's numbers; the rows have another once their columns are treated
+    treat: Treat | None = None
+    treatment: Mapping[str, str] = field(default_factory=dict)
 
 
 def method_for(schema: Schema, encoded: Encoded) -> str:
-    """The method that "auto" stands for: mixtures where all columns are numbers and enough rows differ to have
-    spreads, else K-means."""
+    """The method that "auto" stands for: the assorted model where there are categories or blanks, Gaussian mixtures
+    where all is numbers; K-means where too few rows differ to have spreads."""
     if schema.coded:
-        return "k-means"
+        return ASSORTED
     few = np.unique(encoded.numbers[:DISTINCT_SEARCHED], axis=0)
-    return "gaussian" if len(few) > LEAST_DISTINCT else "k-means"
+    if len(few) <= LEAST_DISTINCT:
+        return "k-means"
+    return "gaussian" if encoded.complete else ASSORTED
 
 
 def prepare(job: Job) -> Prepared:
@@ -81,8 +88,11 @@ def prepare(job: Job) -> Prepared:
     used = numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
-    raw = design(encoded.numbers, encoded.codes, schema, used)
-    blank = np.isnan(raw).all(axis=1) if not np.isfinite(raw).all() else np.zeros(len(raw), dtype=bool)
+    mixed = method == ASSORTED
+    raw = encoded.numbers if mixed else design(encoded.numbers, encoded.codes, schema, used)
+    blank = np.zeros(len(raw), dtype=bool)
+    if not mixed and not np.isfinite(raw).all():
+        blank = np.asarray(np.isnan(raw).all(axis=1))
     warnings = [*table.warnings, *schema.warnings, *encoded.warnings]
     ledger, kept, weight, codes = encoded.ledger, encoded.row_numbers, encoded.weight, encoded.codes
     if blank.all():
@@ -98,16 +108,20 @@ def prepare(job: Job) -> Prepared:
         raw, kept = raw[~blank], kept[~blank]
         weight = None if weight is None else weight[~blank]
         codes = None if codes is None else codes[~blank]
-    rows = _conditioned(raw, weight, job.scale, threads)
+    rows = _conditioned(raw, weight, None if mixed else job.scale, threads, codes if mixed else None)
     numbers = encoded.numbers[~blank] if blank.any() else encoded.numbers
     described = _described(schema, used, replace(encoded, codes=codes), numbers)
-    return Prepared(table, schema, used, rows, described, kept, ledger, tuple(warnings), method)
+    return Prepared(
+        table, schema, used, rows, described, kept, ledger, tuple(warnings), method, rows.encoding
+    )
 
 
-def _conditioned(raw: Array, weight: Array | None, scale: str | None, threads: int) -> MemoryRows:
+def _conditioned(
+    raw: Array, weight: Array | None, scale: str | None, threads: int, codes: Array | None
+) -> MemoryRows:
     facts = survey(raw, weight=weight)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
-    return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
+    return MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
 
 
 def _described(schema: Schema, used: Schema, encoded: Encoded, numbers: Array) -> tuple[Described, ...]:

@@ -162,6 +162,9 @@ def _name(text: str) -> str:
     return shown(text, NAME_CHARACTERS)
 
 
+USED_KINDS = ("numeric", "count", "binary", "ordinal", "categorical")
+
+
 def _listing(names: Sequence[str], most: int = MOST_LEFT_OUT) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
@@ -170,7 +173,7 @@ def _listing(names: Sequence[str], most: int = MOST_LEFT_OUT) -> str:
 def _head(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     table = summary["table"]
     used = [c for c in table["columns"] if c["role"] == "used"]
-    kinds = [(sum(c["kind"] == kind for c in used), kind) for kind in ("numeric", "count", "binary")]
+    kinds = [(sum(c["kind"] == kind for c in used), kind) for kind in USED_KINDS]
     text = f"{plural(table['rows'], 'row')}, {plural(len(used), 'column')} used"
     text += f" ({', '.join(f'{n} {kind}' for n, kind in kinds if n)})"
     described = [c for c in table["columns"] if c["role"] == "described"]
@@ -208,15 +211,32 @@ def _columns(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         lines += line("set aside", [(f"{plural(part['count'], part['unit'])} {part['reason']}", "")], surface)
     for part in table["ledger"]["skipped"]:
         lines += line("skipped", [(f"{plural(part['count'], part['unit'])}: {part['reason']}", "")], surface)
+    return lines + line("scale", [(_scaled(summary), "")], surface)
+
+
+def _scaled(summary: Mapping[str, Any]) -> str:
+    """What was made of the columns before they were compared."""
+    table = summary["table"]
+    if table["treatment"]:
+        changed = [
+            f"{_name(name)} {shown(words, 80)}"
+            for name, words in table["treatment"].items()
+            if _telling(words)
+        ]
+        rest = "others as they are" if changed else "numbers as they are, categories by their levels"
+        return "; ".join([*changed[:MOST_LEFT_OUT], rest])
     binary = any(c["kind"] == "binary" and c["role"] == "used" for c in table["columns"])
     scaled = (
         "standardised: each column in standard deviations"
         if summary["options"]["scale"]
         else "units as they are"
     )
-    return lines + line(
-        "scale", [(scaled + (", two-level columns as 0 and 1" if binary else ""), "")], surface
-    )
+    return scaled + (", two-level columns as 0 and 1" if binary else "")
+
+
+def _telling(words: str) -> bool:
+    """Whether a column was taken for something else than it looks like."""
+    return words != "as it is" and not words.endswith(" levels")
 
 
 def _percent(share: float) -> str:

@@ -17,16 +17,19 @@ import numpy as np
 import pyarrow as pa
 
 from ilk import kernels, store
+from ilk.engines.derived import derive
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, ModelFileError, UsageError, shown, warn
+from ilk.families.assorted import Assorted, Clusters
 from ilk.families.base import Family
 from ilk.families.centroid import Centroids, Means, Medians
 from ilk.families.covariance import Covariance, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import Fit
 from ilk.fitting.grouped import Grouped
+from ilk.fitting.scene import Treat
 from ilk.table.block import Array, Block, Encoding
-from ilk.table.encode import encode_new
+from ilk.table.encode import Encoded, encode_new
 from ilk.table.read import Table, from_arrow, read
 from ilk.table.schema import Schema
 
@@ -59,7 +62,7 @@ def family_of(name: str) -> Family[Any] | None:
 
 def is_soft(family: str) -> bool:
     """Whether the family gives probabilities."""
-    return family.startswith("gaussian ")
+    return family.startswith("gaussian ") or family == Assorted.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +74,14 @@ class Model:
     options: Mapping[str, Any]
     schema: Schema
     encoding: Encoding
-    params: Centroids | Mixture
+    params: Centroids | Mixture | Clusters
     group_of: tuple[int, ...]  # of each component, a piece, the group
     letters: tuple[str, ...]
     names: tuple[str, ...]
     sizes: Array
     quantiles: Array  # (groups, N_QUANTILES) costs of the training rows
     training: Mapping[str, Any] = field(default_factory=dict)
+    treat: Treat | None = None  # what the assorted model makes of the columns
 
     @property
     def k(self) -> int:
@@ -86,7 +90,7 @@ class Model:
     @property
     def grouped(self) -> Grouped:
         """The components and the groups they belong to."""
-        family = family_of(self.family)
+        family = family_of(self.family) if self.treat is None else self.treat.family
         assert family is not None
         return Grouped(family, self.params, np.array(self.group_of), is_soft(self.family))
 
@@ -131,9 +135,7 @@ class Model:
         encoded = encode_new(table, self.schema, untouched, absent=absent)
         for code, text in encoded.warnings:
             warn(code, text, depth=5)
-        raw = design(encoded.numbers, encoded.codes, self.schema)
-        complete = bool(not np.isnan(raw).any())
-        placed = self.place_rows(MemoryRows(raw, self.encoding, complete=complete))
+        placed = self.place_rows(self._rows(encoded))
         n_lost = int((placed.group < 0).sum())
         if n_lost:
             warn(
@@ -142,6 +144,15 @@ class Model:
                 depth=5,
             )
         return placed
+
+    def _rows(self, encoded: Encoded) -> MemoryRows:
+        raw = encoded.numbers if self.treat else design(encoded.numbers, encoded.codes, self.schema)
+        complete = bool(not np.isnan(raw).any())
+        if self.treat is None:
+            return MemoryRows(raw, self.encoding, complete=complete)
+        rows = derive(MemoryRows(raw, self.encoding, codes=encoded.codes, complete=complete), self.treat)
+        assert isinstance(rows, MemoryRows)
+        return rows
 
     def place_rows(self, rows: MemoryRows) -> Placed:
         parts = [*rows.scan(_visit, self)] if rows.n_rows else []
@@ -190,13 +201,16 @@ class Model:
             "sizes": self.sizes,
             "quantiles": self.quantiles,
             "training": dict(self.training),
+            "treatment": None if self.treat is None else self.treat.to_dict(),
         }
 
 
-def parameter_tree(params: Centroids | Mixture) -> dict[str, Any]:
+def parameter_tree(params: Centroids | Mixture | Clusters) -> dict[str, Any]:
     """Parameters as a tree of arrays and numbers."""
     if isinstance(params, Centroids):
         return {"centre": params.centre, "weight": params.weight}
+    if isinstance(params, Clusters):
+        return {name: getattr(params, name) for name in ("mixing", "mean", "variance", "log_level", "group")}
     covariance = params.covariance
     return {
         "mixing": params.mixing,
@@ -220,8 +234,8 @@ def _visit(model: Model, block: Block) -> tuple[Array, Array, Array, Array]:
     for g in range(model.k):
         mine = label == g
         novelty[mine] = novelty_of(cost[mine], model.quantiles[g])
-    if not block.complete:
-        lost = np.isnan(block.raw).all(axis=1)
+    lost = block.blank
+    if lost is not None:
         label, second = np.where(lost, -1, label), np.where(lost, -1, second)
         novelty[lost] = probability[lost] = np.nan
     return label, second, novelty, probability
@@ -249,7 +263,10 @@ def design(numbers: Array, codes: Array | None, schema: Schema, used: Schema | N
 
 
 def numbers_only(schema: Schema, method: str) -> Schema:
-    """The schema of a method of numbers: numeric columns, and for K-means binary ones; the others by name only."""
+    """The schema of a method of numbers: numeric columns, and for K-means binary ones; the others by name only.
+    The assorted model uses them all."""
+    if method == "assorted":
+        return replace(schema, warnings=())
     others = ("categorical", "ordinal", "binary") if method == "gaussian" else ("categorical", "ordinal")
     columns = tuple(
         replace(c, kind="left out", levels=None, reason=f"described, not used by {method}")
@@ -325,14 +342,17 @@ class _Checked:
         tree = self.tree
         family = self.text("family")
         try:
-            known = family_of(family) is not None
+            known = family == Assorted.name or family_of(family) is not None
         except UsageError:  # a structure that does not exist
             known = False
         self.need(known, "family", f"{shown(family)} is not known to this version")
         schema = Schema.from_dict(tree.get("schema"))
+        treat = self.treatment(schema) if family == Assorted.name else None
         binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
         n_columns = len(schema.numeric) + len(binary)
-        self.need(n_columns == len(schema.used) > 0, "schema", "its columns do not fit the method")
+        n_columns = len(schema.numeric) if treat else n_columns
+        fits = len(schema.used) > 0 and (treat is not None or n_columns == len(schema.used))
+        self.need(fits, "schema", "its columns do not fit the method")
         letters, names = self.texts("letters"), self.texts("names")
         k = len(letters)
         self.need(
@@ -341,8 +361,12 @@ class _Checked:
             "marks and names of the groups do not fit",
         )
         group_of = self.groups(k)
-        make = self.mixture if is_soft(family) else self.centroids
-        params = make(len(group_of), n_columns)
+        params: Centroids | Mixture | Clusters
+        if treat is not None:
+            params = self.clusters(len(group_of), treat)
+        else:
+            make = self.mixture if is_soft(family) else self.centroids
+            params = make(len(group_of), n_columns)
         sizes = self.array(tree, "sizes", (k,), least=0.0)
         self.need(bool(sizes.sum() > 0), "sizes", "no group has a row")
         quantiles = self.array(tree, "quantiles", (k, N_QUANTILES))
@@ -360,6 +384,43 @@ class _Checked:
             sizes,
             quantiles,
             self.section("training"),
+            treat,
+        )
+
+    def treatment(self, schema: Schema) -> Treat:
+        """What is made of the columns; every column it names must be one of the table."""
+        try:
+            treat = Treat.from_dict(self.section("treatment"))
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            treat = None
+        self.need(treat is not None, "treatment", "it is not complete")
+        assert treat is not None
+        n_numbers, n_coded = len(schema.numeric), len(schema.coded)
+        sources = [(n.source, n_numbers) for n in treat.plan.numbers]
+        sources += [(c.source, n_coded if c.kind == "levels" else n_numbers) for c in treat.plan.categories]
+        good = bool(sources) and all(0 <= source < count for source, count in sources)
+        self.need(good, "treatment", "its columns are not those of the table")
+        return treat
+
+    def clusters(self, k: int, treat: Treat) -> Clusters:
+        parameters, plan = self.section("parameters"), treat.plan
+        n_numbers, n_levels = len(plan.numbers), int(plan.level_start[-1])
+        mixing = self.array(parameters, "mixing", (k,), least=0.0)
+        self.need(abs(float(mixing.sum()) - 1) < 1e-6, "mixing", "the shares do not add up to 1")
+        variance = self.array(parameters, "variance", (k, n_numbers), least=0.0)
+        self.need(bool((variance > 0).all()), "variance", "one of them is 0")
+        group = parameters.get("group")
+        shape = (k, len(plan.names))
+        good = isinstance(group, np.ndarray) and group.dtype.kind == "i" and group.shape == shape
+        self.need(good, "group", f"it is not an array of {shape[0]}x{shape[1]} whole numbers")
+        assert isinstance(group, np.ndarray)
+        self.need(bool(((group >= 0) & (group < k)).all()), "group", "it names no cluster")
+        return Clusters(
+            mixing,
+            self.array(parameters, "mean", (k, n_numbers)),
+            variance,
+            self.array(parameters, "log_level", (k, n_levels)),
+            group,
         )
 
     def groups(self, k: int) -> tuple[int, ...]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,7 @@ from ilk.families.blended import Blended
 from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
 from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array, Block
-from ilk.table.treat import PLAIN, SCALES, Plan
+from ilk.table.treat import PLAIN, SCALES, Category, Number, Plan
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,35 @@ class Treat:
 
     def __call__(self, block: Block) -> Block:
         return self.plan.treated(block, self.scales)
+
+    @property
+    def family(self) -> Assorted:
+        """The family of cells that scores the rows treated so."""
+        return Assorted(columns_of(self.plan, self.scales, Options()), self.plan.total_weight)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain lists, numbers and text."""
+        return {**asdict(self.plan), "scales": list(self.scales)}
+
+    @classmethod
+    def from_dict(cls, tree: Mapping[str, Any]) -> Treat:
+        """The inverse of `to_dict`; raises KeyError, TypeError or ValueError where something is missing or odd."""
+        plan = Plan(
+            tuple(Number(**_frozen(number)) for number in tree["numbers"]),
+            tuple(Category(**_frozen(category)) for category in tree["categories"]),
+            tuple((str(name), str(reason)) for name, reason in tree["set_aside"]),
+            float(tree["total_weight"]),
+            float(tree["power"]),
+        )
+        scales = tuple(range(len(SCALES))[int(scale)] for scale in tree["scales"])
+        if len(scales) != len(plan.numbers):
+            raise ValueError("scales")
+        return cls(plan, scales)
+
+
+def _frozen(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a record, lists as tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.memory import MemoryRows
+from ilk.families.assorted import Assorted
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.grouped import Grouped, visit_label
 from ilk.fitting.loop import OK, Stop
@@ -19,7 +20,7 @@ from ilk.fitting.restarts import from_labels
 from ilk.measures.criteria import bic
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SEARCH_ROWS, SPLIT_PASSES, split_labels
-from ilk.selection.resampling import Plan, refit_mixture, refit_recipe, returns
+from ilk.selection.resampling import Plan, ground_of, refit_of, returns
 from ilk.selection.search import EXACT, Search
 from ilk.selection.valley import MOST_ROWS, NumberGround, Thresholds, canonical, effective_rows
 from ilk.table.block import Array
@@ -88,10 +89,10 @@ class Grouping:
 def group(rows: MemoryRows, found: Search, wish: Wish, seed: int) -> Grouping:
     """Merge the pieces of the chosen model and measure what the verdict needs."""
     fit, family = found.fit, found.recipe.family
-    n_pieces, soft = len(fit.size), isinstance(family, Gaussian)
+    n_pieces, soft = len(fit.size), isinstance(family, (Gaussian, Assorted))
     exact = found.chosen.status == EXACT
     sample = canonical(rows.sample(MOST_ROWS, seed))
-    ground = NumberGround.of(sample, family.assign(fit.params, sample)[0], seed=seed, exact=exact)
+    ground = ground_of(sample, family, fit.params, seed=seed, exact=exact)
     merging = wish.merge == "valley" and not wish.as_asked and not exact
     threshold = ground.thresholds.merge if merging else None
     merge = merge_pieces(ground, n_pieces, threshold=threshold, least=wish.least)
@@ -101,7 +102,7 @@ def group(rows: MemoryRows, found: Search, wish: Wish, seed: int) -> Grouping:
     valleys = valley_matrix(ground, members(grouped.group_of))
     stable, gain, interrupted = None, 0.0, found.interrupted
     if n_groups > 1 and not interrupted:
-        refit = refit_mixture(family) if isinstance(family, Gaussian) else refit_recipe(found.recipe)
+        refit = refit_of(found.recipe)
         try:
             gain = 0.0 if exact else split_gain(rows, found, seed)
             stable = returns(rows, grouped, Plan(refit, n_pieces, threshold, wish.least, soft), seed)
@@ -118,7 +119,7 @@ def group(rows: MemoryRows, found: Search, wish: Wish, seed: int) -> Grouping:
         weakest_pair(ground, members(grouped.group_of), valleys),
         stable,
         effective_rows(np.ones(rows.n_rows) if rows.weight is None else rows.weight),
-        _skewness(ground.points, ground.weight),
+        _skewness(ground.points, ground.weight) if isinstance(ground, NumberGround) else np.zeros(0),
         gain,
         interrupted,
     )

@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.memory import MemoryRows
+from ilk.families.assorted import Assorted
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
+from ilk.fitting.embedding import KINDS, Points
 from ilk.fitting.grouped import Grouped
-from ilk.fitting.loop import OK, Stop
+from ilk.fitting.growth import from_labels as given_labels
+from ilk.fitting.loop import OK, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.quick import run_quick
@@ -23,7 +26,7 @@ from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
 from ilk.fitting.table_moments import table_moments
 from ilk.random import stream
 from ilk.selection.merging import merge_pieces
-from ilk.selection.valley import NumberGround, canonical
+from ilk.selection.valley import Ground, NumberGround, OddsGround, canonical
 from ilk.table.block import Array, Block
 
 N_RESAMPLES = 10
@@ -70,6 +73,7 @@ def _resampled(sample: Block, plan: Plan, seed: int, number: int) -> Grouped | N
         sample.raw[drawn],
         sample.encoding,
         weight=times[drawn].astype(np.float64),
+        codes=None if sample.codes is None else sample.codes[drawn],
         complete=sample.complete,
     )
     found = _largest(MemoryRows.of_block(block, 1), plan, seed + number)
@@ -80,7 +84,7 @@ def _resampled(sample: Block, plan: Plan, seed: int, number: int) -> Grouped | N
     group_of = np.arange(n_pieces)
     if plan.threshold is not None and n_pieces > 1:
         # On all rows: those of a resample are tied, and ties look like modes.
-        ground = NumberGround.of(sample, family.assign(params, sample)[0], seed=seed)
+        ground = ground_of(sample, family, params, seed=seed)
         merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
         group_of = merge.group_of
     return Grouped(family, params, group_of, plan.soft)
@@ -101,6 +105,38 @@ def _jaccard(label: Array, other: Array, sample: Block) -> Array:
     shared = np.bincount(label * m + other, weights=weight, minlength=n * m).reshape(n, m)
     either = shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared
     return np.asarray((shared / np.maximum(either, 1e-300)).max(axis=1))
+
+
+def ground_of(sample: Block, family: Family[Any], params: Any, *, seed: int, exact: bool = False) -> Ground:
+    """Where valleys are looked for: on lines through the numbers and indicators of the levels, or the odds of the
+    pieces where there are categories only."""
+    label = family.assign(params, sample)[0]
+    if isinstance(family, Assorted) and sample.n_columns == 0:
+        return OddsGround(family.scores(params, sample), label, sample.weights, seed)
+    if isinstance(family, Assorted) and sample.codes is not None:
+        return NumberGround.of_mixed(sample, label, seed=seed)
+    return NumberGround.of(sample, label, seed=seed, exact=exact)
+
+
+def refit_of(recipe: Recipe) -> Refit:
+    """How the chosen model is fitted anew."""
+    if isinstance(recipe.family, Gaussian):
+        return refit_mixture(recipe.family)
+    return refit_assorted(recipe.family) if isinstance(recipe.family, Assorted) else refit_recipe(recipe)
+
+
+def refit_assorted(family: Assorted) -> Refit:
+    """Clusters of the same columns from cold starts: one pass with every cell chosen, then in groups."""
+
+    def refit(rows: MemoryRows, k: int, seed: int) -> tuple[Family[Any], Any] | None:
+        points = Points.of_block(rows.take(np.arange(rows.n_rows)), family.columns)
+        kinds = [kind for kind in KINDS if kind is not None][: len(COLD_STARTS)]
+        parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(kinds)])
+        starts = [given_labels(rows, family, part, int(part.max()) + 1) for part in parts]
+        runs = run_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)
+        return family, best_run(runs).params
+
+    return refit
 
 
 def refit_mixture(family: Gaussian) -> Refit:

@@ -85,24 +85,32 @@ class Ground(Protocol):
 
 @dataclass(frozen=True)
 class NumberGround:
-    """Rows of numbers: `points` in standard deviations, `spread` the same with ties pulled apart."""
+    """Rows of numbers: `points` in standard deviations, `spread` the same with ties pulled apart. Categories beside
+    numbers are indicator columns; `noise` then blurs the few values that they give the line."""
 
     points: Array
     spread: Array
     label: Array
     weight: Array
     thresholds: Thresholds = NUMBERS
+    noise: Array | None = None
 
     @classmethod
     def of(cls, sample: Block, label: Array, *, seed: int, exact: bool = False) -> NumberGround:
         """The rows of a sample and their pieces; `exact` keeps ties, where the groups are the distinct rows."""
-        points, weight = filled(sample, seed), sample.weights
-        away = points - np.average(points, axis=0, weights=weight)
-        deviation = np.sqrt(np.average(away**2, axis=0, weights=weight))
-        points = points / np.where(deviation > 0, deviation, 1.0)
+        points, weight = in_deviations(filled(sample, seed), sample.weights), sample.weights
         counted = (weight > 0) & (label >= 0)
         points, label, weight = points[counted], label[counted], weight[counted]
         return cls(points, points if exact else untied(points, seed), label, weight)
+
+    @classmethod
+    def of_mixed(cls, sample: Block, label: Array, *, seed: int) -> NumberGround:
+        """Numbers and the levels of categories, as indicators."""
+        numbers, weight = in_deviations(filled(sample, seed), sample.weights), sample.weights
+        levels = in_deviations(indicators(sample), weight)
+        noise = stream(seed, "odds").standard_normal(len(label))
+        spread = np.hstack([untied(numbers, seed), levels])
+        return cls(np.hstack([numbers, levels]), spread, label, weight, CATEGORIES, noise)
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
@@ -110,7 +118,12 @@ class NumberGround:
             return Projection(np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0))
         direction = self._direction(first, second)
         both = first | second
-        return facing(self.spread[both] @ direction, second[both], self.weight[both])
+        position, of_second, weight = self.spread[both] @ direction, second[both], self.weight[both]
+        if self.noise is not None:
+            position = (
+                position + ODDS_JITTER * deviation_within(position, of_second, weight) * self.noise[both]
+            )
+        return facing(position, of_second, weight)
 
     def _direction(self, first: Array, second: Array) -> Array:
         """`(S_within + ridge)^-1 (mean_a - mean_b)`."""
@@ -148,13 +161,39 @@ class OddsGround:
         odds = np.logaddexp.reduce(scores[:, list(other)], axis=1)
         odds = odds - np.logaddexp.reduce(scores[:, list(one)], axis=1)
         of_second, weight = second[both], self.weight[both]
-        within = odds.copy()
-        for group in (of_second, ~of_second):
-            if group.any():
-                within[group] -= np.average(odds[group], weights=weight[group])
-        deviation = float(np.sqrt(np.average(within**2, weights=weight))) if len(within) else 0.0
+        deviation = deviation_within(odds, of_second, weight)
         noise = stream(self.seed, "odds").standard_normal(len(odds))
         return facing(odds + ODDS_JITTER * deviation * noise, of_second, weight)
+
+
+def deviation_within(position: Array, of_second: Array, weight: Array) -> float:
+    """Standard deviation about the means of the two groups."""
+    within = position.copy()
+    for group in (of_second, ~of_second):
+        if group.any():
+            within[group] -= np.average(position[group], weights=weight[group])
+    return float(np.sqrt(np.average(within**2, weights=weight))) if len(within) else 0.0
+
+
+def in_deviations(points: Array, weight: Array) -> Array:
+    """Columns in units of their standard deviations."""
+    away = points - np.average(points, axis=0, weights=weight)
+    deviation = np.sqrt(np.average(away**2, axis=0, weights=weight))
+    return np.asarray(points / np.where(deviation > 0, deviation, 1.0))
+
+
+def indicators(sample: Block) -> Array:
+    """A column of 0 and 1 for each level of each category; a missing cell has the shares of the others."""
+    assert sample.codes is not None
+    made = []
+    for code in sample.codes.T:
+        known = code >= 0
+        for level in range(int(code.max(initial=-1)) + 1):
+            column = (code == level).astype(np.float64)
+            if not known.all() and known.any():
+                column[~known] = np.average(column[known], weights=sample.weights[known])
+            made.append(column)
+    return np.column_stack(made) if made else np.zeros((sample.n_rows, 0))
 
 
 def facing(position: Array, of_second: Array, weight: Array) -> Projection:
@@ -193,7 +232,7 @@ def effective_rows(weight: Array) -> float:
 def canonical(sample: Block) -> Block:
     """The rows of a sample in the order of their cells, whole weights as repeated rows: what is drawn for a row then
     depends neither on where it stands, nor on its units, nor on whether it counts twice or stands there twice."""
-    rows, weight = np.lexsort(sample.raw.T[::-1]), sample.weight
+    rows, weight = np.lexsort(_keys(sample)), sample.weight
     if weight is not None and (weight == np.round(weight)).all() and weight.sum() <= MOST_ROWS:
         rows, weight = np.repeat(rows, weight[rows].astype(np.intp)), None
     return Block(
@@ -203,6 +242,12 @@ def canonical(sample: Block) -> Block:
         codes=None if sample.codes is None else sample.codes[rows],
         complete=sample.complete,
     )
+
+
+def _keys(sample: Block) -> list[Array]:
+    """What rows are ordered by, the first column last."""
+    codes = [] if sample.codes is None else list(sample.codes.T[::-1])
+    return codes + list(sample.raw.T[::-1])
 
 
 def filled(sample: Block, seed: int) -> Array:

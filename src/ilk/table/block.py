@@ -102,6 +102,14 @@ class Block:
         """Mask of the numeric cells that are there, None when all are."""
         return None if self.complete else ~np.isnan(self.raw)
 
+    @property
+    def blank(self) -> Array | None:
+        """Mask of the rows without a single cell, None when no cell is missing."""
+        if self.complete and (self.codes is None or self.n_columns):
+            return None
+        lost = np.asarray(np.isnan(self.raw).all(axis=1))
+        return lost if self.codes is None else np.asarray(lost & (self.codes < 0).all(axis=1))
+
     def recall(self, name: str, size: int) -> Array | None:
         """The numbers noted under this name in an earlier pass, NaN until something is; None without memory."""
         if self.memo is None:

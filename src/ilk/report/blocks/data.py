@@ -153,7 +153,7 @@ def _ledger(view: View) -> Html:
         notes.append(f"Set aside: {several(part['count'], part['unit'])} {part['reason']}.")
     for part in ledger.get("skipped", []):
         notes.append(f"Skipped: {several(part['count'], part['unit'])}, {part['reason']}.")
-    scale = view.summary["options"].get("scale")
+    scale = view.summary["options"].get("scale") or view.summary["table"].get("treatment")
     notes.append(
         "Numbers are centred and scaled inside the arithmetic and shown here in your units."
         if scale
