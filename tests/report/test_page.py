@@ -218,6 +218,30 @@ def test_trust_is_shown_when_it_is_there(wine):
         assert text in words, text
 
 
+def test_segments_of_one_cloud_are_told_as_such(wine):
+    summary = wine.summary()
+    k = len(summary["groups"])
+    summary["chosen"].update(k=1, pieces=k)
+    summary["verdict"].update(
+        word="weak", sentence="no clear groups: the table looks like one cloud", valley=None
+    )
+    summary["merge"] = {
+        "threshold": 0.4,
+        "path": [{"groups": 2, "valley": 0.21}],
+        "valleys": None,
+        "weakest": None,
+    }
+    words = " ".join(read(page(summary)).words)
+    for text in (
+        "No clear groups",
+        "The segments, one by one",
+        "slices of it",
+        "leaves one cloud",
+        "last two pieces",
+    ):
+        assert text in words, text
+
+
 def hostile_result():
     texts = strings()
     draws = np.random.default_rng(0)

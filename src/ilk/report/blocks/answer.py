@@ -245,24 +245,21 @@ def _limit(view: View, key: str, default: float) -> float:
 
 
 def _valley(view: View) -> Html | None:
-    value = view.verdict.get("valley")
-    if value is None or not view.clear:
+    """The shallowest valley between groups; where there are none, the one that was too shallow to part two."""
+    merge = view.summary.get("merge") or {}
+    value, pair = view.verdict.get("valley"), (merge.get("weakest") or {}).get("pair") or ()
+    title = (
+        f"Valley between {' and '.join(view.letter(mark) for mark in pair)}" if pair else "Shallowest valley"
+    )
+    if not view.clear:
+        value = merge["path"][-1]["valley"] if merge.get("path") else None
+        title = "Valley between the last two pieces"
+    if value is None:
         return None
-    weakest = ((view.summary.get("merge") or {}).get("weakest") or {}).get("pair")
-    pair = [view.letter(mark) for mark in weakest or ()]
-    title = f"Valley between {pair[0]} and {pair[1]}" if pair else "Shallowest valley"
-    merge = float((view.summary.get("merge") or {}).get("threshold") or 0.40)
-    need = _limit(view, "valley", 0.55)
-    text = (
-        f"How thin the rows are between the two groups least parted. Merged below {merge:.2f}, "
-        f"clear from {need:.2f}."
-    )
-    return rest(
-        title,
-        two(value, merge, need),
-        gauge(value, (merge, need), most=max(1.0, min(2.0, value * 1.05))),
-        text,
-    )
+    least, need = float(merge.get("threshold") or 0.40), _limit(view, "valley", 0.55)
+    text = f"How thin the rows are between the two least parted. Merged below {least:.2f}, clear from {need:.2f}."
+    most = max(1.0, min(2.0, value * 1.05))
+    return rest(title, two(value, least, need), gauge(value, (least, need), most=most), text)
 
 
 def _stable(view: View) -> Html | None:
@@ -285,7 +282,7 @@ def _icl(view: View) -> Html | None:
     if value is None:
         return None
     text = "A second criterion, which asks for sharp borders too. One means that it sees a single cloud."
-    return rest("Groups that ICL would take", word(int(value)), None, text)
+    return rest("Pieces that ICL would take", word(int(value)), None, text)
 
 
 def _sure(figures: Mapping[str, Any]) -> Html | None:

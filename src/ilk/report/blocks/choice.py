@@ -37,23 +37,21 @@ def render(view: View) -> Html:
 
 def _words(view: View) -> str:
     chosen = view.summary["chosen"]
-    pieces = chosen.get("pieces") or chosen["k"]
+    pieces, groups = chosen.get("pieces") or chosen["k"], chosen["k"]
+    thing = "group" if pieces == groups else "piece"
     parts = ["BIC weighs fit against the number of parameters; lower is better."]
     if chosen.get("bic") is not None:
-        parts.append(
-            f"It is lowest for "
-            f"{several(pieces, 'piece') if pieces != view.k else several(view.k, 'group')} ({_method(chosen)})."
-        )
-    if pieces != view.k:
-        parts.append(f"Pieces without a valley between them are one group, which leaves {word(view.k)}.")
+        parts.append(f"It is lowest for {several(pieces, thing)} ({_method(chosen)}).")
     rival = chosen.get("runner_up")
     if rival and rival.get("bic_difference") is not None:
-        count = several(rival["k"], "group" if pieces == view.k else "piece")
         behind = value_text(rival["bic_difference"], 1)
-        parts.append(f"Next comes {_method(rival)} with {count}, {behind} behind.")
+        parts.append(f"Next comes {_method(rival)} with {several(rival['k'], thing)}, {behind} behind.")
+    if pieces != groups:
+        left = f"leaves {word(groups)}" if groups > 1 else "leaves one cloud"
+        parts.append(f"Pieces without a valley between them are one group, which {left}.")
     icl = view.verdict.get("icl_k")
     if icl is not None:
-        parts.append(f"ICL, which asks for sharp borders too, takes {word(int(icl))}.")
+        parts.append(f"ICL, which asks for sharp borders too, takes {several(int(icl), 'piece')}.")
     return " ".join(parts)
 
 
@@ -107,7 +105,13 @@ def _curves(view: View) -> Html:
     for k in ks:
         parts.append(text(x(k), 352, k, "b" if k == pieces else "", "middle"))
     parts.append(
-        text(250, 372, "number of groups" if pieces == view.k else "number of pieces", "m small", "middle")
+        text(
+            250,
+            372,
+            "number of groups" if pieces == view.summary["chosen"]["k"] else "number of pieces",
+            "m small",
+            "middle",
+        )
     )
     ends = spread_apart([y(sqrt(max(points[-1][1] - best, 0.0))) for _, points in shown], 18)
     second = _method(rival) if rival else None
