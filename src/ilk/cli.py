@@ -177,16 +177,18 @@ def _progress() -> Callable[[Any], None] | None:
     """A line on stderr that is rewritten after each candidate; only on a terminal."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return None
-    from ilk.terminal import progress_line
+    from ilk.terminal import passes_line, progress_line
 
     surface = surface_of(sys.stderr)
 
     def tell(progress: Any) -> None:
-        left = progress.seconds / progress.done * (progress.total - progress.done)
-        text = progress_line(
-            progress.done, progress.total, f"K {progress.k} {progress.method}", progress.best_bic, left
-        )
-        end = "\r\x1b[K" if progress.done == progress.total else ""
+        done, total, end = progress.done, progress.total, ""
+        if total:
+            left = progress.seconds / done * (total - done)
+            text = progress_line(done, total, f"K {progress.k} {progress.method}", progress.best_bic, left)
+            end = "\r\x1b[K" if done == total else ""
+        else:
+            text = passes_line(done, progress.method, progress.best_bic, progress.seconds)
         sys.stderr.write("\r\x1b[K" + surface.fit(text)[: surface.columns] + end)
         sys.stderr.flush()
 
@@ -199,6 +201,8 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
 
     names = _names(options.get("names", ()))
     result = run(job)
+    if job.callback is not None:
+        sys.stderr.write("\r\x1b[K")  # the line of progress
     result = result.rename(names) if names else result
     summary = write_run(result, folder, rows=not options["no_rows"], **how)
     _tell(summary, options)
@@ -252,7 +256,7 @@ def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
     elif not options["quiet"]:
         surface = surface_of(sys.stdout)
         what = f"{ready.method}, K {ks[0] if len(ks) == 1 else f'{ks[0]}-{ks[-1]}'}"
-        what += f", {ready.rows.n_rows} rows, {ready.rows.n_columns} columns"
+        what += f", {ready.rows.n_rows} rows, {len(ready.used.used)} columns"
         put(columns_table(ready.used.print_lines(), surface))
         put(
             surface.fit(

@@ -439,6 +439,12 @@ def columns_table(entries: Sequence[Mapping[str, str]], surface: Surface) -> str
     return surface.fit("\n".join(lines))
 
 
+def passes_line(done: int, what: str, best_bic: float | None, seconds: float) -> str:
+    """One line that is rewritten while a search runs whose end is not known."""
+    best = "" if best_bic is None else f"  best BIC {value_text(best_bic)}"
+    return f"fitting  {what}  {done} passes{best}  {seconds_text(seconds)}"
+
+
 def progress_line(done: int, total: int, what: str, best_bic: float | None, left: float | None) -> str:
     """One line that is rewritten while a fit runs."""
     full = 12 * done // max(1, total)

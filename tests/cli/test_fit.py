@@ -69,7 +69,7 @@ def test_demo_says_what_it_does_and_can_be_run_again(ilk, tmp_path):
         "$ ilk fit penguins.csv --truth species --types year=categorical\n"
         f"report: {tmp_path / 'penguins.ilk' / 'report.html'}\n"
     )
-    assert "penguins.csv    344 rows, 5 columns used (4 numeric, 1 binary), 2 described" in first.stdout
+    assert "penguins.csv    344 rows, 7 columns used (4 numeric, 1 binary, 2 categorical)" in first.stdout
     assert ilk("demo").exit_code == 0
     # A folder of the user's own is not the demo's to write over.
     os.remove(tmp_path / "penguins.ilk" / "summary.json")
@@ -142,7 +142,7 @@ def test_types_file_round_trip(ilk, tmp_path):
 def test_dry_run_writes_nothing(ilk, blobs, tmp_path):
     result = ilk("fit", "blobs.csv", "--dry-run")
     assert result.exit_code == 0
-    assert "would try       k-means, K 1-9, 50 rows, 3 columns" in result.stdout
+    assert "would try       assorted, K 1-9, 50 rows, 3 columns" in result.stdout
     assert "would write     blobs.ilk/" in result.stdout
     assert json.loads(ilk("fit", "blobs.csv", "--dry-run", "--json").stdout)["folder"] == "blobs.ilk"
     assert not (tmp_path / "blobs.ilk").exists()

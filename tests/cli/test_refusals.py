@@ -46,7 +46,7 @@ def test_one_row_is_one_group(ilk, tmp_path):
 @pytest.mark.badinput("B3")
 def test_no_usable_column_lists_why(ilk, tmp_path):
     (tmp_path / "t.csv").write_text("id,word,same\n" + "".join(f"k{i},{'abc'[i % 3]},x\n" for i in range(30)))
-    text = refused(ilk("fit", "t.csv"), 3, "no-columns")
+    text = refused(ilk("fit", "t.csv", "--method", "k-means"), 3, "no-columns")
     for reason in ("'id': identifier", "'word': categorical", "'same': constant"):
         assert reason in text
 
@@ -106,7 +106,7 @@ def test_assigning_no_rows(ilk, blobs, tmp_path):
     ilk("fit", "blobs.csv", "-q")
     (tmp_path / "none.csv").write_text("code,x,y,size\n")
     result = ilk("assign", "blobs.ilk", "none.csv", "-q")
-    assert (result.exit_code, result.stdout) == (0, "row,group,second,novelty\n"), result.stderr
+    assert (result.exit_code, result.stdout) == (0, "row,group,probability,second,novelty\n"), result.stderr
 
 
 def test_usage(ilk, blobs):
@@ -136,7 +136,7 @@ def test_an_earlier_run_is_not_written_over(ilk, blobs, tmp_path):
     before = {p.name: p.read_bytes() for p in (tmp_path / "blobs.ilk").iterdir()}
     refused(ilk("fit", "blobs.csv", "--k", "3"), 2, "output-exists")
     assert {p.name: p.read_bytes() for p in (tmp_path / "blobs.ilk").iterdir()} == before
-    assert ilk("fit", "blobs.csv", "--k", "3", "--force", "-q").exit_code == 0
+    assert ilk("fit", "blobs.csv", "--k", "1", "--force", "-q").exit_code == 0
     assert (tmp_path / "blobs.ilk" / "model.ilk").read_bytes() != before["model.ilk"]
     (tmp_path / "out.csv").write_text("mine")
     refused(ilk("assign", "blobs.ilk", "blobs.csv", "-q", "-o", "out.csv"), 2, "output-exists")
@@ -187,7 +187,7 @@ def test_exit_codes_of_the_error_family(ilk, blobs, monkeypatch, error, exit_cod
     def fail(*args, **options):
         raise error("the-code", "What it is", where="here", do="Do this")
 
-    monkeypatch.setattr(job, "search", fail)
+    monkeypatch.setattr(job, "_searched", fail)
     result = ilk("fit", "blobs.csv")
     assert result.exit_code == exit_code
     assert result.stderr == "error [the-code]: What it is (here). Do this.\n"
@@ -197,7 +197,7 @@ def test_a_bug_is_ours_and_shows_no_data(ilk, blobs, monkeypatch):
     def fail(*args, **options):
         raise ValueError("secret cell 42")
 
-    monkeypatch.setattr(job, "search", fail)
+    monkeypatch.setattr(job, "_searched", fail)
     result = ilk("fit", "blobs.csv")
     text = refused(result, 1, "bug")
     assert "our bug" in text
@@ -209,7 +209,7 @@ def test_out_of_memory(ilk, blobs, monkeypatch):
     def fail(*args, **options):
         raise MemoryError
 
-    monkeypatch.setattr(job, "search", fail)
+    monkeypatch.setattr(job, "_searched", fail)
     refused(ilk("fit", "blobs.csv"), 5, "out-of-memory")
 
 
@@ -272,7 +272,7 @@ def test_interrupt_before_anything_is_found(ilk, blobs, monkeypatch, tmp_path):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(job, "search", stop)
+    monkeypatch.setattr(job, "_searched", stop)
     result = ilk("fit", "blobs.csv")
     assert result.exit_code == 130
     assert result.stderr.strip() == "interrupted; nothing was written"

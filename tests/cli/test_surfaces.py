@@ -102,8 +102,10 @@ def on_a_terminal(folder, *args, width=80, **env):
 def test_colour_and_progress_on_a_terminal_only(tmp_path):
     text = on_a_terminal(tmp_path, "fit", DATA / "penguins.csv")
     assert "\x1b[1;34mA" in text
-    assert "fitting  K 9 k-means  ████████████ 9/9" in text
+    assert re.search(r"fitting  assorted  \d+ passes  best BIC", text)
     assert "\r\x1b[K\x1b[1mpenguins.csv" in text  # the line is gone when the table comes
+    text = on_a_terminal(tmp_path, "fit", DATA / "penguins.csv", "--force", "--method", "k-means")
+    assert "fitting  K 9 k-means  ████████████ 9/9" in text
     plain = on_a_terminal(tmp_path, "fit", DATA / "penguins.csv", "--force", NO_COLOR="1")
     assert "\x1b[1" not in plain
     dumb = on_a_terminal(tmp_path, "fit", DATA / "penguins.csv", "--force", TERM="dumb")

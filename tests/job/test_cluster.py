@@ -113,20 +113,40 @@ def test_row_order_and_offset_change_nothing_but_the_order():
     assert np.array_equal(ilk.cluster(X * 2.0**300 + 0.0).labels, base.labels)
 
 
-def test_categories_are_described_and_not_used():
+def test_k_means_describes_categories_and_does_not_use_them():
     X = two_groups()
     colour = np.where(X[:, 0] > 4, "red", np.where(X[:, 1] > 0, "blue", "green"))
-    result = ilk.cluster(pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "colour": colour}))
+    result = ilk.cluster(pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "colour": colour}), method="k-means")
     assert np.array_equal(result.labels, ilk.cluster(X).labels)
     fact = next(f for f in result.groups[1].facts if f.column == "colour")
     assert (fact.level, fact.used, fact.sign, fact.value) == ("red", False, "up", 1.0)
     assert "colour: told in the groups, not used by k-means" in repr(result)
 
 
+def test_categories_and_blanks_go_into_the_assorted_model():
+    draws = np.random.default_rng(0)
+    kind = np.repeat(["a", "b"], [60, 30])
+    level = np.where(draws.random(90) < 0.9, np.where(kind == "a", "left", "right"), "middle")
+    table = pd.DataFrame(
+        {"x": draws.normal(8 * (kind == "b")), "side": level, "noise": draws.normal(size=90)}
+    )
+    table.loc[::9, "x"] = np.nan
+    table.loc[3, ["x", "noise"]] = np.nan  # a category alone is enough to be placed
+    result = ilk.cluster(table)
+    assert result.k == 2
+    assert [c["method"] for c in result.summary()["candidates"]] == ["assorted"] * len(result.candidates)
+    assert (result.labels == (kind == "b")).mean() > 0.97
+    assert result.labels.min() >= 0
+    placed = result.assign(table)
+    assert (placed["group"] == np.array(["A", "B"])[result.labels]).all()
+    np.testing.assert_allclose(placed["probability"], result.probabilities.max(axis=1), atol=1e-4)
+
+
 def test_rows_without_a_usable_value_get_no_group():
     X = two_groups()
     X[7] = np.nan
-    result = ilk.cluster(pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "word": ["a", "b", "c"] * 30}))
+    table = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "word": ["a", "b", "c"] * 30})
+    result = ilk.cluster(table, method="k-means")
     assert result.labels[7] == -1
     ledger = result.summary()["table"]["ledger"]
     assert (ledger["read"], ledger["used"]) == (90, 89)

@@ -34,7 +34,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def result(frame):
-    return ilk.cluster(frame)
+    return ilk.cluster(frame, method="k-means")
 
 
 def test_training_rows_get_their_labels_back(result, frame):
@@ -97,7 +97,7 @@ def test_unseen_level_counts_as_missing(result, frame):
 @pytest.mark.badinput("C12")
 def test_our_names_give_way_to_the_tables(frame):
     clash = frame.rename(columns={"a": "group", "b": "novelty"})
-    result = ilk.cluster(clash)
+    result = ilk.cluster(clash, method="k-means")
     with pytest.warns(IlkWarning, match="group is written as group_ilk") as made:
         placed = result.assign(clash)
     assert list(placed.columns) == ["group_ilk", "second", "novelty_ilk"]

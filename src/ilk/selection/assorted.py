@@ -7,10 +7,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ilk.engines.memory import MemoryRows
 from ilk.fitting.assorted import SEARCH_ROWS, Assortment, Quest, fit_assorted
+from ilk.fitting.assorted import Candidate as Cell
+from ilk.fitting.fit import finish
 from ilk.fitting.growth import FINAL_FIT
-from ilk.fitting.loop import INTERRUPTED, Event
+from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.scene import Options, Treat
 from ilk.selection.search import OK, STATUS_OF_REASON, Candidate, Progress, Search, told
@@ -56,13 +60,29 @@ def search_assorted(
         done += 1
         told(callback, Progress(done, 0, ASSORTED, 0, 2 * event.best_cost, time.monotonic() - began))
 
-    found = fit_assorted(rows, plan, Options(), quest, seed, callback=tell)
+    found = _without_empty(fit_assorted(rows, plan, Options(), quest, seed, callback=tell))
     treated = found.scene.rows
     assert isinstance(treated, MemoryRows)
     words = plan.in_words(found.scene.scales)
     return Grown(
         _as_search(found, rows, time.monotonic() - began), treated, Treat(plan, found.scene.scales), words
     )
+
+
+def _without_empty(found: Assortment) -> Assortment:
+    """Without the clusters that are the likeliest of no row: they would be groups of nobody."""
+    fit, family, rows = found.fit, found.scene.cells, found.scene.rows
+    while not (fit.size > 0).all():
+        left = family.select(fit.params, np.flatnonzero(fit.size > 0))
+        left = replace(left, mixing=left.mixing / left.mixing.sum())
+        run = run_starts(rows, [family], [left], stop=FINAL_FIT)[0]
+        fit = replace(finish(rows, run, [run]), starts=fit.starts)
+    if fit is found.fit:
+        return found
+    smaller = replace(found, fit=fit, cost=fit.cost + family.penalty(fit.params))
+    own = Cell(len(fit.size), smaller.cost, smaller.entropy)
+    cells = [cell for cell in found.candidates if cell.k not in (own.k, len(found.fit.size))]
+    return replace(smaller, candidates=tuple(sorted([*cells, own], key=lambda cell: cell.k)))
 
 
 def _as_search(found: Assortment, rows: MemoryRows, seconds: float) -> Search:

@@ -55,10 +55,12 @@ def returns(rows: MemoryRows, grouped: Grouped, plan: Plan, seed: int) -> tuple[
 
     def one(number: int) -> Array:
         found = _resampled(sample, plan, seed, number)
-        return np.zeros(grouped.n_groups) if found is None else _jaccard(label, found.label(sample), sample)
+        if found is None:
+            return np.zeros(grouped.n_groups)
+        return _jaccard(label, grouped.n_groups, found.label(sample), sample)
 
     inner = MemoryRows.of_block(sample, rows.threads)
-    made = [index for index in inner.map(one, range(N_RESAMPLES)) if len(index) == grouped.n_groups]
+    made = [*inner.map(one, range(N_RESAMPLES))]
     return tuple(float(value) for value in np.mean(made, axis=0))
 
 
@@ -99,9 +101,9 @@ def _largest(rows: MemoryRows, plan: Plan, seed: int) -> tuple[Family[Any], Any]
     return None
 
 
-def _jaccard(label: Array, other: Array, sample: Block) -> Array:
-    """Per group of `label` the best Jaccard index with a group of `other`, by weight."""
-    weight, n, m = sample.weights, int(label.max()) + 1, int(other.max()) + 1
+def _jaccard(label: Array, n: int, other: Array, sample: Block) -> Array:
+    """Per group of `label` (0 .. n-1) the best Jaccard index with a group of `other`, by weight."""
+    weight, m = sample.weights, int(other.max()) + 1
     shared = np.bincount(label * m + other, weights=weight, minlength=n * m).reshape(n, m)
     either = shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared
     return np.asarray((shared / np.maximum(either, 1e-300)).max(axis=1))

@@ -83,7 +83,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback of `ilk.cluster` is told after each candidate."""
+    """What a callback of `ilk.cluster` is told after each candidate; after each pass of a search whose end is not
+    known, and `total` and `k` are 0 then."""
 
     done: int
     total: int

@@ -187,18 +187,22 @@ def _measured(rows: Any, sample: Block, plan: Plan) -> Plan:
     bounds = rows.reduce(_visit_bounds, plan)
     totals = rows.reduce(_visit_moments, plan).parts
     heft, first, second = totals
-    numbers = []
+    numbers, aside = [], list(plan.set_aside)
     for j, number in enumerate(plan.numbers):
+        low, high = float(bounds.low[j]), float(bounds.high[j])
+        if not high > low:
+            aside.append((number.name, "constant"))
+            continue
         mean = first[j] / heft[j]
-        deviation = float(np.sqrt(max(second[j] / heft[j] - mean**2, 0.0)))
+        # A range beyond the digits of its squares still has a spread.
+        deviation = float(np.sqrt(max(second[j] / heft[j] - mean**2, 0.0))) or (high - low) / 2
         x = plan.values(sample, number)
         gaps = np.diff(np.unique(x[~np.isnan(x) & (sample.weights > 0)]))
         step = float(np.quantile(gaps, STEP_QUANTILE)) / plan.power if len(gaps) else 0.0
-        low, high = float(bounds.low[j]), float(bounds.high[j])
         numbers.append(
             replace(number, low=low, high=high, deviation=deviation, weight=float(heft[j]), step=step)
         )
-    plan = replace(plan, numbers=tuple(numbers))
+    plan = replace(plan, numbers=tuple(numbers), set_aside=tuple(aside))
     first, second, slope = rows.reduce(_visit_scales, plan).parts
     numbers = []
     for j, number in enumerate(plan.numbers):
