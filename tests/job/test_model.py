@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -220,3 +221,45 @@ def test_damage_anywhere_is_refused(data, result, tmp_path_factory):
     path.write_bytes(whole)
     with pytest.raises(ModelFileError):
         ilk.load(path)
+
+
+@pytest.fixture(scope="module")
+def mixed(frame):
+    blanked = frame.copy()
+    blanked.loc[::8, "a"] = np.nan
+    return ilk.cluster(blanked), blanked
+
+
+def test_an_assorted_model_is_saved_and_read_back(mixed, tmp_path):
+    result, table = mixed
+    assert result.model.method == "assorted"
+    result.save(tmp_path / "m.ilk")
+    again = ilk.load(tmp_path / "m.ilk")
+    pd.testing.assert_frame_equal(again.assign(table), result.assign(table))
+    lost = table.head(1).copy()
+    lost[["a", "b", "sex", "town"]] = None
+    with pytest.warns(IlkWarning, match="get no group"):
+        assert again.assign(lost)["group"].isna().all()
+    with pytest.warns(IlkWarning, match="not seen"):
+        again.assign(table.assign(town="elsewhere"))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("treatment", lambda tree: tree["treatment"].pop("numbers")),
+        ("treatment", lambda tree: tree["treatment"]["numbers"][0].update(source=7)),
+        ("treatment", lambda tree: tree["treatment"].update(scales=[99, 0])),
+        ("variance", lambda tree: tree["parameters"]["variance"].fill(0.0)),
+        ("group", lambda tree: tree["parameters"]["group"].fill(50)),
+        ("log_level", lambda tree: tree["parameters"].pop("log_level")),
+    ],
+)
+def test_an_assorted_model_that_makes_no_sense_is_refused(mixed, tmp_path, name, change):
+    tree = mixed[0].model._tree()
+    tree["treatment"] = copy.deepcopy(tree["treatment"])
+    tree["parameters"] = copy.deepcopy(tree["parameters"])
+    change(tree)
+    store.save(tmp_path / "m.ilk", KIND, *store.flatten(tree))
+    with pytest.raises(ModelFileError, match=name):
+        ilk.load(tmp_path / "m.ilk")
