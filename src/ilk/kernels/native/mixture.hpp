@@ -25,6 +25,15 @@ public:
         }
     }
 
+    // The highest cost of a point.
+    double highest_cost(Index points) const {
+        Doubles most = everywhere<Doubles>(-infinity);
+        for (Index point = 0; point < points; point += lanes<double>) most = larger(load<Doubles>(cost_ + point), most);
+        double cost = most[0];
+        for (int lane = 1; lane < lanes<double>; ++lane) cost = cost > most[lane] ? cost : most[lane];
+        return cost;
+    }
+
     // The component of highest score of each point, the lowest number among equals, and that score; before `find`.
     void rank(Index points, Index* labels, double* top) {
         for (Index point = 0; point < points; point += lanes<double>) {
@@ -112,20 +121,29 @@ private:
     Scratch<double> likelihoods_, cost_, total_;
 };
 
-// Call visit(first row, number of rows) with every tile of the table, scored.
+// Call visit(first row, number of rows, the encoded rows) with every tile of the table; of the rows only a strip is
+// there unless they are kept.
 template <class Number, class Visit>
-ILK_INLINE void for_each_tile(const Table<Number>& table, const Components& components, Tile& tile,
-                              Memberships& memberships, Visit visit) {
+ILK_INLINE void for_each_tile(const Table<Number>& table, Tile& tile, bool kept, Visit visit) {
     const Encoder<Number> encoder(table);
-    const Densities densities(components, table.columns);
-    Scratch<Number> rows(strip_rows * encoder.width() + overhang);
+    Scratch<Number> rows((kept ? tile.height() : strip_rows) * encoder.width() + overhang);
     for (Index first = 0; first < table.rows; first += tile.height()) {
         const Index count = table.rows - first < tile.height() ? table.rows - first : tile.height();
-        tile.fill<Number>(encoder, first, count, rows);
+        tile.fill<Number>(encoder, first, count, rows, kept ? strip_rows * encoder.width() : 0);
+        visit(first, count, EncodedRows<Number>{rows, encoder.width()});
+    }
+}
+
+// The same with every tile scored.
+template <class Number, class Visit>
+ILK_INLINE void for_each_scored_tile(const Table<Number>& table, const Components& components, Tile& tile, bool kept,
+                                     Memberships& memberships, Visit visit) {
+    const Densities densities(components, table.columns);
+    for_each_tile(table, tile, kept, [&](Index first, Index count, const EncodedRows<Number>& rows) {
         for (Index component = 0; component < components.count; ++component)
             densities.score(component, tile, memberships.of(component));
-        visit(first, count);
-    }
+        visit(first, count, rows);
+    });
 }
 
 template <class Number>
@@ -133,18 +151,20 @@ void mixture_step(const Table<Number>& table, const double* weight, Components c
                   MixtureStep out) {
     Tile tile(table.columns, components.diagonal);
     Memberships memberships(components.count, tile.height(), hard);
-    MixtureSums sums(components, table.columns, tile);
+    MixtureSums sums(components, table.columns, table.rows, tile);
     Scratch<double> counted(tile.height()), scale(tile.height());
     Doubles cost = {};
     if (trim.limit == infinity) trim.share_at_limit = 1.0;
-    for_each_tile(table, components, tile, memberships, [&](Index first, Index count) {
+    const auto add = [&](Index first, Index count, const EncodedRows<Number>& rows) {
         for (Index point = 0; point < tile.points(); ++point)
             counted[point] = point >= count ? 0.0 : weight ? weight[first + point] : 1.0;
         memberships.find(tile.points());
         cost += memberships.weigh(tile.points(), trim, counted, scale);
+        const double highest = memberships.highest_cost(tile.points());
         for (Index component = 0; component < components.count; ++component)
-            sums.add(component, tile, memberships.of(component), scale);
-    });
+            sums.add(component, tile, rows, memberships.of(component), scale, highest);
+    };
+    for_each_scored_tile(table, components, tile, sums.by_row(), memberships, add);
     sums.write(out);
     *out.cost = 0.0;
     for (int lane = 0; lane < lanes<double>; ++lane) *out.cost += cost[lane];
@@ -154,7 +174,7 @@ template <class Number>
 void mixture_scores(const Table<Number>& table, Components components, double* scores) {
     Tile tile(table.columns, components.diagonal);
     Memberships memberships(components.count, tile.height(), false);
-    for_each_tile(table, components, tile, memberships, [&](Index first, Index count) {
+    for_each_scored_tile(table, components, tile, false, memberships, [&](Index first, Index count, auto) {
         for (Index component = 0; component < components.count; ++component) {
             const double* from = memberships.of(component);
             double* to = scores + first * components.count + component;
@@ -169,7 +189,7 @@ void mixture_labels(const Table<Number>& table, Components components, bool hard
     Memberships memberships(components.count, tile.height(), hard);
     Scratch<Index> labels(tile.height());
     Scratch<double> top(tile.height());
-    for_each_tile(table, components, tile, memberships, [&](Index first, Index count) {
+    for_each_scored_tile(table, components, tile, false, memberships, [&](Index first, Index count, auto) {
         memberships.rank(tile.points(), labels, top);
         memberships.find(tile.points());
         for (Index point = 0; point < count; ++point) {
@@ -184,14 +204,10 @@ void mixture_labels(const Table<Number>& table, Components components, bool hard
 template <class Number>
 void mixture_gather(const Table<Number>& table, const double* weight, Components components, const double* membership,
                     MixtureStep out) {
-    const Encoder<Number> encoder(table);
     Tile tile(table.columns, components.diagonal);
-    MixtureSums sums(components, table.columns, tile);
-    Scratch<Number> rows(strip_rows * encoder.width() + overhang);
+    MixtureSums sums(components, table.columns, table.rows, tile);
     Scratch<double> scale(tile.height()), column(tile.height());
-    for (Index first = 0; first < table.rows; first += tile.height()) {
-        const Index count = table.rows - first < tile.height() ? table.rows - first : tile.height();
-        tile.fill<Number>(encoder, first, count, rows);
+    for_each_tile(table, tile, sums.by_row(), [&](Index first, Index count, const EncodedRows<Number>& rows) {
         for (Index point = 0; point < tile.points(); ++point)
             scale[point] = point >= count ? 0.0 : weight ? __builtin_sqrt(weight[first + point]) : 1.0;
         for (Index component = 0; component < components.count; ++component) {
@@ -199,9 +215,9 @@ void mixture_gather(const Table<Number>& table, const double* weight, Components
             for (Index point = 0; point < count; ++point) column[point] = from[point * components.count];
             for (Index point = 0; point < tile.points(); point += lanes<double>)
                 store(column + point, square_root(load<Doubles>(column + point)));
-            sums.add(component, tile, column, scale);
+            sums.add(component, tile, rows, column, scale, infinity);
         }
-    }
+    });
     sums.write(out);
 }
 

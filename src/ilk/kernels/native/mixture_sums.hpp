@@ -2,6 +2,7 @@
 // to the current means.
 #pragma once
 
+#include "mixture_rows.hpp"
 #include "mixture_tile.hpp"
 
 namespace ilk {
@@ -39,9 +40,12 @@ ILK_INLINE void add_lanes(const Doubles (&parts)[count], double* sums) {
 // scatter is the plain sum of z z', and shift that of sqrt(membership) z.
 class MixtureSums {
 public:
-    MixtureSums(const Components& components, Index columns, const Tile& tile)
+    MixtureSums(const Components& components, Index columns, Index rows, const Tile& tile)
         : components_(components),
           columns_(columns),
+          rows_(rows),
+          by_row_(components.diagonal && RowSums::suits(columns)),
+          row_sums_(components, by_row_ ? columns : 0, tile.height()),
           blocks_((columns + block_columns - 1) / block_columns),
           products_(components.diagonal ? 0 : blocks_ * (blocks_ + 1) / 2),
           count_(components.count),
@@ -50,9 +54,16 @@ public:
           root_(tile.height()),
           scaled_(components.diagonal ? 0 : columns * tile.height()) {}
 
-    // Add the points of a tile to one component; roots of their memberships are likelihood * scale.
-    void add(Index component, const Tile& tile, const double* likelihood, const double* scale) {
+    // Whether `add` reads the encoded rows of the whole tile.
+    bool by_row() const { return by_row_; }
+
+    // Add the points of a tile to one component; roots of their memberships are likelihood * scale. None costs
+    // more than `highest`, infinity where costs are not known.
+    template <class Number>
+    void add(Index component, const Tile& tile, const EncodedRows<Number>& rows, const double* likelihood,
+             const double* scale, double highest) {
         if (!find_roots(component, tile, likelihood, scale)) return;
+        if (by_row_) return row_sums_.add(component, rows, root_, tile.points(), negligible(component, highest));
         double* shift = shift_ + component * blocks_ * slot;
         const double* mean = components_.mean + component * columns_;
         for_each_block(columns_, [&](Index first, auto size) {
@@ -67,6 +78,10 @@ public:
     void write(MixtureStep out) const {
         for (Index component = 0; component < components_.count; ++component) {
             out.count[component] = count_[component];
+            if (by_row_) {
+                row_sums_.write(component, out.shift + component * columns_, out.scatter + component * columns_);
+                continue;
+            }
             const double* shift = shift_ + component * blocks_ * slot;
             for_each_block(columns_, [&](Index, auto size) {
                 constexpr int columns = decltype(size)::value;
@@ -85,6 +100,15 @@ private:
     static constexpr Index slot = 8;           // room for the sums over one block of columns, in whole vectors
     static constexpr Index product_slot = 16;  // and over the products of two blocks
     static_assert(2 * block_columns <= slot && block_columns * block_columns <= product_slot);
+
+    // Rows with memberships up to this need not be added: all of them together are less than 2^-63 of the count so far,
+    // and of the scatter if that were the current one. A row lies within `reach` of the mean, squared and in units of
+    // the spread, because log membership = log_weight - distance / 2 + cost, and it is no less than -746.
+    double negligible(Index component, double highest) const {
+        if (!(highest < infinity)) return 0.0;
+        const double reach = 2.0 * (components_.log_weight[component] + highest + 746.0);
+        return 0x1p-63 * count_[component] / (static_cast<double>(rows_) * (reach > 1.0 ? reach : 1.0));
+    }
 
     // False when no point of the tile belongs to the component, which saves most of the work where clusters lie
     // far apart.
@@ -208,7 +232,10 @@ private:
     }
 
     const Components& components_;
-    Index columns_, blocks_, products_;
+    Index columns_, rows_;
+    bool by_row_;
+    RowSums row_sums_;
+    Index blocks_, products_;
     Scratch<double> count_, shift_, scatter_;
     Scratch<double> root_;  // of the memberships of a tile; the memberships themselves when diagonal
     Scratch<double> scaled_;

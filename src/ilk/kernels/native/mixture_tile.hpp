@@ -49,11 +49,12 @@ public:
     Index points() const { return points_; }
     const double* column(Index column) const { return values_ + column * height_; }
 
-    // Take `count` rows from `first` on; zeros make the last strip whole.
+    // Take `count` rows from `first` on; zeros make the last strip whole. They are encoded strip by strip into `rows`,
+    // each strip `step` numbers after the last: 0 where nobody needs them afterwards.
     template <class Number>
-    void fill(const Encoder<Number>& encoder, Index first, Index count, Number* rows) {
+    void fill(const Encoder<Number>& encoder, Index first, Index count, Number* rows, Index step) {
         points_ = rounded_up(count, strip_rows);
-        for (Index done = 0; done < count; done += strip_rows) {
+        for (Index done = 0; done < count; done += strip_rows, rows += step) {
             encoder.encode(first + done, count - done < strip_rows ? count - done : strip_rows, rows);
             if (columns_ == 2 && encoder.width() == 2)
                 split_in_two(rows, done, std::make_index_sequence<lanes<double>>{});

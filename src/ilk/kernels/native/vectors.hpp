@@ -140,6 +140,27 @@ ILK_INLINE std::uint32_t lanes_where_greater(V a, V b) {
     return where;
 }
 
+// Write the lanes of `values` above `least` and their places, counted from `first`, next to each other; how many. What
+// is written beyond them, up to a whole vector, has no meaning.
+ILK_INLINE Index keep_lanes(Vector<double> values, Vector<double> least, Index first, Index* places, double* kept) {
+    const std::uint32_t where = lanes_where_greater(values, least);
+#if defined(__AVX512F__)
+    const __mmask8 mask = static_cast<__mmask8>(where);
+    const __m512i numbers = _mm512_add_epi64(_mm512_set1_epi64(first), _mm512_set_epi64(7, 6, 5, 4, 3, 2, 1, 0));
+    _mm512_storeu_si512(places, _mm512_maskz_compress_epi64(mask, numbers));
+    _mm512_storeu_pd(kept, _mm512_maskz_compress_pd(mask, values));
+    return __builtin_popcount(where);
+#else
+    Index count = 0;
+    for (int lane = 0; lane < lanes<double>; ++lane) {
+        places[count] = first + lane;
+        kept[count] = values[lane];
+        count += where >> lane & 1;
+    }
+    return count;
+#endif
+}
+
 // The smaller and the larger; the second argument where one of them is not a number.
 template <class V>
 ILK_INLINE V smaller(V a, V b) {
