@@ -251,6 +251,35 @@ def test_components_far_apart_share_nothing(mixture: ModuleType, hard: bool, dia
         np.testing.assert_allclose(scatter[component], own, rtol=1e-12)
 
 
+@pytest.mark.parametrize("d", [5, 16, 32])
+def test_rows_of_small_membership_are_left_out_only_where_they_change_nothing(
+    mixture: ModuleType, d: int
+) -> None:
+    """Memberships of all sizes; a component that has only tiny ones; a far row that belongs to one a little."""
+    rng = np.random.default_rng([10, d])
+    k, n = 6, 3000
+    mean = rng.normal(size=(k, d)) * np.sqrt(40 / d)
+    whiten, log_weight = rng.uniform(0.7, 1.4, size=(k, d)), np.zeros(k)
+    mean[4:], whiten[4:], log_weight[4] = mean[0], whiten[0], -60.0
+    mean[:, 0], whiten[:, 0] = 0.0, 1.0
+    raw = mean[rng.integers(4, size=n)] + rng.normal(size=(n, d))
+    mean[5, 0] = -4.14e-4  # like component 0, but for the far row
+    raw[2000] = mean[0]
+    raw[2000, 0] = 1e5
+    parts = mean, whiten, log_weight
+    found = mixture.mixture_step(raw, *nothing(d), None, *parts)
+    scores = plain_mixture.mixture_scores(raw, *nothing(d), *parts)
+    membership = plain_mixture.memberships(scores, False)[0]
+    assert ((membership > 0) & (membership < 1e-30)).mean() > 0.1
+    assert 0 < membership[:, 4].max() < 1e-20
+    assert 1e-19 < membership[2000, 5] < 1e-17
+    expected = plain_mixture.mixture_step(raw, *nothing(d), None, *parts)
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+    spread = np.sqrt(expected[2])
+    assert (np.abs(found[1] - expected[1]) <= 1e-12 * np.sqrt(expected[0])[:, None] * spread).all()
+    np.testing.assert_allclose(found[2], expected[2], rtol=1e-12)
+
+
 @pytest.mark.parametrize("hard", [False, True])
 def test_an_impossible_row_costs_infinity_and_nothing_is_undefined(mixture: ModuleType, hard: bool) -> None:
     rng = np.random.default_rng(6)

@@ -80,11 +80,14 @@ public:
         std::memset(rows + count * width_, 0, static_cast<std::size_t>(absent) * sizeof(Number));
     }
 
-    // The strip after the next one of the strip at `first`, where its rows lie close together.
-    Ahead after(Index first) const {
-        const Number* begin = table_.raw + (first + 2 * strip_rows) * table_.row_step;
+    // The strip after the next one of the strip at `first`.
+    Ahead after(Index first) const { return ahead(first + 2 * strip_rows, strip_rows); }
+
+    // Rows from `first` on, where they lie close together.
+    Ahead ahead(Index first, Index count) const {
+        const Number* begin = table_.raw + first * table_.row_step;
         const bool close = table_.column_step == 1 && table_.row_step > 0 && table_.row_step <= 2 * table_.columns;
-        const Number* end = close ? begin + strip_rows * table_.row_step : begin;
+        const Number* end = close ? begin + count * table_.row_step : begin;
         return {reinterpret_cast<const char*>(begin), reinterpret_cast<const char*>(end)};
     }
 

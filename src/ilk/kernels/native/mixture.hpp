@@ -124,8 +124,8 @@ private:
 // Call visit(first row, number of rows, the encoded rows) with every tile of the table; of the rows only a strip is
 // there unless they are kept.
 template <class Number, class Visit>
-ILK_INLINE void for_each_tile(const Table<Number>& table, Tile& tile, bool kept, Visit visit) {
-    const Encoder<Number> encoder(table);
+ILK_INLINE void for_each_tile(const Table<Number>& table, const Encoder<Number>& encoder, Tile& tile, bool kept,
+                              Visit visit) {
     Scratch<Number> rows((kept ? tile.height() : strip_rows) * encoder.width() + overhang);
     for (Index first = 0; first < table.rows; first += tile.height()) {
         const Index count = table.rows - first < tile.height() ? table.rows - first : tile.height();
@@ -138,10 +138,10 @@ ILK_INLINE void for_each_tile(const Table<Number>& table, Tile& tile, bool kept,
 template <class Number, class Visit>
 ILK_INLINE void for_each_scored_tile(const Table<Number>& table, const Components& components, Tile& tile, bool kept,
                                      Memberships& memberships, Visit visit) {
+    const Encoder<Number> encoder(table);
     const Densities densities(components, table.columns);
-    for_each_tile(table, tile, kept, [&](Index first, Index count, const EncodedRows<Number>& rows) {
-        for (Index component = 0; component < components.count; ++component)
-            densities.score(component, tile, memberships.of(component));
+    for_each_tile(table, encoder, tile, kept, [&](Index first, Index count, const EncodedRows<Number>& rows) {
+        densities.score(tile, memberships.of(0), encoder.ahead(first + tile.height(), tile.height()));
         visit(first, count, rows);
     });
 }
@@ -207,7 +207,8 @@ void mixture_gather(const Table<Number>& table, const double* weight, Components
     Tile tile(table.columns, components.diagonal);
     MixtureSums sums(components, table.columns, table.rows, tile);
     Scratch<double> scale(tile.height()), column(tile.height());
-    for_each_tile(table, tile, sums.by_row(), [&](Index first, Index count, const EncodedRows<Number>& rows) {
+    const Encoder<Number> encoder(table);
+    for_each_tile(table, encoder, tile, sums.by_row(), [&](Index first, Index count, const EncodedRows<Number>& rows) {
         for (Index point = 0; point < tile.points(); ++point)
             scale[point] = point >= count ? 0.0 : weight ? __builtin_sqrt(weight[first + point]) : 1.0;
         for (Index component = 0; component < components.count; ++component) {

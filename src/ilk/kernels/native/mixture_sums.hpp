@@ -101,13 +101,13 @@ private:
     static constexpr Index product_slot = 16;  // and over the products of two blocks
     static_assert(2 * block_columns <= slot && block_columns * block_columns <= product_slot);
 
-    // Rows with memberships up to this need not be added: all of them together are less than 2^-63 of the count so far,
+    // Rows with memberships up to this need not be added: all of them together are less than 2^-53 of the count so far,
     // and of the scatter if that were the current one. A row lies within `reach` of the mean, squared and in units of
     // the spread, because log membership = log_weight - distance / 2 + cost, and it is no less than -746.
     double negligible(Index component, double highest) const {
         if (!(highest < infinity)) return 0.0;
         const double reach = 2.0 * (components_.log_weight[component] + highest + 746.0);
-        return 0x1p-63 * count_[component] / (static_cast<double>(rows_) * (reach > 1.0 ? reach : 1.0));
+        return 0x1p-53 * count_[component] / (static_cast<double>(rows_) * (reach > 1.0 ? reach : 1.0));
     }
 
     // False when no point of the tile belongs to the component, which saves most of the work where clusters lie

@@ -100,8 +100,11 @@ class Densities {
 public:
     Densities(const Components& components, Index columns)
         : components_(components), columns_(columns), packed_columns_(packed_size(columns)),
-          packed_(components.diagonal ? 0 : components.count * packed_columns_) {
-        if (components.diagonal) return;
+          packed_(components.diagonal ? 0 : components.count * packed_columns_), round_(components.count) {
+        if (components.diagonal) {
+            for (Index component = 0; component < components.count; ++component) round_[component] = is_round(component);
+            return;
+        }
         double* to = packed_;
         for (Index component = 0; component < components.count; ++component) {
             const double* whiten = components.whiten + component * columns * columns;
@@ -113,36 +116,77 @@ public:
         }
     }
 
-    // The score of every point of the tile under one component. What overflows is impossible, not undefined.
-    void score(Index component, const Tile& tile, double* scores) const {
-        const double* mean = components_.mean + component * columns_;
-        const Doubles log_weight = everywhere<Doubles>(components_.log_weight[component]);
-        const Doubles impossible = everywhere<Doubles>(-infinity);
-        const double round = components_.diagonal ? round_whiten(component) : 0.0;
-        const Doubles factor = everywhere<Doubles>(round > 0.0 ? -0.5 * round * round : -0.5);
-        for (Index point = 0; point < tile.points(); point += group_points) {
-            Doubles squares[group_vectors] = {};
-            if (round > 0.0) {
-                add_round(mean, tile, point, squares);
-            } else if (components_.diagonal) {
-                add_scaled(components_.whiten + component * columns_, mean, tile, point, squares);
-            } else {
-                const double* whiten = packed_ + component * packed_columns_;
-                for_each_block(columns_, [&](Index first, auto size) ILK_LAMBDA {
-                    constexpr int rows = decltype(size)::value;
-                    add_whitened<rows>(whiten, first, mean, tile, point, squares);
-                    whiten += (first + rows) * rows;
-                });
-            }
-#pragma GCC unroll 3
-            for (int part = 0; part < group_vectors; ++part) {
-                const Doubles score = multiply_add(squares[part], factor, log_weight);
-                store(scores + point + part * lanes<double>, larger(score, impossible));
-            }
+    // Scores [component][point] of every point of the tile, components `tile.height()` apart. Two components along the
+    // columns share what they load. Memory of the next tile is asked for in between.
+    void score(const Tile& tile, double* scores, Ahead ahead) const {
+        const Index asks = (ahead.end - ahead.next) / (128 * components_.count) + 1;
+        const Index count = components_.count;
+        for (Index component = 0; component < count;) {
+            for (Index ask = 0; ask < asks; ++ask) ahead.ask();
+            double* own = scores + component * tile.height();
+            const bool pair = component + 1 < count && round_[component] == round_[component + 1];
+            if (!components_.diagonal) score_matrix(component, tile, own);
+            else if (pair && round_[component]) score_columns<true, 2>(component, tile, own);
+            else if (pair) score_columns<false, 2>(component, tile, own);
+            else if (round_[component]) score_columns<true, 1>(component, tile, own);
+            else score_columns<false, 1>(component, tile, own);
+            component += components_.diagonal && pair ? 2 : 1;
         }
     }
 
 private:
+    void score_matrix(Index component, const Tile& tile, double* scores) const {
+        const double* mean = components_.mean + component * columns_;
+        for (Index point = 0; point < tile.points(); point += group_points) {
+            Doubles squares[group_vectors] = {};
+            const double* whiten = packed_ + component * packed_columns_;
+            for_each_block(columns_, [&](Index first, auto size) ILK_LAMBDA {
+                constexpr int rows = decltype(size)::value;
+                add_whitened<rows>(whiten, first, mean, tile, point, squares);
+                whiten += (first + rows) * rows;
+            });
+            write(component, -0.5, squares, scores + point);
+        }
+    }
+
+    // Some components along the columns, scored together; `round` ones have one scale for all columns.
+    template <bool round, int count>
+    void score_columns(Index component, const Tile& tile, double* scores) const {
+        const double* mean = components_.mean + component * columns_;
+        const double* whiten = components_.whiten + component * columns_;
+        for (Index point = 0; point < tile.points(); point += group_points) {
+            Doubles squares[count][group_vectors] = {};
+            const double* x = tile.column(0) + point;
+            for (Index column = 0; column < columns_; ++column, x += tile.height())
+#pragma GCC unroll 2
+                for (int own = 0; own < count; ++own) {
+                    const Doubles centre = everywhere<Doubles>(mean[own * columns_ + column]);
+#pragma GCC unroll 3
+                    for (int part = 0; part < group_vectors; ++part) {
+                        Doubles away = load<Doubles>(x + part * lanes<double>) - centre;
+                        if constexpr (!round) away = away * whiten[own * columns_ + column];
+                        squares[own][part] = multiply_add(away, away, squares[own][part]);
+                    }
+                }
+#pragma GCC unroll 2
+            for (int own = 0; own < count; ++own) {
+                const double scale = round ? whiten[own * columns_] : 1.0;
+                write(component + own, -0.5 * scale * scale, squares[own], scores + own * tile.height() + point);
+            }
+        }
+    }
+
+    // What overflows is impossible, not undefined.
+    ILK_INLINE void write(Index component, double factor, const Doubles (&squares)[group_vectors],
+                          double* scores) const {
+        const Doubles log_weight = everywhere<Doubles>(components_.log_weight[component]);
+#pragma GCC unroll 3
+        for (int part = 0; part < group_vectors; ++part) {
+            const Doubles score = multiply_add(squares[part], everywhere<Doubles>(factor), log_weight);
+            store(scores + part * lanes<double>, larger(score, everywhere<Doubles>(-infinity)));
+        }
+    }
+
     // Numbers in the packed lower triangle of one component, block by block, [column][row of the block].
     static Index packed_size(Index columns) {
         Index size = 0;
@@ -184,41 +228,18 @@ private:
                 squares[part] = multiply_add(y[row][part], y[row][part], squares[part]);
     }
 
-    // What every column of a component is divided by, when it is the same; else 0.
-    double round_whiten(Index component) const {
+    // Whether every column of a component is divided by the same number, not 0.
+    bool is_round(Index component) const {
         const double* whiten = components_.whiten + component * columns_;
         for (Index column = 1; column < columns_; ++column)
-            if (whiten[column] != whiten[0]) return 0.0;
-        return columns_ > 0 ? whiten[0] : 0.0;
-    }
-
-    ILK_INLINE void add_round(const double* mean, const Tile& tile, Index point,
-                              Doubles (&squares)[group_vectors]) const {
-        for (Index column = 0; column < columns_; ++column) {
-            const double* x = tile.column(column) + point;
-#pragma GCC unroll 3
-            for (int part = 0; part < group_vectors; ++part) {
-                const Doubles away = load<Doubles>(x + part * lanes<double>) - mean[column];
-                squares[part] = multiply_add(away, away, squares[part]);
-            }
-        }
-    }
-
-    ILK_INLINE void add_scaled(const double* whiten, const double* mean, const Tile& tile, Index point,
-                               Doubles (&squares)[group_vectors]) const {
-        for (Index column = 0; column < columns_; ++column) {
-            const double* x = tile.column(column) + point;
-#pragma GCC unroll 3
-            for (int part = 0; part < group_vectors; ++part) {
-                const Doubles y = (load<Doubles>(x + part * lanes<double>) - mean[column]) * whiten[column];
-                squares[part] = multiply_add(y, y, squares[part]);
-            }
-        }
+            if (whiten[column] != whiten[0]) return false;
+        return columns_ > 0 && whiten[0] > 0.0;
     }
 
     const Components& components_;
     Index columns_, packed_columns_;
     Scratch<double> packed_;
+    Scratch<bool> round_;
 };
 
 }  // namespace
