@@ -10,6 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from ilk.errors import DataError, IlkWarning, UsageError
+from ilk.estimators.base import numbered
 from ilk.estimators.tables import given_groups, is_table, new_rows, table_rows
 from ilk.table.block import BLOCK_ROWS
 
@@ -101,6 +102,25 @@ def test_counts_are_whole_and_not_negative(bad):
 def test_what_is_a_table():
     assert all(map(is_table, [FRAME, {"a": [1]}, [["x", 1]], [{"a": 1}], np.array([["x", 1]], dtype=object)]))
     assert not any(map(is_table, [np.zeros((2, 2)), [[1, 2]], np.array([[1, 2]], dtype=object)]))
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        np.array([-128, 127, 5, 127] * 100, dtype=np.int8),
+        np.array([2**62, 2**62 + 3, 2**62]),
+        np.array([-(2**63), 2**63 - 1]),
+        np.array([3, 3, 3]),
+        np.array(["b", "a", "b"]),
+        np.array([0.5, -1.0, 0.5]),
+        np.array([], dtype=np.int64),
+    ],
+)
+def test_names_are_numbered_in_order(names):
+    found, rank = np.unique(names, return_inverse=True)
+    n_names, label = numbered(names)
+    assert (n_names, label.dtype) == (len(found), np.int32)
+    np.testing.assert_array_equal(label, rank)
 
 
 def test_given_groups():

@@ -9,6 +9,7 @@ import pytest
 from scipy.spatial import ConvexHull, Delaunay
 
 import ilk
+from ilk.families.centroid import Moments
 from ilk.fitting.restarts import fit_recipe
 from ilk.fitting.start import STARTS, n_log_n, start_centres
 from ilk.recipes import K_MEANS
@@ -139,3 +140,13 @@ def test_labels_as_a_start():
     assert np.array_equal(by_label.labels_, by_centre.labels_)
     named = ilk.KMeans(3, init=np.array(["a", "b", "c"])[label]).fit(X)
     assert np.array_equal(by_label.labels_, named.labels_)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_moments_of_a_complete_block_need_no_mask(kind):
+    rng = np.random.default_rng(4)
+    X, label = rng.normal(size=(300, 5)).astype(kind), rng.integers(4, size=300).astype(np.int32)
+    block = replace(block_of(X), weight=rng.random(300))
+    one, other = (Moments.of(replace(block, complete=told), label, 5) for told in (True, False))
+    np.testing.assert_array_equal(one.total.parts, other.total.parts)
+    np.testing.assert_array_equal(one.weight.parts, other.weight.parts)

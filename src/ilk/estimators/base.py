@@ -74,16 +74,32 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
         )
 
 
+def numbered(names: Array) -> tuple[int, Array]:
+    """How many different names there are, and the rank of each row's among them.
+
+    >>> numbered(np.array([7, 5, 7, 9]))
+    (3, array([1, 0, 1, 2], dtype=int32))
+    """
+    if names.dtype.kind == "i" and len(names):
+        lowest = int(names.min())
+        if int(names.max()) - lowest < len(names):  # counting is faster than sorting
+            place = names.astype(np.int64) - lowest
+            there = np.bincount(place) > 0
+            return int(there.sum()), (np.cumsum(there, dtype=np.int32) - np.int32(1))[place]
+    found, rank = np.unique(names, return_inverse=True)
+    return len(found), rank.astype(np.int32)
+
+
 def given_start(init: Any, rows: MemoryRows, k: int) -> Array:
     """Centres (K, columns) or one label per row, as the user gave them; copied and checked."""
     start = np.array(init)
     if start.shape == (rows.n_rows,) and start.ndim == 1:
-        names, label = np.unique(start, return_inverse=True)
-        if len(names) == k:
-            return label.astype(np.int32)
+        n_names, label = numbered(start)
+        if n_names == k:
+            return label
         raise UsageError(
             "bad-start",
-            f"init has {len(names)} different labels for {k} groups",
+            f"init has {n_names} different labels for {k} groups",
             do="Give as many labels as groups",
         )
     if start.shape != (k, rows.n_columns):

@@ -159,6 +159,14 @@ class Moments:
 
     @classmethod
     def of(cls, block: Block, label: Array, n_groups: int) -> Moments:
+        if block.complete:
+            ones, weight = np.ones((block.n_rows, 1)), block.weights[:, None]
+            numbers = block.numbers.astype(np.float64, copy=False)
+            by_group = kernels.group_sums(ones, weight, label, n_groups)
+            return cls(
+                Pair(kernels.group_sums(numbers, np.broadcast_to(weight, numbers.shape), label, n_groups)),
+                Pair(np.repeat(by_group, block.n_columns, axis=1)),
+            )
         observed = ~np.isnan(block.numbers)
         values = np.where(observed, block.numbers, 0.0)
         weight = np.broadcast_to(block.weights[:, None], values.shape)
