@@ -151,6 +151,19 @@ def test_cost_never_rises(made, k, structure, smoothing, membership, prior, weig
     np.testing.assert_allclose(membership.sum(axis=1), 1.0, rtol=1e-12)
 
 
+def test_a_row_of_categories_alone_leaves_the_covariances_alone():
+    """Its numbers are all missing: their expectation is the covariance itself."""
+    numbers = [[None, None], [None, 0.0], [0.0, 0.0], [0.0, None], [0.0, 0.0], [1.0, 0.0], [None, 1.0]]
+    table = {"a": [a for a, _ in numbers], "b": [b for _, b in numbers], "c": list("pppqpqq")}
+    types = {"a": "numeric", "b": "numeric", "c": "categorical"}
+    model = ilk.MixedMixture(1, structure="VVV", types=types, init=np.zeros(7, int), tol=0.0, max_iter=20)
+    with pytest.warns(ilk.errors.IlkWarning):
+        model.fit(table)
+    cost = [record.cost for record in model.fit_.trace]
+    assert len(cost) == 20
+    assert (np.diff(cost) <= 1e-12).all()
+
+
 @pytest.mark.parametrize("structure", ["VVI", "VVV"])
 def test_what_changes_nothing(structure):
     table, group = table_of(3)

@@ -125,7 +125,7 @@ def gather(params: Mixture, block: Block, membership: Array, pull: Array | None 
     numbers = block.numbers.astype(np.float64, copy=False)
     pulled = membership[:, :n_components] * (1.0 if pull is None else pull)
     for rows, mask in patterns(block):
-        if not mask.any():
+        if not mask.any() and not membership[rows].any():
             continue
         away = numbers[np.ix_(rows, np.flatnonzero(mask))] - params.mean[:, None, mask]
         weighted = away * pulled[rows].T[:, :, None]

@@ -201,9 +201,5 @@ class MixtureFamily(Generic[Params]):
 
 def anything_observed(block: Block) -> Array:
     """1 for rows with an observed cell, 0 for those that say nothing and enter no sum."""
-    if block.complete and block.n_columns:
-        return np.ones(block.n_rows)
-    told = np.asarray((~np.isnan(block.raw)).any(axis=1))
-    if block.codes is not None:
-        told = told | (block.codes >= 0).any(axis=1)
-    return np.asarray(told, dtype=np.float64)
+    blank = block.blank
+    return np.ones(block.n_rows) if blank is None else 1.0 - blank
