@@ -86,6 +86,10 @@ def start_of(task: Task) -> dict[str, Array]:
         precisions = 1.0 / np.diagonal(covariances, axis1=1, axis2=2)
     if kind == "spherical":
         precisions = 1.0 / (1.0 / precisions).mean(axis=1)
+    if kind in ("full", "tied"):
+        precisions = (
+            precisions + precisions.swapaxes(-1, -2)
+        ) / 2  # scikit-learn asks for symmetry to the last digit
     means = np.array([part.mean(axis=0) for part in members])
     return {"weights_init": weights, "means_init": means, "precisions_init": precisions}
 

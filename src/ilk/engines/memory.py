@@ -55,7 +55,7 @@ class MemoryRows:
         self.complete = complete
         self.threads = thread_count(threads)
         self.n_rows, self.n_columns = raw.shape
-        self.block_rows = block_rows(self.n_columns)
+        self.block_rows = block_rows(self.n_rows, self.n_columns)
         self._memos: list[dict[str, Array]] = [{} for _ in range(self.n_blocks)]
 
     @classmethod

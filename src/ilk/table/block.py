@@ -18,10 +18,10 @@ Array = NDArray[Any]
 BLOCK_ROWS = 16384
 
 
-def block_rows(n_columns: int) -> int:
-    """Rows in a block: fewer where they are wide, so that threads have enough blocks to share; more where they are
-    narrow, so that a block is worth its handling."""
-    if n_columns <= 4:
+def block_rows(n_rows: int, n_columns: int) -> int:
+    """Rows in a block: fewer where they are wide, so that threads have enough blocks to share; more in a long and
+    narrow table, so that a block is worth its handling."""
+    if n_columns <= 4 and n_rows >= 32 * BLOCK_ROWS:
         return BLOCK_ROWS * 2
     return BLOCK_ROWS if n_columns <= 32 else BLOCK_ROWS // 4
 
