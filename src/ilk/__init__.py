@@ -17,7 +17,7 @@ _HOME = {
     "SilhouetteDisplay": "ilk.report.displays",
     "UncertaintyDisplay": "ilk.report.displays",
     "likelihood_ratio_test": "ilk.estimators.bootstrap",
-    "load": "ilk.fitting.model",
+    "load": "ilk.fitting.model_file",
     "Model": "ilk.fitting.model",
     "AssortedMixture": "ilk.estimators.assorted",
     "BinaryDPMeans": "ilk.estimators.binary",

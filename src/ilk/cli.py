@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 import ilk
 from ilk.errors import UsageError, shown
+from ilk.request import job_of, names_of, reading_of, types_of
 from ilk.shell import (
     READING,
     SAYING,
@@ -19,6 +19,7 @@ from ilk.shell import (
     KRange,
     Seconds,
     interrupted_code,
+    progress_to_stderr,
     put,
     say,
     surface_of,
@@ -112,94 +113,24 @@ def fit(data: str, **options: Any) -> int:
     """Find the groups of DATA, a file, a folder of Parquet, or - for standard input.
 
     Files: CSV, TSV, Parquet, Arrow, JSON lines. Writes DATA.ilk/ with the report, the model, the assignments
-    and the summary. Numbers and two-level columns are used; other categories are described.
+    and the summary.
     """
     from ilk.folder import check_free, folder_for
 
     folder = options["output"] or folder_for(data)
     check_free(folder, data, force=options["force"])
     parquet = os.path.isdir(data) or data.lower().endswith((".parquet", ".pq"))
-    job = _job(data, options)
+    job = job_of(data, options)
     if options["dry_run"]:
         return _rehearse(job, folder, options)
     return _run(job, folder, options, {"parquet": parquet, "force": options["force"]})
-
-
-def _job(data: Any, options: dict[str, Any]) -> Any:
-    from ilk.prepare import Job
-
-    return Job(
-        data,
-        options["k"],
-        options["method"],
-        options["weight"],
-        _types(options["types"]),
-        options["truth"],
-        options["id_"],
-        options["ignore"],
-        None if options["scale"] == "none" else options["scale"],
-        options["seed"],
-        options["budget"],
-        options["threads"],
-        _progress() if not options["quiet"] else None,
-        _reading(options),
-        options["merge"],
-    )
-
-
-def _reading(options: dict[str, Any]) -> dict[str, Any]:
-    given = {name: options.get(name) for name in ("sep", "encoding", "decimal", "sql")}
-    given["missing"] = list(options.get("missing") or ()) or None
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def _types(given: tuple[str, ...]) -> dict[str, Any] | None:
-    """Types files and single kinds, later ones first in rank."""
-    from ilk.table.schema import ASKED, read_types
-
-    asked: dict[str, Any] = {}
-    for text in given:
-        name, sign, kind = text.rpartition("=")
-        if sign and not os.path.exists(text):
-            if kind not in ASKED:
-                raise UsageError(
-                    "unknown-kind",
-                    f"--types {shown(text)!r}: {shown(kind)!r} is not a kind",
-                    do=f"Use COL=KIND with one of {', '.join(ASKED)}",
-                )
-            asked[name] = kind
-        else:
-            asked.update(read_types(text))
-    return asked or None
-
-
-def _progress() -> Callable[[Any], None] | None:
-    """A line on stderr that is rewritten after each candidate; only on a terminal."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        return None
-    from ilk.terminal import passes_line, progress_line
-
-    surface = surface_of(sys.stderr)
-
-    def tell(progress: Any) -> None:
-        done, total, end = progress.done, progress.total, ""
-        if total:
-            left = progress.seconds / done * (total - done)
-            text = progress_line(done, total, f"K {progress.k} {progress.method}", progress.best_bic, left)
-            end = "\r\x1b[K" if done == total else ""
-        else:
-            text = passes_line(done, progress.method, progress.best_bic, progress.seconds)
-        sys.stderr.write("\r\x1b[K" + surface.fit(text)[: surface.columns] + end)
-        sys.stderr.flush()
-
-    return tell
 
 
 def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) -> int:
     from ilk.folder import write_run
     from ilk.job import run
 
-    names = _names(options.get("names", ()))
+    names = names_of(options.get("names", ()))
     result = run(job)
     if job.callback is not None:
         sys.stderr.write("\r\x1b[K")  # the line of progress
@@ -210,17 +141,6 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
         say(f"interrupted; the best so far is in {shown(folder, 200)}")
         return interrupted_code()
     return 0
-
-
-def _names(given: tuple[str, ...]) -> dict[str, str]:
-    """Names of groups as they were typed: `A=newcomers`."""
-    names = dict(text.partition("=")[::2] for text in given)
-    for text, name in zip(given, names.values(), strict=False):
-        if not name.strip():
-            raise UsageError(
-                "bad-name", f"--name {shown(text)!r} names no group", do="Use GROUP=TEXT: A=newcomers"
-            )
-    return names
 
 
 def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
@@ -236,10 +156,11 @@ def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
 def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
     from ilk.folder import json_bytes
     from ilk.job import known_method
+    from ilk.layout import line
     from ilk.prepare import prepare
     from ilk.report.summary import column_entries
     from ilk.selection.search import k_range
-    from ilk.terminal import columns_table, line
+    from ilk.terminal import columns_table
 
     known_method(job.method)
     ready = prepare(job)
@@ -325,7 +246,7 @@ def assign(
     with warnings.catch_warnings(record=True) as made:
         warnings.simplefilter("always")
         columns = new_columns(
-            model, model.read(data, **_reading(options)), with_data=with_data, absent=absent
+            model, model.read(data, **reading_of(options)), with_data=with_data, absent=absent
         )
     if not quiet:
         for code, text in recorded(made):
@@ -429,10 +350,10 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
     from ilk.table.schema import infer, types_text
     from ilk.terminal import columns_table
 
-    table = read(data, **_reading(options))
+    table = read(data, **reading_of(options))
     schema = infer(
         table,
-        types=_types(options["types"]),
+        types=types_of(options["types"]),
         ignore=options["ignore"],
         id=options["id_"],
         weight=options["weight"],
@@ -471,7 +392,7 @@ def demo(**options: Any) -> int:
     if not options["quiet"] and not options["as_json"]:
         say("$ ilk fit penguins.csv --truth species --types year=categorical")
     with as_file(files("ilk.data") / "penguins.csv") as path:
-        callback = None if options["quiet"] else _progress()
+        callback = None if options["quiet"] else progress_to_stderr()
         job = Job(str(path), truth="species", types={"year": "categorical"}, callback=callback)
         code = _run(job, folder, {**options, "no_rows": False}, {"force": again, "marks": {"demo": True}})
     if not options["quiet"] and not options["as_json"]:

@@ -41,7 +41,7 @@ class IlkError(Exception):
     def __init__(self, code: str, what: str, *, where: str = "", do: str = "") -> None:
         self.code, self.what, self.where, self.do = code, what, where, do
         text = what + (f" ({where})" if where else "") + "."
-        super().__init__(text + (f" {do}." if do else ""))
+        super().__init__(text + (f" {do}{'' if do.endswith('?') else '.'}" if do else ""))
 
 
 class UsageError(IlkError, ValueError):

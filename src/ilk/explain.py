@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ilk.errors import UsageError, shown
+from ilk.layout import Surface, line, plural
 from ilk.report.figures import THIN, count_text, share_text, value_text
-from ilk.terminal import ARROWS, Surface, line, plural
+from ilk.terminal import ARROWS
 
 COLUMNS_TOLD = 8
 ROWS_TOLD = 3

@@ -13,7 +13,8 @@ from typing import IO, Any
 import numpy as np
 
 from ilk.errors import ModelFileError, ResourceError, UsageError, shown
-from ilk.fitting.model import Model, load
+from ilk.fitting.model import Model
+from ilk.fitting.model_file import load
 from ilk.job import Result, recorded
 from ilk.report.explanation import without_rows
 from ilk.report.page import page

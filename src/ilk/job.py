@@ -120,7 +120,8 @@ class Result:
         self.model.save(path, overwrite=overwrite)
 
     def __repr__(self) -> str:
-        from ilk.terminal import Surface, render
+        from ilk.layout import Surface
+        from ilk.terminal import render
 
         return render(self._summary, Surface(width=100))
 

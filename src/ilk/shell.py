@@ -18,7 +18,7 @@ import ilk
 from ilk.errors import IlkError, shown
 
 if TYPE_CHECKING:
-    from ilk.terminal import Surface
+    from ilk.layout import Surface
 
     ParamType = click.ParamType[Any]
 else:  # generic since click 8.4 only
@@ -113,7 +113,7 @@ def interrupted_code() -> int:
 
 
 def surface_of(stream: Any) -> Surface:
-    from ilk.terminal import WIDEST, Surface
+    from ilk.layout import WIDEST, Surface
 
     on_terminal = bool(getattr(stream, "isatty", lambda: False)())
     colour = on_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -204,3 +204,25 @@ SAYING = _all_of(
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--debug", is_flag=True, help="Show where an error happened."),
 )
+
+
+def progress_to_stderr() -> Callable[[Any], None] | None:
+    """A line on stderr that is rewritten after each candidate; only on a terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return None
+    from ilk.terminal import passes_line, progress_line
+
+    surface = surface_of(sys.stderr)
+
+    def tell(progress: Any) -> None:
+        done, total, end = progress.done, progress.total, ""
+        if total:
+            left = progress.seconds / done * (total - done)
+            text = progress_line(done, total, f"K {progress.k} {progress.method}", progress.best_bic, left)
+            end = "\r\x1b[K" if done == total else ""
+        else:
+            text = passes_line(done, progress.method, progress.best_bic, progress.seconds)
+        sys.stderr.write("\r\x1b[K" + surface.fit(text)[: surface.columns] + end)
+        sys.stderr.flush()
+
+    return tell

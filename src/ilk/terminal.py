@@ -5,13 +5,11 @@ Pure text in, pure text out; nothing heavy is imported here, and everything prin
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ilk.errors import shown
+from ilk.layout import Piece, Surface, Word, cells, line, plural, quoted, words_of, wrap
 from ilk.report.figures import (
     THIN,
     count_text,
@@ -23,114 +21,14 @@ from ilk.report.figures import (
     value_text,
 )
 
-LABEL = 15
-WIDEST, NARROWEST = 100, 60
 MOST_GROUPS = 12
 MOST_LEFT_OUT = 5
 FACTS_SHOWN = 3
 NAME_CHARACTERS = 30
 ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
-CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 GROUP_COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
 VERDICT_COLOURS = {"solid": "green", "fair": "yellow", "weak": "red"}
-PLAIN = str.maketrans(
-    {"▲": "^", "▼": "v", "≈": "~", "·": "|", THIN: " ", "−": "-", "–": "-", "…": "...",
-     "∞": "inf", "█": "#", "░": "."}
-)  # fmt: skip
-
-Piece = tuple[str, str]
-"""Text and its styles, separated by blanks."""
-Word = list[Piece]
-"""Pieces that stay on one line where they fit, with blanks between them."""
-
-
-@dataclass(frozen=True)
-class Surface:
-    """What is written to: how wide, with colour or not, in which encoding."""
-
-    width: int = WIDEST
-    colour: bool = False
-    encoding: str = "utf-8"
-    command_line: bool = False
-
-    @property
-    def columns(self) -> int:
-        return max(NARROWEST, min(WIDEST, self.width))
-
-    def say(self, text: str) -> str:
-        """Advice in the language of the reader: options on a command line, arguments in Python."""
-        return as_options(text) if self.command_line else text
-
-    def paint(self, text: str, styles: str) -> str:
-        if not self.colour or not styles or not text:
-            return text
-        codes = ";".join(str(CODES[style]) for style in styles.split())
-        return f"\x1b[{codes}m{text}\x1b[0m"
-
-    def fit(self, text: str) -> str:
-        """Text that this surface can show: plain marks without UTF-8, escapes for what cannot be encoded."""
-        if self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig"):
-            return text
-        return text.translate(PLAIN).encode(self.encoding, "backslashreplace").decode(self.encoding)
-
-
-def as_options(text: str) -> str:
-    """Python arguments in a text as the options of the command line.
-
-    >>> as_options('say so: types={"year": "categorical"}; more: k=range(1, 19)')
-    'say so: --types year=categorical; more: --k 1..18'
-    """
-    text = re.sub(r'types=\{"(.+?)": "(\w+)"\}', lambda m: f"--types {_quoted(m[1])}={m[2]}", text)
-    text = re.sub(r"\bk=(\d+)", r"--k \1", text)
-    text = re.sub(r"k=range\((\d+), (\d+)\)", lambda m: f"--k {m[1]}..{int(m[2]) - 1}", text)
-    text = re.sub(r"""missing=\[['"](.*?)['"]\]""", lambda m: f"--missing {_quoted(m[1])}", text)
-    return re.sub(r"\b(scale|decimal|absent)=(['\"])(.*?)\2", lambda m: f"--{m[1]} {_quoted(m[3])}", text)
-
-
-def _quoted(text: str) -> str:
-    """A name as it is typed in a shell."""
-    return text if re.fullmatch(r"[\w./+-]+", text) else "'" + text + "'"
-
-
-def cells(text: str) -> int:
-    """Columns that a text takes on a terminal.
-
-    >>> cells("abc"), cells("日本")
-    (3, 4)
-    """
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
-    )
-
-
-def line(label: str, pieces: Iterable[Piece], surface: Surface, label_style: str = "dim") -> list[str]:
-    """A label on the left and words that wrap under themselves."""
-    gap = max(1 if cells(label) <= LABEL else 2, LABEL + 1 - cells(label))
-    head = surface.paint(label, label_style) + " " * gap
-    return wrap(head, cells(label) + gap, _words(pieces), LABEL + 1, surface)
-
-
-def _words(pieces: Iterable[Piece]) -> list[Word]:
-    return [[(word, styles)] for text, styles in pieces for word in text.split(" ")]
-
-
-def wrap(head: str, used: int, words: Iterable[Word], indent: int, surface: Surface) -> list[str]:
-    """Words after `head`, which takes `used` cells; further lines are indented. Long words break."""
-    lines, here, empty = [], head, True
-    room = surface.columns - indent
-    for word in words:
-        for part in [word] if _size(word) <= room else _words(word):
-            size = _size(part)
-            if not empty and used + 1 + size > surface.columns:
-                lines.append(here.rstrip())
-                here, used, empty = " " * indent, indent, True
-            here += ("" if empty else " ") + " ".join(surface.paint(*piece) for piece in part)
-            used, empty = used + size + (0 if empty else 1), False
-    return [*lines, here.rstrip()]
-
-
-def _size(word: Word) -> int:
-    return sum(cells(text) for text, _ in word) + len(word) - 1
+USED_KINDS = ("numeric", "count", "binary", "ordinal", "categorical")
 
 
 def render(summary: Mapping[str, Any], surface: Surface) -> str:
@@ -150,19 +48,8 @@ def render(summary: Mapping[str, Any], surface: Surface) -> str:
     return surface.fit("\n".join(lines))
 
 
-def plural(number: int, word: str) -> str:
-    """
-    >>> plural(1, "row"), plural(3, "row")
-    ('1 row', '3 rows')
-    """
-    return f"{count_text(number)} {word}{'' if number == 1 else 's'}"
-
-
 def _name(text: str) -> str:
     return shown(text, NAME_CHARACTERS)
-
-
-USED_KINDS = ("numeric", "count", "binary", "ordinal", "categorical")
 
 
 def _listing(names: Sequence[str], most: int = MOST_LEFT_OUT) -> str:
@@ -252,7 +139,10 @@ def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     ]
     text = f"{', '.join(names)}, K {least if least == most else f'{least}-{most}'}"
     most_starts = plural(found["starts"], "start") + (" each" if found["starts"] > 1 else "")
-    text += f", {'up to ' if found['structures'] else ''}{most_starts}"
+    if found["methods"] == ["assorted"]:
+        text += ", grown by splits and merges"
+    else:
+        text += f", {'up to ' if found['structures'] else ''}{most_starts}"
     if found["rows"] < summary["table"]["rows_used"]:
         text += f", on a sample of {plural(found['rows'], 'row')}"
     return line("tried", [(text, ""), ("  " + seconds_text(found["seconds"]), "dim")], surface)
@@ -311,7 +201,7 @@ def _apart(group: Mapping[str, Any], surface: Surface) -> list[Word]:
     n_shown = FACTS_SHOWN if surface.columns > 80 else 2
     telling = [fact for fact in group["facts"] if fact["tells"]][:n_shown]
     if not telling:
-        return _words([("nothing beyond chance", "dim")])
+        return words_of([("nothing beyond chance", "dim")])
     last = len(telling) - 1
     return [
         [*fact_pieces(fact), ("·", "dim")] if i < last else fact_pieces(fact)
@@ -359,11 +249,11 @@ def _wrote(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     files = [f"{file} ({kilobytes(sizes[file])})" if file in sizes else file for file in summary["files"]]
     lines = line("wrote", [(f"{name}/ {' '.join(files)}", "")], surface)
     which = (
-        f"ilk explain {_quoted(name)} {summary['groups'][-1]['letter']}   "
+        f"ilk explain {quoted(name)} {summary['groups'][-1]['letter']}   "
         if summary["chosen"]["k"] > 1
         else ""
     )
-    return lines + line("next", [(f"{which}ilk assign {_quoted(name)} new.csv", "bold")], surface)
+    return lines + line("next", [(f"{which}ilk assign {quoted(name)} new.csv", "bold")], surface)
 
 
 def judgement(truth: Mapping[str, Any], surface: Surface) -> str:
@@ -435,7 +325,7 @@ def columns_table(entries: Sequence[Mapping[str, str]], surface: Surface) -> str
         style = "dim" if entry["kind"] == "left out" else ""
         why = entry["reason"] + (f": {entry['levels']}" if entry["levels"] else "")
         start += "  " + surface.paint(f"{entry['kind']:<11}", style) + f"  {entry['missing']:>7}  "
-        lines += wrap(start, wide + 24, _words([(why, style)]), wide + 24, surface)
+        lines += wrap(start, wide + 24, words_of([(why, style)]), wide + 24, surface)
     return surface.fit("\n".join(lines))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -36,46 +37,9 @@ from ilk.table.condition import survey
 
 
 class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
-    """Everything but what a component is: `_make_family` and `_show_spread` say that."""
+    """The options and the answers of all mixtures; how they are fitted is theirs."""
 
     _structures: ClassVar[tuple[str, ...] | None] = None  # those the family has; None for all fourteen
-
-    def _make_family(self, rows: MemoryRows, moments: TableMoments, k: int) -> Any:
-        raise NotImplementedError
-
-    def _show_spread(self, params: Any, unit: Array, varies: Array) -> None:
-        """Set the attributes that tell of spread; `unit` is the user's units in one encoded unit, per column."""
-        raise NotImplementedError
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of the rows of X (numbers; NaN where missing)."""
-        k = whole_number("n_components", self.n_components)
-        plan, min_size = self._plan(), real_number("min_size", self.min_size, 0.0, np.inf)
-        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=self.threads, k=k)
-        if rows.n_rows < 2:
-            raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
-        init = None if isinstance(self.init, str) else given_start(self.init, rows, k)
-        rows, moments, constants = set_constant_aside(rows)
-        varies = np.isnan(constants)
-        if init is not None and init.ndim == 2:
-            init = init[:, varies]
-        family = self._make_family(rows, moments, k)
-        found = fit_mixture(
-            rows, family, k, seed_of(self.random_state), plan, init=init, callback=self.callback
-        )
-        n_before = len(found.size)
-        found = without_small(rows, family, found, plan, min_size)
-        if len(found.size) < n_before:
-            n_gone = n_before - len(found.size)
-            warn(
-                "small-components",
-                f"{n_gone} of {n_before} components held fewer than min_size={min_size:g} rows "
-                "and were merged into the others.",
-                depth=3,
-            )
-        self._finish(rows, family, moments, constants, found)
-        warn_of(self, found)
-        return self
 
     # --- options
 
@@ -123,31 +87,6 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         return broad_noise(moments)
 
     # --- what a user reads
-
-    def _finish(
-        self, rows: MemoryRows, family: Any, moments: TableMoments, constants: Array, found: Fit
-    ) -> None:
-        """Everything in the user's units; `constants` holds NaN where a column varies."""
-        varies = np.isnan(constants)
-        encoding, params = rows.encoding, found.params
-        self._family, self._params, self._encoding, self._varies = family, params, encoding, varies
-        self.fit_ = found
-        self.weights_ = params.mixing
-        self.means_ = np.tile(constants, (len(params.mean), 1))
-        self.means_[:, varies] = encoding.undo(params.mean)
-        self._show_spread(params, 1 / encoding.unit, varies)
-        self.labels_ = found.labels
-        self._log_unit = np.log(encoding.unit)
-        kept = 1.0 - self.trim
-        self.loglik_ = -found.cost + kept * float(moments.cells @ self._log_unit)
-        self.n_parameters_ = family.free_parameters(params)
-        self.n_iter_ = found.n_passes
-        self.converged_ = found.converged
-        self.status_ = found.status
-        self._n_rows = moments.row_weight * kept
-        self._log_certainty = sum(rows.scan(_visit_certainty, (family, params, found.cut)))
-        beyond = np.zeros(rows.n_rows, dtype=bool)
-        self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
 
     def _scan(self, X: Any, visit: Any) -> Array:
         check_is_fitted(self)
@@ -213,6 +152,73 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+class NumericMixture(MixtureEstimator, ABC):
+    """Mixtures over numbers: everything but what a component is."""
+
+    @abstractmethod
+    def _make_family(self, rows: MemoryRows, moments: TableMoments, k: int) -> Any:
+        """The family of such components."""
+
+    @abstractmethod
+    def _show_spread(self, params: Any, unit: Array, varies: Array) -> None:
+        """Set the attributes that tell of spread; `unit` is the user's units in one encoded unit, per column."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components of the rows of X (numbers; NaN where missing)."""
+        k = whole_number("n_components", self.n_components)
+        plan, min_size = self._plan(), real_number("min_size", self.min_size, 0.0, np.inf)
+        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=self.threads, k=k)
+        if rows.n_rows < 2:
+            raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
+        init = None if isinstance(self.init, str) else given_start(self.init, rows, k)
+        rows, moments, constants = set_constant_aside(rows)
+        varies = np.isnan(constants)
+        if init is not None and init.ndim == 2:
+            init = init[:, varies]
+        family = self._make_family(rows, moments, k)
+        found = fit_mixture(
+            rows, family, k, seed_of(self.random_state), plan, init=init, callback=self.callback
+        )
+        n_before = len(found.size)
+        found = without_small(rows, family, found, plan, min_size)
+        if len(found.size) < n_before:
+            n_gone = n_before - len(found.size)
+            warn(
+                "small-components",
+                f"{n_gone} of {n_before} components held fewer than min_size={min_size:g} rows "
+                "and were merged into the others.",
+                depth=3,
+            )
+        self._finish(rows, family, moments, constants, found)
+        warn_of(self, found)
+        return self
+
+    def _finish(
+        self, rows: MemoryRows, family: Any, moments: TableMoments, constants: Array, found: Fit
+    ) -> None:
+        """Everything in the user's units; `constants` holds NaN where a column varies."""
+        varies = np.isnan(constants)
+        encoding, params = rows.encoding, found.params
+        self._family, self._params, self._encoding, self._varies = family, params, encoding, varies
+        self.fit_ = found
+        self.weights_ = params.mixing
+        self.means_ = np.tile(constants, (len(params.mean), 1))
+        self.means_[:, varies] = encoding.undo(params.mean)
+        self._show_spread(params, 1 / encoding.unit, varies)
+        self.labels_ = found.labels
+        self._log_unit = np.log(encoding.unit)
+        kept = 1.0 - self.trim
+        self.loglik_ = -found.cost + kept * float(moments.cells @ self._log_unit)
+        self.n_parameters_ = family.free_parameters(params)
+        self.n_iter_ = found.n_passes
+        self.converged_ = found.converged
+        self.status_ = found.status
+        self._n_rows = moments.row_weight * kept
+        self._log_certainty = sum(rows.scan(_visit_certainty, (family, params, found.cut)))
+        beyond = np.zeros(rows.n_rows, dtype=bool)
+        self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
 
 
 def without_small(rows: MemoryRows, family: Any, found: Fit, plan: MixturePlan, min_size: float) -> Fit:

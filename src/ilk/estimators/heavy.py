@@ -8,7 +8,7 @@ import numpy as np
 
 from ilk.engines.memory import MemoryRows
 from ilk.estimators.base import Callback, one_of, real_number
-from ilk.estimators.components import MixtureEstimator, full_matrices
+from ilk.estimators.components import NumericMixture, full_matrices
 from ilk.families.gaussian import Mixture
 from ilk.families.laplace import LAPLACE_STRUCTURES, Laplace
 from ilk.families.laplace import LaplaceMixture as LaplaceParams
@@ -17,7 +17,7 @@ from ilk.fitting.table_moments import TableMoments
 from ilk.table.block import Array
 
 
-class StudentMixture(MixtureEstimator):
+class StudentMixture(NumericMixture):
     """A mixture of Student (t) components with any of the fourteen structures, fitted by EM.
 
     A row far from a component counts (dof + d) / (dof + distance) in its mean and scale, so single outliers move
@@ -116,7 +116,7 @@ class StudentMixture(MixtureEstimator):
         )
 
 
-class LaplaceMixture(MixtureEstimator):
+class LaplaceMixture(NumericMixture):
     """A mixture of components with independent double-exponential columns, fitted by EM.
 
     density_k = prod_j exp(-|x_j - mean_kj| / scale_kj) / (2 scale_kj): means are weighted medians, and a row

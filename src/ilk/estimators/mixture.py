@@ -6,13 +6,13 @@ from typing import Any
 
 from ilk.engines.memory import MemoryRows
 from ilk.estimators.base import Callback, one_of
-from ilk.estimators.components import MixtureEstimator, full_matrices
+from ilk.estimators.components import NumericMixture, full_matrices
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.table_moments import TableMoments
 from ilk.table.block import Array
 
 
-class GaussianMixture(MixtureEstimator):
+class GaussianMixture(NumericMixture):
     """A mixture of Gaussians with any of the fourteen covariance structures, fitted by EM.
 
     The density of a row is sum_k weight_k N(x | mean_k, covariance_k). Structures are named by three letters:

@@ -76,6 +76,16 @@ class Partial:
         return Partial(sums, cost)
 
 
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums by name; adding is name by name."""
+
+    values: Mapping[str, Any]
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums({name: value + other.values[name] for name, value in self.values.items()})
+
+
 Params = TypeVar("Params")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
@@ -60,7 +61,7 @@ Params = TypeVar("Params", bound=Components)
 
 
 @dataclass(frozen=True)
-class MixtureFamily(Generic[Params]):
+class MixtureFamily(ABC, Generic[Params]):
     """Mixtures whose cost is minus the log-likelihood (of the classification when `membership` is hard).
 
     `column_variances` of the encoded table are the units of the singularity test.
@@ -86,9 +87,9 @@ class MixtureFamily(Generic[Params]):
 
     # --- rows
 
+    @abstractmethod
     def scores(self, params: Params, block: Block) -> Array:
         """Log of mixing share times density of the observed cells (rows, K), noise last."""
-        raise NotImplementedError
 
     def with_noise(self, params: Params, block: Block, own: Array) -> Array:
         """The scores of the components and, where there is noise, its own in one more column."""
@@ -127,9 +128,9 @@ class MixtureFamily(Generic[Params]):
 
     # --- parameters
 
+    @abstractmethod
     def update(self, params: Params, sums: Mapping[str, Any]) -> Params:
         """New parameters from the sums over all rows."""
-        raise NotImplementedError
 
     def first_updates(self, start: Params, sums: Mapping[str, Any]) -> list[Params]:
         return [self.update(start, sums)]

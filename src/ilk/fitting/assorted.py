@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -82,7 +82,7 @@ class Assortment:
         return self._reading[0]
 
     @cached_property
-    def _reading(self) -> tuple[Clusters, dict[str, Any]]:
+    def _reading(self) -> tuple[Clusters, Mapping[str, Any]]:
         return self.scene.reading(self.params)
 
     @cached_property

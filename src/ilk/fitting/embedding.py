@@ -141,8 +141,3 @@ KINDS: tuple[Partition | None, ...] = (  # None stands for random memberships
     Points.by_k_log_k,
 )
 HALVES: tuple[Partition, ...] = (Points.by_k_means, Points.by_half, Points.by_two_rows)
-
-
-def memberships_of(label: Array, k: int) -> Array:
-    """A partition as memberships (rows, K)."""
-    return np.asarray((label[:, None] == np.arange(k)).astype(np.float64))

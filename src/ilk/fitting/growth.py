@@ -18,7 +18,7 @@ from scipy.special import xlogy
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import GrowingFamily, Partial
-from ilk.fitting.embedding import HALVES, KINDS, Points, memberships_of, random_memberships
+from ilk.fitting.embedding import HALVES, KINDS, Points, random_memberships
 from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import (
     INTERRUPTED,
@@ -31,6 +31,7 @@ from ilk.fitting.loop import (
     Stop,
     run_starts,
 )
+from ilk.fitting.restarts import gathered, memberships_of
 from ilk.fitting.scene import Scene
 from ilk.table.block import Array, Block
 
@@ -342,28 +343,14 @@ def _state(scene: Scene, run: Run) -> State:
 
 def from_labels(rows: Any, family: GrowingFamily[Any], label: Array, k: int) -> Any:
     """Parameters from a partition."""
-    return from_membership(rows, family, memberships_of(label, k))
+    blank = family.blank(k)
+    return family.update(blank, gathered(rows, family, blank, label))
 
 
 def from_membership(rows: Any, family: GrowingFamily[Any], membership: Array) -> Any:
     """Parameters from memberships (rows, K)."""
     blank = family.blank(membership.shape[1])
-    sums = rows.reduce(_visit_membership, (family, blank, membership))
-    return family.update(blank, sums.values)
-
-
-@dataclass(frozen=True)
-class _Sums:
-    values: dict[str, Any]
-
-    def __add__(self, other: _Sums) -> _Sums:
-        return _Sums({name: value + other.values[name] for name, value in self.values.items()})
-
-
-def _visit_membership(state: Any, block: Block) -> _Sums:
-    family, params, membership = state
-    mine = membership[block.first_row : block.first_row + block.n_rows]
-    return _Sums(family.gather(params, block, mine))
+    return family.update(blank, gathered(rows, family, blank, membership))
 
 
 def step_of(scene: Scene, params: Any, heat: float = 1.0) -> Partial:

@@ -6,7 +6,6 @@ its groups, and per group the quantiles of the costs of its training rows, from 
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,11 +18,11 @@ import pyarrow as pa
 from ilk import kernels, store
 from ilk.engines.derived import derive
 from ilk.engines.memory import MemoryRows
-from ilk.errors import DataError, ModelFileError, UsageError, shown, warn
+from ilk.errors import DataError, warn
 from ilk.families.assorted import Assorted, Clusters
 from ilk.families.base import Family
 from ilk.families.centroid import Centroids, Means, Medians
-from ilk.families.covariance import Covariance, Structure
+from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import Fit
 from ilk.fitting.grouped import Grouped
@@ -316,190 +315,3 @@ def free_names(taken: tuple[str, ...], wanted: tuple[str, ...] = OUTPUT) -> tupl
         )
         warn("column-renamed", f"the table has columns called {', '.join(clash)}; {now}", depth=5)
     return tuple(made)
-
-
-def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model back; a file that is not ours, damaged or senseless is refused. Nothing in it is run."""
-    packed = store.load(path)
-    where = shown(os.fspath(path), 200)
-    if packed.kind != KIND:
-        raise ModelFileError(
-            "model-kind",
-            f"The file holds a {shown(packed.kind)}, not a {KIND}",
-            where=where,
-            do="Give a file that Result.save or ilk fit wrote",
-        )
-    return _Checked(store.restore(packed.document, packed.arrays), where).model()
-
-
-class _Checked:
-    """Semantic checks of a file that is well formed: every field that does not fit is named."""
-
-    def __init__(self, tree: dict[str, Any], where: str) -> None:
-        self.tree, self.where = tree, where
-
-    def model(self) -> Model:
-        tree = self.tree
-        family = self.text("family")
-        try:
-            known = family == Assorted.name or family_of(family) is not None
-        except UsageError:  # a structure that does not exist
-            known = False
-        self.need(known, "family", f"{shown(family)} is not known to this version")
-        schema = Schema.from_dict(tree.get("schema"))
-        treat = self.treatment(schema) if family == Assorted.name else None
-        binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
-        n_columns = len(schema.numeric) + len(binary)
-        n_columns = len(schema.numeric) if treat else n_columns
-        fits = len(schema.used) > 0 and (treat is not None or n_columns == len(schema.used))
-        self.need(fits, "schema", "its columns do not fit the method")
-        letters, names = self.texts("letters"), self.texts("names")
-        k = len(letters)
-        self.need(
-            0 < k == len(names) and len(set(letters)) == k,
-            "letters",
-            "marks and names of the groups do not fit",
-        )
-        group_of = self.groups(k)
-        params: Centroids | Mixture | Clusters
-        if treat is not None:
-            params = self.clusters(len(group_of), treat)
-        else:
-            make = self.mixture if is_soft(family) else self.centroids
-            params = make(len(group_of), n_columns)
-        sizes = self.array(tree, "sizes", (k,), least=0.0)
-        self.need(bool(sizes.sum() > 0), "sizes", "no group has a row")
-        quantiles = self.array(tree, "quantiles", (k, N_QUANTILES))
-        self.need(bool((np.diff(quantiles, axis=1) >= 0).all()), "quantiles", "they do not rise")
-        return Model(
-            self.text("method"),
-            family,
-            self.section("options"),
-            schema,
-            self.encoding(n_columns),
-            params,
-            group_of,
-            letters,
-            names,
-            sizes,
-            quantiles,
-            self.section("training"),
-            treat,
-        )
-
-    def treatment(self, schema: Schema) -> Treat:
-        """What is made of the columns; every column it names must be one of the table."""
-        try:
-            treat = Treat.from_dict(self.section("treatment"))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-            treat = None
-        self.need(treat is not None, "treatment", "it is not complete")
-        assert treat is not None
-        n_numbers, n_coded = len(schema.numeric), len(schema.coded)
-        sources = [(n.source, n_numbers) for n in treat.plan.numbers]
-        sources += [(c.source, n_coded if c.kind == "levels" else n_numbers) for c in treat.plan.categories]
-        good = bool(sources) and all(0 <= source < count for source, count in sources)
-        self.need(good, "treatment", "its columns are not those of the table")
-        return treat
-
-    def clusters(self, k: int, treat: Treat) -> Clusters:
-        parameters, plan = self.section("parameters"), treat.plan
-        n_numbers, n_levels = len(plan.numbers), int(plan.level_start[-1])
-        mixing = self.array(parameters, "mixing", (k,), least=0.0)
-        self.need(abs(float(mixing.sum()) - 1) < 1e-6, "mixing", "the shares do not add up to 1")
-        variance = self.array(parameters, "variance", (k, n_numbers), least=0.0)
-        self.need(bool((variance > 0).all()), "variance", "one of them is 0")
-        group = parameters.get("group")
-        shape = (k, len(plan.names))
-        good = isinstance(group, np.ndarray) and group.dtype.kind == "i" and group.shape == shape
-        self.need(good, "group", f"it is not an array of {shape[0]}x{shape[1]} whole numbers")
-        assert isinstance(group, np.ndarray)
-        self.need(bool(((group >= 0) & (group < k)).all()), "group", "it names no cluster")
-        return Clusters(
-            mixing,
-            self.array(parameters, "mean", (k, n_numbers)),
-            variance,
-            self.array(parameters, "log_level", (k, n_levels)),
-            group,
-        )
-
-    def groups(self, k: int) -> tuple[int, ...]:
-        """The group of each component; files from before components were merged have one group each."""
-        value = self.tree.get("groups", list(range(k)))
-        whole = isinstance(value, list) and all(type(group) is int for group in value)
-        self.need(whole and set(value) == set(range(k)), "groups", "components and groups do not fit")
-        return tuple(value)
-
-    def centroids(self, k: int, n_columns: int) -> Centroids:
-        parameters = self.section("parameters")
-        weight = self.array(parameters, "weight", (k,), least=0.0)
-        return Centroids(self.array(parameters, "centre", (k, n_columns)), weight)
-
-    def mixture(self, k: int, n_columns: int) -> Mixture:
-        parameters = self.section("parameters")
-        mixing = self.array(parameters, "mixing", (k,), least=0.0)
-        self.need(abs(float(mixing.sum()) - 1) < 1e-6, "mixing", "the shares do not add up to 1")
-        mean = self.array(parameters, "mean", (k, n_columns))
-        log_variance = self.array(parameters, "log_variance", (k, n_columns))
-        axes = parameters.get("axes")
-        if axes is not None:
-            common = isinstance(axes, np.ndarray) and axes.ndim == 2
-            shape = (n_columns, n_columns) if common else (k, n_columns, n_columns)
-            axes = self.array(parameters, "axes", shape)
-            product = axes.swapaxes(-1, -2) @ axes
-            self.need(
-                bool(np.allclose(product, np.eye(n_columns), atol=1e-6)), "axes", "they are not orthogonal"
-            )
-        return Mixture(mixing, mean, Covariance(log_variance, axes))
-
-    def encoding(self, n_columns: int) -> Encoding:
-        plain = self.section("encoding")
-        power = plain.get("power")
-        good = isinstance(power, float) and math.isfinite(power) and power > 0 and math.frexp(power)[0] == 0.5
-        self.need(good, "encoding power", "it is not a power of two")
-        factor = None
-        if plain.get("factor") is not None:
-            factor = self.array(plain, "factor", (n_columns,), least=0.0)
-        return Encoding(float(power or 1.0), self.array(plain, "centre", (n_columns,)), factor)
-
-    def need(self, good: bool, name: str, why: str) -> None:
-        if not good:
-            raise ModelFileError(
-                "model-content",
-                f"The field {name} of the model is not valid: {why}",
-                where=self.where,
-                do="Fit and save the model again",
-            )
-
-    def section(self, name: str) -> dict[str, Any]:
-        value = self.tree.get(name)
-        self.need(isinstance(value, dict), name, "it is not there")
-        return dict(value or {})
-
-    def text(self, name: str) -> str:
-        value = self.tree.get(name)
-        self.need(isinstance(value, str), name, "it is not text")
-        return str(value)
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        value = self.tree.get(name)
-        self.need(
-            isinstance(value, list) and all(isinstance(v, str) for v in value),
-            name,
-            "it is not a list of text",
-        )
-        return tuple(value or ())
-
-    def array(
-        self, tree: Mapping[str, Any], name: str, shape: tuple[int, ...], least: float = -math.inf
-    ) -> Array:
-        value = tree.get(name)
-        good = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
-        self.need(good, name, f"it is not an array of {'x'.join(map(str, shape))} numbers")
-        assert isinstance(value, np.ndarray)
-        self.need(
-            bool(np.isfinite(value).all() and (value >= least).all()),
-            name,
-            "it holds NaN, infinity or a negative number",
-        )
-        return value

@@ -12,7 +12,7 @@ import numpy as np
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
-from ilk.families.base import Family, SpreadFamily
+from ilk.families.base import Family, SpreadFamily, Sums
 from ilk.families.centroid import Means, Moments
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, finish, fit, start_records
@@ -141,42 +141,39 @@ def all_from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> li
     if not family.starts_from_partition:
         return [params]
     spread = cast(SpreadFamily[Any], family)
-    sums = rows.reduce(_visit_partition, _Partition(spread, params, label))
-    return spread.first_updates(params, sums.values)
+    return spread.first_updates(params, gathered(rows, spread, params, label))
 
 
 def from_given(rows: Rows, family: SpreadFamily[Any], given: Array, k: int) -> Any:
     """The update from given labels (rows,) or memberships (rows, K), its sums about the centre of the table."""
     params = family.start(np.zeros((k, rows.n_columns)))
-    visit = _visit_partition if given.ndim == 1 else _visit_membership
-    return family.update(params, rows.reduce(visit, _Partition(family, params, given)).values)
+    return family.update(params, gathered(rows, family, params, given))
+
+
+def gathered(rows: Rows, family: SpreadFamily[Any], params: Any, given: Array) -> Mapping[str, Any]:
+    """Sums about `params` of all rows under given labels (rows,) or memberships (rows, K)."""
+    return rows.reduce(_visit_given, _Given(family, params, given)).values
+
+
+def memberships_of(label: Array, k: int) -> Array:
+    """A partition as memberships (rows, K) of 0 and 1."""
+    membership = np.zeros((len(label), k))
+    membership[np.arange(len(label)), label] = 1.0
+    return membership
 
 
 @dataclass(frozen=True)
-class _Partition:
+class _Given:
     family: SpreadFamily[Any]
     params: Any
     given: Array  # a label per row, or memberships (rows, K)
 
 
-@dataclass(frozen=True)
-class _Sums:
-    values: Mapping[str, Any]
-
-    def __add__(self, other: _Sums) -> _Sums:
-        return _Sums({name: value + other.values[name] for name, value in self.values.items()})
-
-
-def _visit_membership(state: _Partition, block: Block) -> _Sums:
-    membership = state.given[block.first_row : block.first_row + block.n_rows]
-    return _Sums(state.family.gather(state.params, block, membership))
-
-
-def _visit_partition(state: _Partition, block: Block) -> _Sums:
-    label = state.given[block.first_row : block.first_row + block.n_rows]
-    membership = np.zeros((block.n_rows, len(state.family.centres(state.params))))
-    membership[np.arange(block.n_rows), label] = 1.0
-    return _Sums(state.family.gather(state.params, block, membership))
+def _visit_given(state: _Given, block: Block) -> Sums:
+    mine = state.given[block.first_row : block.first_row + block.n_rows]
+    if mine.ndim == 1:
+        mine = memberships_of(mine, len(state.family.centres(state.params)))
+    return Sums(state.family.gather(state.params, block, mine))
 
 
 def _visit_nearest(state: Any, block: Block) -> Array:

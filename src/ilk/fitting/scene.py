@@ -13,7 +13,7 @@ from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
 from ilk.families.assorted import Assorted, Clusters
-from ilk.families.base import GrowingFamily
+from ilk.families.base import GrowingFamily, Sums
 from ilk.families.blended import Blended
 from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
 from ilk.fitting.table_moments import table_moments
@@ -126,7 +126,7 @@ class Scene:
         """The same treatment on other rows, such as a sample that holds `share` of the weight."""
         return replace(self, table=table, plan=self.plan.weighing(share))
 
-    def reading(self, params: Any) -> tuple[Clusters, dict[str, Any]]:
+    def reading(self, params: Any) -> tuple[Clusters, Mapping[str, Any]]:
         """The clusters of cells, and their sums, that have the memberships which `params` give: the parameters
         themselves, but for a block of numbers, which has no switches to read."""
         sums = self.rows.reduce(_visit_reading, (self.family, self.cells, params)).values
@@ -206,22 +206,14 @@ def _level_penalty(weight: Array) -> float:
     return float(np.log(np.maximum(rest, 1.0)).sum() / 2)
 
 
-@dataclass(frozen=True)
-class _Sums:
-    values: dict[str, Any]
-
-    def __add__(self, other: _Sums) -> _Sums:
-        return _Sums({name: value + other.values[name] for name, value in self.values.items()})
-
-
-def _visit_reading(state: Any, block: Block) -> _Sums:
+def _visit_reading(state: Any, block: Block) -> Sums:
     family, cells, params = state
     membership, _ = kernels.memberships(family.scores(params, block), family.hard)
     about = params if family is cells else cells.blank(len(params))
-    return _Sums(cells.gather(about, block, membership))
+    return Sums(cells.gather(about, block, membership))
 
 
-def _visit_scales(state: Any, block: Block) -> _Sums:
+def _visit_scales(state: Any, block: Block) -> Sums:
     """Sums of the numbers on every scale (K, scales * numbers) under the memberships of the treated block."""
     treat, family, params = state
     treated = treat(block)
@@ -233,10 +225,10 @@ def _visit_scales(state: Any, block: Block) -> _Sums:
     n = raw.shape[1]
     mean = np.zeros((len(params), n))
     sums = kernels.product_sums(raw, 1.0, np.zeros(n), None, treated.codes, counted, mean, start)
-    return _Sums(sums._asdict())
+    return Sums(sums._asdict())
 
 
-def _cells_on(scale: int, n: int, params: Clusters, sums: _Sums) -> Cells:
+def _cells_on(scale: int, n: int, params: Clusters, sums: Sums) -> Cells:
     here, values = slice(scale * n, (scale + 1) * n), sums.values
     observed, first, second = (values[name][:, here] for name in ("observed", "first", "second"))
     return Cells.of_sums(np.zeros((len(params), n)), observed, first, second, values["counts"])

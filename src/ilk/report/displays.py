@@ -6,6 +6,7 @@ Each display is made by `from_result(result, ax=None)`, draws on the axes it is 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +33,7 @@ def _axes(ax: Any) -> tuple[Any, Any]:
 
 
 @dataclass
-class _Display:
+class _Display(ABC):
     """What the displays share: the summary they draw from, and where they drew."""
 
     summary: Mapping[str, Any]
@@ -50,8 +51,9 @@ class _Display:
         self._draw(self.ax_)
         return self
 
+    @abstractmethod
     def _draw(self, ax: Any) -> None:
-        raise NotImplementedError
+        """The picture itself."""
 
 
 @dataclass

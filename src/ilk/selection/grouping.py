@@ -18,8 +18,9 @@ from ilk.fitting.mixture import best_run
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import from_labels
 from ilk.measures.criteria import bic
+from ilk.selection.cuts import split_labels
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
-from ilk.selection.mixtures import SEARCH_ROWS, SPLIT_PASSES, split_labels
+from ilk.selection.mixtures import SEARCH_ROWS, SPLIT_PASSES
 from ilk.selection.resampling import Plan, ground_of, refit_of, returns
 from ilk.selection.search import EXACT, Search
 from ilk.selection.valley import MOST_ROWS, NumberGround, Thresholds, canonical, effective_rows

@@ -15,7 +15,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -30,9 +29,10 @@ from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop,
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.quick import run_quick
-from ilk.fitting.restarts import Recipe
+from ilk.fitting.restarts import Recipe, memberships_of
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
+from ilk.selection.cuts import joined_labels, split_labels
 from ilk.selection.search import Candidate, Progress, Search, choose, told
 from ilk.table.block import Array, Block
 
@@ -126,7 +126,7 @@ class Grid:
             enumerate(start_names("auto", self.partitioner.mix, n_starts) if k > 1 else ("k-means",))
         )
         labels = distinct([self.partitioner.labels(name, k, i) for i, name in names[which]])
-        return [_one_hot(label, k) for label in labels if len(np.unique(label)) == k]
+        return [memberships_of(label, k) for label in labels if len(np.unique(label)) == k]
 
     def improve(self, n_cells: int, stop: Stop) -> None:
         """The most promising cells, and those beside the best one, once more from other starts and from
@@ -217,7 +217,7 @@ class Grid:
         """First parameters of every cell from every partition, where there are any."""
         firsts = []
         for label in labels:
-            sums = _Sums(self.block, _one_hot(label, int(label.max()) + 1))
+            sums = _Sums(self.block, memberships_of(label, int(label.max()) + 1))
             firsts += [(cell, start) for cell in cells for start in sums.first(cell.family)[:1]]
         return [(cell, start) for cell, start in firsts if start.status == OK]
 
@@ -304,59 +304,6 @@ def _means(block: Block, membership: Array) -> Array:
         observed = ~np.isnan(numbers)
         total, count = weighted.T @ np.where(observed, numbers, 0.0), weighted.T @ observed
     return np.asarray(np.divide(total, count, out=np.zeros_like(total), where=count > 0))
-
-
-def _one_hot(label: Array, k: int) -> Array:
-    membership = np.zeros((len(label), k))
-    membership[np.arange(len(label)), label] = 1.0
-    return membership
-
-
-def split_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]:
-    """Partitions with one component more: each component cut in two by 2-means on its own whitened rows."""
-    label, _ = family.assign(params, block)
-    k = len(params.mean)
-    numbers = np.where(np.isnan(block.numbers), 0.0, block.numbers).astype(np.float64)
-    made = []
-    for component in range(k):
-        rows = np.flatnonzero(label == component)
-        if len(rows) < 4:
-            continue
-        away = numbers[rows] - params.mean[component]
-        whiten = params.whiten[component]
-        scaled = away @ whiten.T if whiten.ndim == 2 else away * whiten
-        half = two_means(scaled)
-        split = label.copy()
-        split[rows[half]] = k
-        if half.any() and not half.all():
-            made.append(split)
-    return made
-
-
-def joined_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]:
-    """Partitions with one component less: every two of the components joined."""
-    label, _ = family.assign(params, block)
-    made = []
-    for a, b in combinations(range(len(params.mean)), 2):
-        joined = np.where(label == b, a, label)
-        made.append(joined - (joined > b))
-    return [label for label in made if len(np.unique(label)) == len(params.mean) - 1]
-
-
-def two_means(points: Array) -> Array:
-    """Which rows belong to the second of two groups: 2-means from a cut across the longest axis."""
-    centred = points - points.mean(axis=0)
-    axis = np.linalg.eigh(centred.T @ centred)[1][:, -1]
-    half = centred @ axis > 0
-    for _ in range(20):
-        if half.all() or not half.any():
-            break
-        a, b = centred[~half].mean(axis=0), centred[half].mean(axis=0)
-        new = centred @ (b - a) > (b @ b - a @ a) / 2  # nearer to b
-        if np.array_equal(new, half):
-            break
-        half = new
-    return np.asarray(half)
 
 
 def search_mixtures(

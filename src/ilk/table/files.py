@@ -102,7 +102,7 @@ def _unreadable(path: str, error: OSError) -> UsageError | DataError:
         near = difflib.get_close_matches(Path(path).name, os.listdir(Path(path).parent), n=3)
     except OSError:
         near = []
-    hint = f"Did you mean {', '.join(shown(n) for n in near)}" if near else "Check the path"
+    hint = f"Did you mean {', '.join(shown(n) for n in near)}?" if near else "Check the path"
     return UsageError("no-file", f"there is no file {shown(path, 120)}", do=hint)
 
 

@@ -38,7 +38,7 @@ _ID_NAME = re.compile(
 )
 
 _TEXTS = {
-    "few-values": "whole numbers with at most {few} values, taken as numbers; if they are codes, "
+    "few-values": "whole numbers with at most {few} values, typed as numbers; if they are codes, "
     'say so: types={{"{first}": "categorical"}}',
     "digits-as-text": "digits stored as text stay categories; if they are numbers: "
     'types={{"{first}": "numeric"}}',

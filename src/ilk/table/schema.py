@@ -201,7 +201,7 @@ def _check_name(table: Table, name: str, role: str) -> None:
     if name not in table.names:
         near = difflib.get_close_matches(str(name), table.names, n=3)
         hint = (
-            f"Did you mean {', '.join(repr(shown(n)) for n in near)}"
+            f"Did you mean {', '.join(repr(shown(n)) for n in near)}?"
             if near
             else "Columns: " + _listed(table.names)
         )
@@ -217,7 +217,7 @@ def _check_kind(name: str, kind: str | Sequence[str]) -> None:
             raise UsageError(
                 "unknown-kind",
                 f"{shown(kind)!r} is not a kind of column (column {shown(name)!r})",
-                do=(f"Did you mean {near[0]!r}; known are " if near else "Use ") + ", ".join(ASKED),
+                do=(f"Did you mean {near[0]!r}? Known are " if near else "Use ") + ", ".join(ASKED),
             )
     elif not kind or not all(isinstance(v, str) for v in kind) or len(set(kind)) < len(kind):
         raise UsageError(

@@ -1,0 +1,120 @@
+"""Text on a terminal: how wide, in which colours, words that wrap under a label."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ilk.report.figures import THIN, count_text
+
+LABEL = 15
+WIDEST, NARROWEST = 100, 60
+CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
+PLAIN = str.maketrans(
+    {"▲": "^", "▼": "v", "≈": "~", "·": "|", THIN: " ", "−": "-", "–": "-", "…": "...",
+     "∞": "inf", "█": "#", "░": "."}
+)  # fmt: skip
+
+Piece = tuple[str, str]
+"""Text and its styles, separated by blanks."""
+Word = list[Piece]
+"""Pieces that stay on one line where they fit, with blanks between them."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What is written to: how wide, with colour or not, in which encoding."""
+
+    width: int = WIDEST
+    colour: bool = False
+    encoding: str = "utf-8"
+    command_line: bool = False
+
+    @property
+    def columns(self) -> int:
+        return max(NARROWEST, min(WIDEST, self.width))
+
+    def say(self, text: str) -> str:
+        """Advice in the language of the reader: options on a command line, arguments in Python."""
+        return as_options(text) if self.command_line else text
+
+    def paint(self, text: str, styles: str) -> str:
+        if not self.colour or not styles or not text:
+            return text
+        codes = ";".join(str(CODES[style]) for style in styles.split())
+        return f"\x1b[{codes}m{text}\x1b[0m"
+
+    def fit(self, text: str) -> str:
+        """Text that this surface can show: plain marks without UTF-8, escapes for what cannot be encoded."""
+        if self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig"):
+            return text
+        return text.translate(PLAIN).encode(self.encoding, "backslashreplace").decode(self.encoding)
+
+
+def as_options(text: str) -> str:
+    """Python arguments in a text as the options of the command line.
+
+    >>> as_options('say so: types={"year": "categorical"}; more: k=range(1, 19)')
+    'say so: --types year=categorical; more: --k 1..18'
+    """
+    text = re.sub(r'types=\{"(.+?)": "(\w+)"\}', lambda m: f"--types {quoted(m[1])}={m[2]}", text)
+    text = re.sub(r"\bk=(\d+)", r"--k \1", text)
+    text = re.sub(r"k=range\((\d+), (\d+)\)", lambda m: f"--k {m[1]}..{int(m[2]) - 1}", text)
+    text = re.sub(r"""missing=\[['"](.*?)['"]\]""", lambda m: f"--missing {quoted(m[1])}", text)
+    return re.sub(r"\b(scale|decimal|absent)=(['\"])(.*?)\2", lambda m: f"--{m[1]} {quoted(m[3])}", text)
+
+
+def quoted(text: str) -> str:
+    """A name as it is typed in a shell."""
+    return text if re.fullmatch(r"[\w./+-]+", text) else "'" + text + "'"
+
+
+def cells(text: str) -> int:
+    """Columns that a text takes on a terminal.
+
+    >>> cells("abc"), cells("日本")
+    (3, 4)
+    """
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def line(label: str, pieces: Iterable[Piece], surface: Surface, label_style: str = "dim") -> list[str]:
+    """A label on the left and words that wrap under themselves."""
+    gap = max(1 if cells(label) <= LABEL else 2, LABEL + 1 - cells(label))
+    head = surface.paint(label, label_style) + " " * gap
+    return wrap(head, cells(label) + gap, words_of(pieces), LABEL + 1, surface)
+
+
+def words_of(pieces: Iterable[Piece]) -> list[Word]:
+    return [[(word, styles)] for text, styles in pieces for word in text.split(" ")]
+
+
+def wrap(head: str, used: int, words: Iterable[Word], indent: int, surface: Surface) -> list[str]:
+    """Words after `head`, which takes `used` cells; further lines are indented. Long words break."""
+    lines, here, empty = [], head, True
+    room = surface.columns - indent
+    for word in words:
+        for part in [word] if _size(word) <= room else words_of(word):
+            size = _size(part)
+            if not empty and used + 1 + size > surface.columns:
+                lines.append(here.rstrip())
+                here, used, empty = " " * indent, indent, True
+            here += ("" if empty else " ") + " ".join(surface.paint(*piece) for piece in part)
+            used, empty = used + size + (0 if empty else 1), False
+    return [*lines, here.rstrip()]
+
+
+def _size(word: Word) -> int:
+    return sum(cells(text) for text, _ in word) + len(word) - 1
+
+
+def plural(number: int, word: str) -> str:
+    """
+    >>> plural(1, "row"), plural(3, "row")
+    ('1 row', '3 rows')
+    """
+    return f"{count_text(number)} {word}{'' if number == 1 else 's'}"
