@@ -11,6 +11,7 @@ import click
 import ilk
 from ilk.errors import UsageError, shown
 from ilk.request import job_of, names_of, reading_of, types_of
+from ilk.runs import compare, explain, judge
 from ilk.shell import (
     READING,
     SAYING,
@@ -260,82 +261,6 @@ def assign(
 
 
 @cli.command()
-@click.argument("run")
-@click.option("--truth", required=True, metavar="COL", help="The column of known classes.")
-@click.option("--data", metavar="FILE", help="Where the truth column is, row for row, if it is not in RUN.")
-@click.option("--group", default="group", show_default=True, metavar="COL", help="The column of groups.")
-@SAYING
-def judge(run: str, truth: str, data: str | None, group: str, as_json: bool, quiet: bool, debug: bool) -> int:
-    """Compare groups with known classes.
-
-    RUN is a folder that ilk fit wrote, or a file with a column of groups.
-    """
-    from ilk.folder import find_assignments, json_bytes
-    from ilk.report.summary import plain, truth_entry
-    from ilk.table.read import read
-    from ilk.terminal import judgement
-
-    table = read(find_assignments(run) if os.path.isdir(run) else run)
-    other = table if data is None else read(data)
-    groups, classes = _column(table, group, "--group"), _column(other, truth, "--truth")
-    if len(groups) != len(classes):
-        raise UsageError(
-            "lengths-differ",
-            f"{table.source} has {len(groups)} rows and {other.source} has {len(classes)}",
-            do="Give the table that the groups were made from",
-        )
-    placed = [(g, c) for g, c in zip(groups, classes, strict=True) if g is not None]
-    entry = truth_entry([g for g, _ in placed], [c for _, c in placed], truth)
-    entry["rows_without"] += len(groups) - len(placed)
-    if as_json:
-        put(json_bytes(plain(entry)).decode(), end="")
-    elif not quiet:
-        put(judgement(plain(entry), surface_of(sys.stdout)))
-    return 0
-
-
-def _column(table: Any, name: str, option: str) -> list[Any]:
-    if name not in table.names:
-        listed = ", ".join(shown(n) for n in table.names[:8])
-        raise UsageError(
-            "unknown-column",
-            f"{table.source} has no column {shown(name)!r}",
-            do=f"{option} takes one of: {listed}"
-            + ("; or name the table: --data FILE" if option == "--truth" else ""),
-        )
-    return list(table.column(name).to_pylist())
-
-
-@cli.command()
-@click.argument("run")
-@click.argument("group", required=False)
-@click.option("--row", type=click.IntRange(min=0), metavar="N", help="Explain one row, counted from 0.")
-@click.option("--data", metavar="FILE", help="The table, for the cells of the row.")
-@SAYING
-def explain(run: str, group: str | None, row: int | None, data: str | None, **options: Any) -> int:
-    """Say in words what RUN found: all groups, one GROUP, or one row."""
-    from ilk import explain as words
-    from ilk.folder import find_row, find_summary, json_bytes
-
-    summary, surface = find_summary(run), surface_of(sys.stdout)
-    if row is not None:
-        placed, cells = find_row(run, row, data)
-        if options["as_json"]:
-            put(json_bytes({**placed, "cells": cells}).decode(), end="")
-        elif not options["quiet"]:
-            put(words.row_text(summary, placed, cells, surface))
-        return 0
-    if options["as_json"]:
-        put(
-            json_bytes(summary["groups"] if group is None else words.find_group(summary, group)[1]).decode(),
-            end="",
-        )
-    elif not options["quiet"]:
-        put(words.overview(summary, surface) if group is None else words.group_text(summary, group, surface))
-    return 0
-
-
-@cli.command()
 @click.argument("data")
 @click.option("-o", "--output", metavar="FILE", help="Write the kinds to an editable file for --types.")
 @click.option("--force", is_flag=True, help="Write over the file.")
@@ -398,6 +323,10 @@ def demo(**options: Any) -> int:
     if not options["quiet"] and not options["as_json"]:
         say(f"report: {os.path.abspath(os.path.join(folder, 'report.html'))}")
     return code
+
+
+for command in (judge, explain, compare):
+    cli.add_command(command)
 
 
 def main() -> None:

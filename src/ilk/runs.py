@@ -1,0 +1,138 @@
+"""Commands on runs that are done: judge, explain, compare, check, export. Nothing heavy is imported before one runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from ilk.errors import UsageError, shown
+from ilk.shell import SAYING, put, say, surface_of
+
+
+@click.command()
+@click.argument("run")
+@click.option("--truth", required=True, metavar="COL", help="The column of known classes.")
+@click.option("--data", metavar="FILE", help="Where the truth column is, row for row, if it is not in RUN.")
+@click.option("--group", default="group", show_default=True, metavar="COL", help="The column of groups.")
+@SAYING
+def judge(run: str, truth: str, data: str | None, group: str, as_json: bool, quiet: bool, debug: bool) -> int:
+    """Compare groups with known classes.
+
+    RUN is a folder that ilk fit wrote, or a file with a column of groups.
+    """
+    from ilk.folder import json_bytes
+    from ilk.report.summary import plain, truth_entry
+    from ilk.table.read import read
+    from ilk.terminal import judgement
+
+    table = read(_labels_file(run))
+    other = table if data is None else read(data)
+    groups, classes = _column(table, group, "--group"), _column(other, truth, "--truth")
+    if len(groups) != len(classes):
+        raise UsageError(
+            "lengths-differ",
+            f"{table.source} has {len(groups)} rows and {other.source} has {len(classes)}",
+            do="Give the table that the groups were made from",
+        )
+    placed = [(g, c) for g, c in zip(groups, classes, strict=True) if g is not None]
+    entry = truth_entry([g for g, _ in placed], [c for _, c in placed], truth)
+    entry["rows_without"] += len(groups) - len(placed)
+    if as_json:
+        put(json_bytes(plain(entry)).decode(), end="")
+    elif not quiet:
+        put(judgement(plain(entry), surface_of(sys.stdout)))
+    return 0
+
+
+def _column(table: Any, name: str, option: str) -> list[Any]:
+    if name not in table.names:
+        listed = ", ".join(shown(n) for n in table.names[:8])
+        raise UsageError(
+            "unknown-column",
+            f"{table.source} has no column {shown(name)!r}",
+            do=f"{option} takes one of: {listed}"
+            + ("; or name the table: --data FILE" if option == "--truth" else ""),
+        )
+    return list(table.column(name).to_pylist())
+
+
+@click.command()
+@click.argument("run")
+@click.argument("group", required=False)
+@click.option("--row", type=click.IntRange(min=0), metavar="N", help="Explain one row, counted from 0.")
+@click.option("--data", metavar="FILE", help="The table, for the cells of the row.")
+@SAYING
+def explain(run: str, group: str | None, row: int | None, data: str | None, **options: Any) -> int:
+    """Say in words what RUN found: all groups, one GROUP, or one row."""
+    from ilk import explain as words
+    from ilk.folder import find_row, find_summary, json_bytes
+
+    summary, surface = find_summary(run), surface_of(sys.stdout)
+    if row is not None:
+        placed, cells = find_row(run, row, data)
+        if options["as_json"]:
+            put(json_bytes({**placed, "cells": cells}).decode(), end="")
+        elif not options["quiet"]:
+            put(words.row_text(summary, placed, cells, surface))
+        return 0
+    if options["as_json"]:
+        put(
+            json_bytes(summary["groups"] if group is None else words.find_group(summary, group)[1]).decode(),
+            end="",
+        )
+    elif not options["quiet"]:
+        put(words.overview(summary, surface) if group is None else words.group_text(summary, group, surface))
+    return 0
+
+
+@click.command()
+@click.argument("first")
+@click.argument("second")
+@click.option("--id", "id_", metavar="COL", help="Match rows by this column, not by their number.")
+@click.option("-o", "--output", metavar="FILE", help="Write every row with its two groups, CSV or Parquet.")
+@click.option("--force", is_flag=True, help="Write over the file.")
+@SAYING
+def compare(first: str, second: str, id_: str | None, output: str | None, force: bool, **options: Any) -> int:
+    """Compare two runs on the same rows: how far they agree, which groups correspond, who moved where.
+
+    FIRST and SECOND are folders that ilk fit wrote, or files with a column called group.
+    """
+    from ilk import comparison
+    from ilk.folder import json_bytes, write_columns
+    from ilk.report.summary import plain
+    from ilk.table.read import read
+
+    one, two = (comparison.labels_of(read(_labels_file(run)), run, id_) for run in (first, second))
+    document = comparison.compare(one, two)
+    other_rows = _same_table(first, second) is False or len(one.keys) != len(two.keys)
+    if other_rows and id_ is None and not options["quiet"]:
+        say(
+            "caution [other-table]: the two runs are of different tables, and rows are matched by their number; "
+            "to match by a column: --id COL"
+        )
+    if output is not None:
+        write_columns(output, comparison.rows_of(one, two, document, id_ or "row"), overwrite=force)
+    if options["as_json"]:
+        put(json_bytes(plain({**document, "matched_by": id_ or "row"})).decode(), end="")
+    elif not options["quiet"]:
+        put(comparison.comparison_text(document, surface_of(sys.stdout)))
+    return 0
+
+
+def _labels_file(run: str) -> str:
+    from ilk.folder import find_assignments
+
+    return find_assignments(run) if os.path.isdir(run) else run
+
+
+def _same_table(first: str, second: str) -> bool | None:
+    """Whether two runs are of one table; None where one of them is a file of labels."""
+    from ilk.folder import find_summary
+
+    if not (os.path.isdir(first) and os.path.isdir(second)):
+        return None
+    one, two = (find_summary(run)["reproduce"]["fingerprint"] for run in (first, second))
+    return bool(one == two)
