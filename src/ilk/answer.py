@@ -34,7 +34,7 @@ def told_groups(
         ready.described,
         grouping.labels,
         len(grouping.size),
-        weight=ready.rows.weight,
+        weight=ready.weight,
         silhouette=None if sharp is None else sharp.groups,
         probability=own,
     )
@@ -66,7 +66,7 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
         tuple(g.letter for g in groups),
         tuple(g.name for g in groups),
         np.asarray(grouping.size, dtype=np.float64),
-        cost_quantiles(ready.rows, found.recipe.family, told),
+        cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
         {"rows": found.fit.n_rows, "source": ready.table.source, "ilk": ilk.__version__},
         ready.treat,
     )
@@ -97,7 +97,7 @@ def evidence_of(
         grouping.labels,
         len(grouping.size),
         ready.kept,
-        weight=ready.rows.weight,
+        weight=ready.weight,
         probabilities=probabilities,
         second=placed.second,
         novelty=placed.novelty,

@@ -22,10 +22,11 @@ from ilk.answer import (
     told_groups,
 )
 from ilk.cautions import cautions
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
 from ilk.errors import IlkWarning, NoModelError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.model import Model
+from ilk.fitting.weights import row_weights
 from ilk.prepare import Job, Prepared, prepare
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS
@@ -302,8 +303,8 @@ def _seconds(budget: float | None) -> float | None:
     return float(budget)
 
 
-def _wanted(k: Any, rows: MemoryRows) -> tuple[tuple[int, ...], list[Caution]]:
-    n_rows = rows.n_rows if rows.weight is None else int(np.count_nonzero(rows.weight))
+def _wanted(k: Any, rows: Rows) -> tuple[tuple[int, ...], list[Caution]]:
+    n_rows = row_weights(rows).n_counting
     ks = k_range(k, n_rows)
     if isinstance(k, (range, list, tuple)) and len(ks) < len(k):
         return ks, [("k-trimmed", f"K above {n_rows}, the number of rows, cannot be; tried up to {ks[-1]}")]
@@ -396,7 +397,7 @@ def _summary(
         "table": {
             "rows": ready.table.n_rows,
             "rows_used": ready.rows.n_rows,
-            "weight": None if ready.rows.weight is None else float(ready.rows.weight.sum()),
+            "weight": row_weights(ready.rows).total if ready.rows.weighted else None,
             "columns": column_entries(ready.schema, ready.used),
             "missing": missing_entry(ready.schema, ready.table.n_rows),
             "ledger": ready.ledger.to_dict(),

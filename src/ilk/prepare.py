@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows, thread_count
 from ilk.errors import DataError, shown
 from ilk.fitting.model import design, numbers_only
@@ -54,7 +55,8 @@ class Prepared:
     table: Table
     schema: Schema
     used: Schema
-    rows: MemoryRows
+    rows: Rows
+    weight: Array | None
     described: tuple[Described, ...]
     kept: Array
     ledger: Ledger
@@ -112,7 +114,7 @@ def prepare(job: Job) -> Prepared:
     numbers = encoded.numbers[~blank] if blank.any() else encoded.numbers
     described = _described(schema, used, replace(encoded, codes=codes), numbers)
     return Prepared(
-        table, schema, used, rows, described, kept, ledger, tuple(warnings), method, rows.encoding
+        table, schema, used, rows, weight, described, kept, ledger, tuple(warnings), method, rows.encoding
     )
 
 

@@ -1,4 +1,16 @@
-"""Where the rows are: a table together with the engine that walks it."""
+"""Where the rows are: a table together with the engine that walks it.
+
+Fitting asks no more of an engine than the `Rows` protocol, so every method of the loop runs on every engine:
+- Blocks are cut by global row number, `block_rows(n_rows, n_columns)` rows each (`ilk.table.block`), whatever the
+  pieces in which the table arrived, and partials are added in block order. An engine that does both has the bits of
+  the engine in memory. One that adds in another order has the same labels, and parameters to the last digits.
+- No array of the size of the table is asked for. What fitting wants to know of all rows it gathers with `reduce`;
+  `scan` gives a small result per block (labels, costs), which the caller may put together.
+- `sample` draws the rows that `ilk.engines.draw` names, so that starts and searches are the same everywhere.
+- `take` is for few rows (the dearest ones, a small table); an engine may read a whole block for each of them.
+- `memo` of a block may always be None: it only saves work.
+Work on a sample, or on a small table, is done in memory: `ilk.engines.memory.held(rows, n_rows, seed)`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +40,8 @@ class Rows(Protocol):
     encoding: Encoding
     n_rows: int
     n_columns: int
-    complete: bool
+    complete: bool  # no numeric cell is missing
+    weighted: bool  # the blocks have weights; `fitting/weights.py` tells their sum
     threads: int  # that work on samples and sums may use here
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:

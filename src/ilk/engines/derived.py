@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -53,22 +54,31 @@ class DerivedRows:
         first = change(rows.take(np.arange(0)))
         self.encoding: Encoding = first.encoding
         self.n_rows, self.n_columns = rows.n_rows, first.n_columns
-        self.complete, self.threads = False, rows.threads
+        self.weighted, self.threads = rows.weighted, rows.threads
+        # One word for all blocks, as in memory: kernels may take another way, and other bits, where cells are missing.
+        self.complete = all(rows.scan(_visit_complete, change))
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
-        total: SummableT = self.rows.reduce(_visit_changed, (self.change, visit, state))
+        total: SummableT = self.rows.reduce(_visit_changed, (self.change, self.complete, visit, state))
         return total
 
     def scan(self, visit: Callable[[State, Block], Result], state: State) -> Iterator[Result]:
-        return self.rows.scan(_visit_changed, (self.change, visit, state))
+        return self.rows.scan(_visit_changed, (self.change, self.complete, visit, state))
 
     def sample(self, n_rows: int, seed: int) -> Block:
-        return self.change(self.rows.sample(n_rows, seed))
+        return self._changed(self.rows.sample(n_rows, seed))
 
     def take(self, rows: Array) -> Block:
-        return self.change(self.rows.take(rows))
+        return self._changed(self.rows.take(rows))
+
+    def _changed(self, block: Block) -> Block:
+        return replace(self.change(block), complete=self.complete)
 
 
 def _visit_changed(state: Any, block: Block) -> Any:
-    change, visit, inner = state
-    return visit(inner, change(block))
+    change, complete, visit, inner = state
+    return visit(inner, replace(change(block), complete=complete))
+
+
+def _visit_complete(change: Change, block: Block) -> bool:
+    return change(block).complete

@@ -10,14 +10,15 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from typing import Generic, TypeVar
 
 import numpy as np
 
-from ilk.engines.base import Result, State, SummableT
+from ilk.engines.base import Result, Rows, State, SummableT
+from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.errors import UsageError
-from ilk.random import stream
 from ilk.table.block import Array, Block, Encoding, block_rows
 
 Item = TypeVar("Item")
@@ -52,7 +53,7 @@ class MemoryRows:
         threads: int | None = None,
     ) -> None:
         self.raw, self.encoding, self.weight, self.codes = raw, encoding, weight, codes
-        self.complete = complete
+        self.complete, self.weighted = complete, weight is not None
         self.threads = thread_count(threads)
         self.n_rows, self.n_columns = raw.shape
         self.block_rows = block_rows(self.n_rows, self.n_columns)
@@ -111,17 +112,20 @@ class MemoryRows:
     def sample(self, n_rows: int, seed: int) -> Block:
         if self.n_rows <= n_rows:
             return self._slice(slice(0, self.n_rows))
-        draws = stream(seed, "sample")
-        if self.weight is None:
-            return self.take(np.sort(draws.choice(self.n_rows, n_rows, replace=False)))
-        # By inverse cumulative weight, so that a row of weight 2 is drawn as if it stood there twice.
-        cumulative = np.cumsum(self.weight)
-        positions = np.sort(draws.random(n_rows)) * cumulative[-1]
-        chosen = self._slice(np.minimum(np.searchsorted(cumulative, positions, "right"), self.n_rows - 1))
-        return Block(chosen.raw, chosen.encoding, 0, None, chosen.codes, chosen.complete)
+        weight = self.weight
+        if weight is None:
+            return self.take(drawn_rows(self.n_rows, n_rows, seed))
+        return replace(self.take(drawn_by_weight(lambda: [weight], n_rows, seed)), weight=None)
 
     def take(self, rows: Array) -> Block:
         return self._slice(np.asarray(rows))
+
+
+def held(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
+    """At most `n_rows` of the rows as a table in memory: a sample, or all of them where there are no more."""
+    if isinstance(rows, MemoryRows) and rows.n_rows <= n_rows:
+        return rows
+    return MemoryRows.of_block(rows.sample(n_rows, seed), rows.threads)
 
 
 class _Walk(Generic[Item, Result]):

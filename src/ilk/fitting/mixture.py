@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows
+from ilk.engines.memory import held
 from ilk.families.base import Family
 from ilk.fitting.fit import Fit, finish
 from ilk.fitting.loop import USABLE, Event, Run, Stop, run_starts
@@ -50,7 +50,7 @@ def fit_mixture(
             rows, [family] * len(first), first, trim=plan.trim, stop=plan.stop, callback=callback
         )
         return finish(rows, best_run(runs), runs, trim=plan.trim)
-    sample = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
+    sample = held(rows, SEARCH_ROWS, seed)
     partitioner = partitions(sample.take(np.arange(sample.n_rows)), seed)
     names = start_names(plan.init, partitioner.mix, plan.n_init) if k > 1 else ("k-means",)
     labels = [partitioner.labels(name, k, number) for number, name in enumerate(names)]

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ilk import kernels, store
+from ilk.engines.base import Rows
 from ilk.engines.derived import derive
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, warn
@@ -144,16 +145,14 @@ class Model:
             )
         return placed
 
-    def _rows(self, encoded: Encoded) -> MemoryRows:
+    def _rows(self, encoded: Encoded) -> Rows:
         raw = encoded.numbers if self.treat else design(encoded.numbers, encoded.codes, self.schema)
         complete = bool(not np.isnan(raw).any())
         if self.treat is None:
             return MemoryRows(raw, self.encoding, complete=complete)
-        rows = derive(MemoryRows(raw, self.encoding, codes=encoded.codes, complete=complete), self.treat)
-        assert isinstance(rows, MemoryRows)
-        return rows
+        return derive(MemoryRows(raw, self.encoding, codes=encoded.codes, complete=complete), self.treat)
 
-    def place_rows(self, rows: MemoryRows) -> Placed:
+    def place_rows(self, rows: Rows) -> Placed:
         parts = [*rows.scan(_visit, self)] if rows.n_rows else []
         if not parts:
             return Placed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
@@ -276,10 +275,10 @@ def numbers_only(schema: Schema, method: str) -> Schema:
     return replace(schema, columns=columns, warnings=())
 
 
-def cost_quantiles(rows: MemoryRows, family: Family[Any], found: Fit) -> Array:
+def cost_quantiles(rows: Rows, family: Family[Any], found: Fit, weight: Array | None) -> Array:
     """Per group, the costs of its training rows at equal steps of their weight."""
     cost = np.concatenate([*rows.scan(partial(_visit_cost), (family, found.params))])
-    weight = np.ones(len(cost)) if rows.weight is None else rows.weight
+    weight = np.ones(len(cost)) if weight is None else weight
     steps = np.linspace(0.0, 1.0, N_QUANTILES)
     made = np.zeros((len(found.size), N_QUANTILES))
     for g in range(len(found.size)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
 from ilk.fitting.assorted import SEARCH_ROWS, Assortment, Quest, fit_assorted
 from ilk.fitting.assorted import Candidate as Cell
 from ilk.fitting.fit import finish
@@ -29,13 +29,13 @@ class Grown:
     """What was found; the rows as the model sees them, how other rows are treated alike, and that in words."""
 
     search: Search
-    rows: MemoryRows
+    rows: Rows
     treat: Treat
     words: dict[str, str]
 
 
 def search_assorted(
-    rows: MemoryRows,
+    rows: Rows,
     schema: Schema,
     ks: Sequence[int],
     seed: int,
@@ -62,7 +62,6 @@ def search_assorted(
 
     found = _without_empty(fit_assorted(rows, plan, Options(), quest, seed, callback=tell))
     treated = found.scene.rows
-    assert isinstance(treated, MemoryRows)
     words = plan.in_words(found.scene.scales)
     return Grown(
         _as_search(found, rows, time.monotonic() - began), treated, Treat(plan, found.scene.scales), words
@@ -85,7 +84,7 @@ def _without_empty(found: Assortment) -> Assortment:
     return replace(smaller, candidates=tuple(sorted([*cells, own], key=lambda cell: cell.k)))
 
 
-def _as_search(found: Assortment, rows: MemoryRows, seconds: float) -> Search:
+def _as_search(found: Assortment, rows: Rows, seconds: float) -> Search:
     """The K table as candidates; the seconds are those of the whole search, which fits no K on its own."""
     k, fit = len(found.fit.size), found.fit
     family = found.scene.cells

@@ -9,22 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
+from ilk.engines.memory import held
 from ilk.families.assorted import Assorted
 from ilk.families.gaussian import Gaussian
-from ilk.fitting.grouped import Grouped, visit_label
+from ilk.fitting.grouped import Grouped
 from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import from_labels
+from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
 from ilk.selection.cuts import split_labels
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SEARCH_ROWS, SPLIT_PASSES
 from ilk.selection.resampling import Plan, ground_of, refit_of, returns
 from ilk.selection.search import EXACT, Search
-from ilk.selection.valley import MOST_ROWS, NumberGround, Thresholds, canonical, effective_rows
-from ilk.table.block import Array
+from ilk.selection.valley import MOST_ROWS, NumberGround, Thresholds, canonical
+from ilk.table.block import BLOCK_ROWS, Array, Block
 
 MERGES = ("valley", "none")
 SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
@@ -87,7 +89,7 @@ class Grouping:
         }
 
 
-def group(rows: MemoryRows, found: Search, wish: Wish, seed: int) -> Grouping:
+def group(rows: Rows, found: Search, wish: Wish, seed: int) -> Grouping:
     """Merge the pieces of the chosen model and measure what the verdict needs."""
     fit, family = found.fit, found.recipe.family
     n_pieces, soft = len(fit.size), isinstance(family, (Gaussian, Assorted))
@@ -119,7 +121,7 @@ def group(rows: MemoryRows, found: Search, wish: Wish, seed: int) -> Grouping:
         valleys,
         weakest_pair(ground, members(grouped.group_of), valleys),
         stable,
-        effective_rows(np.ones(rows.n_rows) if rows.weight is None else rows.weight),
+        row_weights(rows).effective_rows,
         _skewness(ground.points, ground.weight) if isinstance(ground, NumberGround) else np.zeros(0),
         gain,
         interrupted,
@@ -134,19 +136,30 @@ def members(group_of: Array) -> tuple[Pieces, ...]:
     )
 
 
-def _in_order(rows: MemoryRows, grouped: Grouped) -> tuple[Grouped, Array, Array]:
+def _in_order(rows: Rows, grouped: Grouped) -> tuple[Grouped, Array, Array]:
     """Groups by size, larger first, ties by their first row; with the labels of all rows and the sizes."""
-    labels = np.concatenate([*rows.scan(visit_label, grouped)])
-    weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
     n_groups = grouped.n_groups
-    size = np.bincount(labels, weights=weight, minlength=n_groups)
-    first = np.full(n_groups, rows.n_rows)
-    np.minimum.at(first, labels, np.arange(rows.n_rows))
+    labels = np.empty(rows.n_rows, dtype=np.int32)
+    size, first = np.zeros(n_groups), np.full(n_groups, rows.n_rows)
+    for start, label, heft, here in rows.scan(_visit_order, grouped):
+        labels[start : start + len(label)] = label
+        size += heft
+        first = np.minimum(first, here)
     order = np.lexsort((first, -size))
     rank = np.empty(n_groups, dtype=np.int32)
     rank[order] = np.arange(n_groups)
     ordered = replace(grouped, group_of=rank[grouped.group_of].astype(np.intp))
-    return ordered, rank[labels], np.asarray(size[order])
+    for start in range(0, rows.n_rows, BLOCK_ROWS):  # block by block, so that no index of all rows is made
+        labels[start : start + BLOCK_ROWS] = rank[labels[start : start + BLOCK_ROWS]]
+    return ordered, labels, np.asarray(size[order])
+
+
+def _visit_order(grouped: Grouped, block: Block) -> tuple[int, Array, Array, Array]:
+    """First row, labels, and for each group its weight and its first row."""
+    label = grouped.label(block)
+    first = np.full(grouped.n_groups, np.iinfo(np.intp).max)
+    np.minimum.at(first, label, np.arange(block.first_row, block.first_row + block.n_rows))
+    return block.first_row, label, np.bincount(label, block.weight, grouped.n_groups), first
 
 
 def _skewness(points: Array, weight: Array) -> Array:
@@ -156,7 +169,7 @@ def _skewness(points: Array, weight: Array) -> Array:
     return np.asarray(np.divide(cube, deviation**3, out=np.zeros_like(cube), where=deviation > 0))
 
 
-def split_gain(rows: MemoryRows, found: Search, seed: int) -> float:
+def split_gain(rows: Rows, found: Search, seed: int) -> float:
     """By how much one component more, from the best cut of one in two, lowers the BIC; 0 where it does not.
 
     A search that has settled has tried this; where much is gained after all, it has not.
@@ -164,7 +177,7 @@ def split_gain(rows: MemoryRows, found: Search, seed: int) -> float:
     family = found.recipe.family
     if not isinstance(family, Gaussian):
         return 0.0
-    few = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
+    few = held(rows, SEARCH_ROWS, seed)
     block = few.take(np.arange(few.n_rows))
     k = len(found.fit.size)
     starts = [

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from ilk import kernels
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
+from ilk.engines.memory import held
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
@@ -86,7 +87,7 @@ class Cell:
 class Grid:
     """The cells while they are filled, K after K."""
 
-    def __init__(self, rows: MemoryRows, structures: Sequence[Structure], seed: int) -> None:
+    def __init__(self, rows: Rows, structures: Sequence[Structure], seed: int) -> None:
         self.rows, self.seed = rows, seed
         self.moments = table_moments(rows)
         if not (self.moments.variance > 0).all():
@@ -307,7 +308,7 @@ def _means(block: Block, membership: Array) -> Array:
 
 
 def search_mixtures(
-    rows: MemoryRows,
+    rows: Rows,
     ks: Sequence[int],
     seed: int,
     *,
@@ -323,10 +324,7 @@ def search_mixtures(
     """
     began = time.monotonic()
     end = math.inf if budget is None else began + budget
-    few = rows
-    if rows.n_rows > SEARCH_ROWS:
-        few = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
-    grid = Grid(few, structures, seed)
+    grid = Grid(held(rows, SEARCH_ROWS, seed), structures, seed)
     rises = dict.fromkeys(grid.structures, 0)
     least = dict.fromkeys(grid.structures, math.inf)
     interrupted = False
@@ -366,9 +364,7 @@ def search_mixtures(
     return _decide(rows, grid, candidates, interrupted, end)
 
 
-def _decide(
-    rows: MemoryRows, grid: Grid, candidates: list[Candidate], interrupted: bool, end: float
-) -> Search:
+def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bool, end: float) -> Search:
     """The winner, fitted to the end on all rows; after a search on a sample the best few decide there."""
     order = choose(candidates)
     whole = grid.rows.n_rows == rows.n_rows
@@ -401,7 +397,7 @@ def _decide(
     )
 
 
-def _full_bic(moments: TableMoments, rows: MemoryRows, run: Run) -> float:
+def _full_bic(moments: TableMoments, rows: Rows, run: Run) -> float:
     if run.status != OK:
         return math.inf
     loglik = -run.cost + float(moments.cells @ np.log(rows.encoding.unit))

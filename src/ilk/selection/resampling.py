@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.assorted import Assorted
 from ilk.families.base import Family
@@ -48,7 +49,7 @@ class Plan:
     soft: bool
 
 
-def returns(rows: MemoryRows, grouped: Grouped, plan: Plan, seed: int) -> tuple[float, ...]:
+def returns(rows: Rows, grouped: Grouped, plan: Plan, seed: int) -> tuple[float, ...]:
     """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples."""
     sample = canonical(rows.sample(MOST_ROWS, seed))
     label = grouped.label(sample)

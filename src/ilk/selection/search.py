@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows
+from ilk.engines.memory import held
 from ilk.errors import NoModelError, UsageError
 from ilk.families.base import Family
 from ilk.fitting.fit import Fit, fit
@@ -191,7 +191,7 @@ def _bad_k(k: object) -> UsageError:
 
 
 def search(
-    rows: MemoryRows,
+    rows: Rows,
     recipes: Sequence[Recipe],
     ks: Sequence[int],
     seed: int,
@@ -202,7 +202,7 @@ def search(
     """Fit every recipe at every K, score the cells and choose; on a sample where the table is large."""
     began = time.monotonic()
     end = math.inf if budget is None else began + budget
-    few = _sampled(rows, seed)
+    few = held(rows, SEARCH_ROWS, seed)
     cells = [(recipe, k) for recipe in recipes for k in _with_single(ks)]
     table = _Cells(few, seed, frozenset(ks), end)
     for done, (recipe, k) in enumerate(cells, start=1):
@@ -210,7 +210,7 @@ def search(
         seconds = time.monotonic() - began
         told(callback, Progress(done, len(cells), recipe.name, k, table.best_bic, seconds))
     found = table.choose()
-    return found if few is rows else _on_all_rows(found, rows, end)
+    return found if few.n_rows == rows.n_rows else _on_all_rows(found, rows, end)
 
 
 def _with_single(ks: Sequence[int]) -> list[int]:
@@ -232,16 +232,10 @@ def told(callback: Callable[[Progress], None] | None, progress: Progress) -> Non
         ) from error
 
 
-def _sampled(rows: MemoryRows, seed: int) -> MemoryRows:
-    if rows.n_rows <= SEARCH_ROWS:
-        return rows
-    return MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
-
-
 class _Cells:
     """The table of candidates while it is filled."""
 
-    def __init__(self, rows: MemoryRows, seed: int, asked: frozenset[int], end: float) -> None:
+    def __init__(self, rows: Rows, seed: int, asked: frozenset[int], end: float) -> None:
         self.rows, self.seed, self.asked, self.end = rows, seed, asked, end
         self.candidates: list[Candidate] = []
         self.fits: list[Fit | None] = []
@@ -412,7 +406,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _on_all_rows(found: Search, rows: MemoryRows, end: float) -> Search:
+def _on_all_rows(found: Search, rows: Rows, end: float) -> Search:
     """The winner of a search on a sample, run to its end on the whole table."""
     family: Family[Any] = found.recipe.family
     if found.interrupted:

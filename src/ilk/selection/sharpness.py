@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
 from ilk.measures.silhouettes import silhouette
 from ilk.random import stream
 from ilk.table.block import Array, Block
@@ -38,7 +38,7 @@ class Sharpness:
 
 
 def sharpness_of(
-    rows: MemoryRows, labels: Array, k: int, costs: Callable[[Block], Array], seed: int
+    rows: Rows, labels: Array, k: int, costs: Callable[[Block], Array], seed: int
 ) -> Sharpness | None:
     """Silhouettes of k groups, whose `costs` are squared distances; None for a single group, which has none."""
     if len(np.unique(labels)) < 2:
@@ -59,15 +59,21 @@ def sharpness_of(
     return _summary(values, looked, label, block.weights, k, kind, sampled)
 
 
-def _rows_to_look_at(rows: MemoryRows, label: Array, k: int) -> tuple[Array, Kind]:
-    counted = np.ones(rows.n_rows, dtype=bool) if rows.weight is None else rows.weight > 0
+def _rows_to_look_at(rows: Rows, label: Array, k: int) -> tuple[Array, Kind]:
+    parts = [*rows.scan(_visit_counted, None)]
+    counted, whole = (np.concatenate(part) for part in zip(*parts, strict=True))
     if rows.complete:
         return np.flatnonzero(counted), "rows"
-    whole = counted & ~np.isnan(rows.raw).any(axis=1)
     every_group = np.bincount(label[whole], minlength=k).min() >= 2
     if every_group and whole.sum() >= COMPLETE_SHARE * counted.sum():
         return np.flatnonzero(whole), "rows"
     return np.flatnonzero(counted), "centres"
+
+
+def _visit_counted(_: None, block: Block) -> tuple[Array, Array]:
+    """Which rows count, and which of these have no missing number."""
+    counted = np.ones(block.n_rows, dtype=bool) if block.weight is None else block.weight > 0
+    return counted, counted if block.complete else counted & ~np.isnan(block.raw).any(axis=1)
 
 
 def _by_centres(distance: Array, label: Array) -> Array:
