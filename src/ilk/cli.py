@@ -11,7 +11,7 @@ import click
 import ilk
 from ilk.errors import UsageError, shown
 from ilk.request import job_of, names_of, reading_of, types_of
-from ilk.runs import compare, explain, judge
+from ilk.runs import compare, explain, export, judge
 from ilk.shell import (
     READING,
     SAYING,
@@ -325,7 +325,7 @@ def demo(**options: Any) -> int:
     return code
 
 
-for command in (judge, explain, compare):
+for command in (judge, explain, compare, export):
     cli.add_command(command)
 
 

@@ -136,3 +136,54 @@ def _same_table(first: str, second: str) -> bool | None:
         return None
     one, two = (find_summary(run)["reproduce"]["fingerprint"] for run in (first, second))
     return bool(one == two)
+
+
+@click.command()
+@click.argument("run")
+@click.option(
+    "--sql", "dialect", metavar="DIALECT", help="One SELECT that gives rows their group: duckdb or spark."
+)
+@click.option("--json", "as_json", is_flag=True, help="The parameters as JSON.")
+@click.option(
+    "--table", default="data", show_default=True, metavar="NAME", help="The table that the SELECT reads."
+)
+@click.option("-o", "--output", metavar="FILE", help="File to write to, instead of standard output.")
+@click.option("--force", is_flag=True, help="Write over the file.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def export(
+    run: str, dialect: str | None, as_json: bool, table: str, output: str | None, **options: Any
+) -> int:
+    """Write the model of RUN for other programs, with --sql DIALECT or --json.
+
+    The SELECT gives every row the group that ilk assign gives it, in DuckDB and in Spark.
+    """
+    import warnings
+
+    from ilk.folder import find_model, json_bytes
+    from ilk.job import recorded
+    from ilk.store import write_atomically
+
+    if as_json == (dialect is not None):
+        raise UsageError(
+            "what-to-export", "say what to write", do="Use either --sql duckdb, --sql spark or --json"
+        )
+    model = find_model(run)
+    with warnings.catch_warnings(record=True) as made:
+        warnings.simplefilter("always")
+        if dialect is None:
+            from ilk.export.record import record
+
+            text = json_bytes(record(model)).decode()
+        else:
+            from ilk.export.dialects import dialect_of
+            from ilk.export.sql import select
+
+            text = select(model, dialect_of(dialect), table)
+    for code, words in recorded(made) if not options["quiet"] else ():
+        say(f"caution [{code}]: {shown(words, 400)}")
+    if output is None:
+        put(text, end="")
+    else:
+        write_atomically(output, text.encode("utf-8", "backslashreplace"), overwrite=options["force"])
+    return 0

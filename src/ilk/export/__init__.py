@@ -1,0 +1,1 @@
+"""A model for other programs: its hard assignment as one SELECT, and its parameters as JSON."""

@@ -1,0 +1,181 @@
+"""The cells of a table as expressions: columns read, conditioned and treated, just as the model sees them.
+
+Two steps: `read` has the columns the model uses in the types it knows, a NaN as a blank; `cells` has the numbers and
+levels that enter the scores. Both keep the user's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ilk.errors import UsageError, shown
+from ilk.export.dialects import Dialect, less, number
+from ilk.fitting.model import Model
+from ilk.fitting.scene import Treat
+from ilk.table.schema import ColumnInfo
+from ilk.table.treat import SCALES, Category, Number
+
+NAN = "CAST('NaN' AS DOUBLE)"
+TEMPORAL = ("date", "timestamp", "time", "duration")
+NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A column of one step: its name, quoted, and its expression; `keys` are the literals of its levels."""
+
+    name: str
+    expression: str
+    keys: tuple[str, ...] = ()
+    never_blank: bool = False
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The columns read, then the numbers and the categories made of them."""
+
+    read: tuple[Cell, ...]
+    numbers: tuple[Cell, ...]
+    categories: tuple[Cell, ...] = ()
+
+    @property
+    def made(self) -> tuple[Cell, ...]:
+        return self.numbers + self.categories
+
+    @property
+    def blank(self) -> str:
+        """Whether a row has no cell at all."""
+        if any(cell.never_blank for cell in self.made):
+            return "FALSE"
+        return " AND ".join(f"{cell.name} IS NULL" for cell in self.made)
+
+
+def cells_of(model: Model, dialect: Dialect) -> Cells:
+    """The steps from a table to the cells of a model."""
+    names = [column.name for column in model.schema.used]
+    _tell_apart(names)
+    columns = {column.name: column for column in model.schema.used}
+    if model.treat is not None:
+        return _treated(model, model.treat, dialect)
+    read = tuple(Cell(dialect.name_of(name), _read(columns[name], dialect)) for name in names)
+    binary = [column for column in model.schema.coded if column.kind == "binary"]
+    made = []
+    for place, column in enumerate((*model.schema.numeric, *binary)):
+        name = dialect.name_of(column.name)
+        value = name if column.levels is None else _zero_or_one(column, dialect)
+        made.append(Cell(name, _conditioned(model, value, place)))
+    return Cells(read, tuple(made))
+
+
+def _tell_apart(names: Sequence[str]) -> None:
+    """SQL takes A and a for one name, in quotes or not, and no name may hold a NUL."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if "\x00" in name:
+            raise UsageError(
+                "not-exportable",
+                f"SQL has no way to write the column {shown(name)!r}",
+                do="Rename it and fit again",
+            )
+        other = seen.setdefault(name.casefold(), name)
+        if other != name:
+            raise UsageError(
+                "not-exportable",
+                f"the columns {shown(other)!r} and {shown(name)!r} have one name in SQL",
+                do="Rename one of them and fit again",
+            )
+
+
+def _read(column: ColumnInfo, dialect: Dialect) -> str:
+    """A column in the type that the model knows."""
+    name = dialect.name_of(column.name)
+    if column.type.startswith(TEMPORAL):
+        raise UsageError(
+            "not-exportable",
+            f"the column {shown(column.name)!r} holds {column.type}, which differs between databases",
+            do="Make it a number or a text first, and fit again",
+        )
+    if column.levels is None:
+        text = column.type in ("text", "category")
+        value = f"CAST({f'TRIM(CAST({name} AS STRING))' if text else name} AS DOUBLE)"
+        return f"NULLIF({value}, {NAN})"
+    if column.type == "bool":
+        return f"CAST({name} AS BOOLEAN)"
+    if column.type.startswith(NUMBERS):
+        return f"NULLIF(CAST({name} AS DOUBLE), {NAN})"
+    return f"CAST({name} AS STRING)"
+
+
+def _key(level: str, column: ColumnInfo, dialect: Dialect) -> str:
+    """A level as `_read` gives it."""
+    if column.type == "bool":
+        return level.upper()
+    if column.type.startswith(NUMBERS):
+        return number(float(level))
+    return dialect.text(level)
+
+
+def _zero_or_one(column: ColumnInfo, dialect: Dialect) -> str:
+    low, high = (_key(level, column, dialect) for level in column.levels or ())
+    return f"CASE {dialect.name_of(column.name)} WHEN {low} THEN 0e0 WHEN {high} THEN 1e0 END"
+
+
+def _conditioned(model: Model, value: str, place: int) -> str:
+    """`(value * power - centre) * factor`, digit for digit as the kernels have it."""
+    encoding = model.encoding
+    power = "" if encoding.power == 1 else f" * {number(encoding.power)}"
+    inner = less(f"{value}{power}", float(encoding.centre[place]))
+    if encoding.factor is None:
+        return inner
+    return f"({inner}) * {number(float(encoding.factor[place]))}"
+
+
+def _treated(model: Model, treat: Treat, dialect: Dialect) -> Cells:
+    plan, numeric, coded = treat.plan, model.schema.numeric, model.schema.coded
+    sources = [numeric[n.source] for n in plan.numbers]
+    sources += [(coded if c.kind == "levels" else numeric)[c.source] for c in plan.categories]
+    wanted = dict.fromkeys(column.name for column in sources)
+    columns = {column.name: column for column in sources}
+    read = tuple(Cell(dialect.name_of(name), _read(columns[name], dialect)) for name in wanted)
+    _tell_apart(plan.names)
+    numbers = [
+        Cell(dialect.name_of(n.name), _on_scale(model, n, scale, dialect.name_of(numeric[n.source].name)))
+        for n, scale in zip(plan.numbers, treat.scales, strict=True)
+    ]
+    made = sources[len(plan.numbers) :]
+    pairs = zip(plan.categories, made, strict=True)
+    categories = [_category(category, column, dialect) for category, column in pairs]
+    return Cells(read, tuple(numbers), tuple(categories))
+
+
+def _on_scale(model: Model, made: Number, scale: int, name: str) -> str:
+    """A number conditioned, on its scale and standardised; a blank where it is its atom."""
+    value = _conditioned(model, name, made.source)
+    side, shift = SCALES[scale].side, SCALES[scale].shift
+    if side != "plain":
+        inside = f"LEAST(GREATEST({value}, {number(made.low)}), {number(made.high)})"
+        gap = less(inside, made.low) if side == "low" else f"{number(made.high)} - {inside}"
+        room = f"({gap}) / {number(made.deviation)} + {number(shift)}"
+        value = f"{'' if side == 'low' else '-'}LN({room})"
+    standard = f"({less(value, made.centre[scale])}) / {number(made.spread[scale])}"
+    if made.atom is not None:
+        return f"CASE WHEN {name} <> {number(made.atom)} THEN {standard} END"
+    return standard if side == "plain" else f"CASE WHEN {name} IS NOT NULL THEN {standard} END"
+
+
+def _category(category: Category, column: ColumnInfo, dialect: Dialect) -> Cell:
+    """A column of levels; a level that the model does not know is a blank."""
+    source, name = dialect.name_of(column.name), dialect.name_of(category.name)
+    if category.kind == "atom":
+        atom = number(category.keys[1])
+        return Cell(
+            name, f"CASE WHEN {source} = {atom} THEN 1 WHEN {source} IS NOT NULL THEN 0 END", ("0", "1")
+        )
+    if category.kind == "values":
+        keys = tuple(number(key) for key in category.keys)
+    else:
+        levels = column.levels or ()
+        keys = tuple(_key(levels[int(key)], column, dialect) for key in category.keys)
+    known = f"CASE WHEN {source} IN ({', '.join(keys)}) THEN {source} END"
+    return Cell(name, known, keys, category.missing_level)

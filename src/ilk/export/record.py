@@ -1,0 +1,145 @@
+"""The parameters of a model as a plain document, in the user's units; `docs/model-json.md` says what it holds."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+import ilk
+from ilk.errors import UsageError, shown
+from ilk.families.assorted import Clusters
+from ilk.families.centroid import Centroids
+from ilk.families.gaussian import Mixture
+from ilk.fitting.model import Model
+from ilk.fitting.scene import Treat
+from ilk.table.block import Array
+from ilk.table.schema import ColumnInfo
+from ilk.table.treat import SCALES, Category, Number
+
+SCHEMA, VERSION = "ilk-model", (1, 0)
+
+
+def record(model: Model) -> dict[str, Any]:
+    """All that is needed to place a row: columns, what is made of them, pieces, and the group of each piece."""
+    params = model.params
+    if model.treat is not None and isinstance(params, Clusters):
+        made = {"cells": _treated_cells(model, model.treat), "pieces": _clusters(params, model.treat)}
+    elif isinstance(params, Centroids):
+        made = {"cells": _scaled_cells(model), "pieces": _centroids(model, params)}
+    elif isinstance(params, Mixture):
+        made = {"cells": _plain_cells(model), "pieces": _gaussians(model, params)}
+    else:
+        raise UsageError("not-exportable", f"{shown(model.method)} has no parameters that could be written")
+    for piece, group in zip(made["pieces"], model.group_of, strict=True):
+        piece["group"] = model.letters[group]
+    groups = zip(model.letters, model.names, model.sizes, strict=True)
+    return {
+        "schema": SCHEMA,
+        "version": list(VERSION),
+        "ilk": ilk.__version__,
+        "method": model.method,
+        "family": model.family,
+        "columns": [
+            {
+                "name": c.name,
+                "kind": c.kind,
+                "type": c.type,
+                "levels": None if c.levels is None else list(c.levels),
+            }
+            for c in model.schema.used
+        ],
+        **made,
+        "groups": [{"letter": mark, "name": name, "rows": float(size)} for mark, name, size in groups],
+    }
+
+
+def _columns(model: Model) -> tuple[ColumnInfo, ...]:
+    """The columns of a method of numbers in the order of its parameters."""
+    return (*model.schema.numeric, *(c for c in model.schema.coded if c.kind == "binary"))
+
+
+def _plain_cells(model: Model) -> list[dict[str, Any]]:
+    """A two-level column is 0 for its first level and 1 for its second."""
+    return [{"column": c.name, "kind": "number" if c.levels is None else "0 or 1"} for c in _columns(model)]
+
+
+def _scaled_cells(model: Model) -> list[dict[str, Any]]:
+    """With the unit that distances are taken in; None for a column that counts for nothing."""
+    units = model.encoding.unit
+    return [
+        {**cell, "unit": None if unit == 0 else 1 / float(unit)}
+        for cell, unit in zip(_plain_cells(model), units, strict=True)
+    ]
+
+
+def _centroids(model: Model, params: Centroids) -> list[dict[str, Any]]:
+    return [{"centre": row.tolist()} for row in model.encoding.undo(params.centre)]
+
+
+def _gaussians(model: Model, params: Mixture) -> list[dict[str, Any]]:
+    unit = model.encoding.unit
+    covariance = params.covariance.matrices() / np.outer(unit, unit)
+    means = model.encoding.undo(params.mean)
+    return [
+        {"share": float(share), "mean": mean.tolist(), "covariance": matrix.tolist()}
+        for share, mean, matrix in zip(params.mixing, means, covariance, strict=True)
+    ]
+
+
+def _treated_cells(model: Model, treat: Treat) -> list[dict[str, Any]]:
+    numbers = [
+        _number(model, number, scale) for number, scale in zip(treat.plan.numbers, treat.scales, strict=True)
+    ]
+    return numbers + [_category(model, category) for category in treat.plan.categories]
+
+
+def _number(model: Model, number: Number, scale: int) -> dict[str, Any]:
+    """value = (on scale - centre) / spread, with all lengths in the user's units."""
+    power, offset = model.encoding.power, float(model.encoding.centre[number.source])
+    side, shift = SCALES[scale].side, SCALES[scale].shift
+    made: dict[str, Any] = {
+        "column": model.schema.numeric[number.source].name,
+        "kind": "number",
+        "scale": {"plain": "as it is", "low": "log above low", "high": "log below high"}[side],
+        "atom": number.atom,
+    }
+    centre, spread = number.centre[scale], number.spread[scale]
+    if side == "plain":
+        return {**made, "centre": (centre + offset) / power, "spread": spread / power}
+    low, high = ((value + offset) / power for value in (number.low, number.high))
+    ends = {"low": low, "high": high, "deviation": number.deviation / power, "shift": shift}
+    return {**made, **ends, "centre": centre, "spread": spread}
+
+
+def _category(model: Model, category: Category) -> dict[str, Any]:
+    schema = model.schema
+    if category.kind != "levels":
+        keys: list[Any] = [float(key) for key in category.keys]
+        column = schema.numeric[category.source]
+        kind = "value" if category.kind == "values" else "atom"
+        return {"column": column.name, "kind": kind, "keys": keys, "blank_is_a_level": category.missing_level}
+    column = schema.coded[category.source]
+    keys = [(column.levels or ())[int(key)] for key in category.keys]
+    return {"column": column.name, "kind": "level", "keys": keys, "blank_is_a_level": category.missing_level}
+
+
+def _clusters(params: Clusters, treat: Treat) -> list[dict[str, Any]]:
+    edges = treat.plan.level_start
+    made = []
+    for k in range(len(params)):
+        levels = [_shares(params.log_level[k, a:b]) for a, b in pairwise(edges)]
+        made.append(
+            {
+                "share": float(params.mixing[k]),
+                "mean": params.mean[k].tolist(),
+                "variance": params.variance[k].tolist(),
+                "levels": levels,
+            }
+        )
+    return made
+
+
+def _shares(logs: Array) -> list[float]:
+    return [float(value) for value in np.exp(logs)]

@@ -1,0 +1,138 @@
+"""What each component gives a row, as expressions over the cells: log of share times density, or minus a distance.
+
+Every expression is that of `Family.cost` with the sign changed, over the cells a row has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ilk.errors import UsageError, shown
+from ilk.export.cells import Cell, Cells
+from ilk.export.dialects import less, number
+from ilk.families.assorted import Clusters
+from ilk.families.centroid import Centroids
+from ilk.families.gaussian import LOG_2_PI, Mixture
+from ilk.fitting.model import Model
+from ilk.table.block import Array
+
+Terms = list[str]
+"""Expressions that are added."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The terms of every component; `sign` is that of the score, -1 for distances, of which the least is best.
+
+    `covariance` (K, d, d) is there where cells depend on each other: the terms then hold for complete rows alone.
+    """
+
+    components: tuple[Terms, ...]
+    sign: int
+    what: str
+    covariance: Array | None = None
+
+
+def scores_of(model: Model, cells: Cells) -> Scored:
+    """The scores of a model, or a refusal where it has none that a SELECT could hold."""
+    params: Any = model.params
+    if getattr(params, "noise_share", 0.0) > 0 or getattr(params, "dof", None) is not None:
+        raise _cannot(model)
+    if isinstance(params, Centroids) and model.family in _DISTANCES:
+        distance, what = _DISTANCES[model.family]
+        made = tuple([distance(cell, c) for cell, c in _zip(cells, row)] for row in params.centre)
+        return Scored(made, -1, what)
+    if isinstance(params, Clusters):
+        return Scored(tuple(_product(params, k, cells) for k in range(len(params))), 1, _DENSITY)
+    if isinstance(params, Mixture):
+        if params.covariance.axes is None:
+            made = tuple(_along_columns(params, k, cells) for k in range(len(params.mean)))
+            return Scored(made, 1, _DENSITY)
+        made = tuple(_whitened(params, k, cells) for k in range(len(params.mean)))
+        return Scored(made, 1, _DENSITY, params.covariance.matrices())
+    raise _cannot(model)
+
+
+_DENSITY = "log of share times density"
+
+
+def _cannot(model: Model) -> UsageError:
+    return UsageError(
+        "not-exportable",
+        f"{shown(model.method)} has no formula per row that a SELECT could hold",
+        do="Place rows with ilk assign, or fit with --method gaussian, assorted, k-means or k-medians",
+    )
+
+
+def _zip(cells: Cells, row: Array) -> list[tuple[Cell, float]]:
+    return [(cell, float(value)) for cell, value in zip(cells.numbers, row, strict=True)]
+
+
+def squared(expression: str) -> str:
+    return f"({expression}) * ({expression})"
+
+
+def _square(cell: Cell, centre: float) -> str:
+    return f"COALESCE({squared(less(cell.name, centre))}, 0e0)"
+
+
+def _size(cell: Cell, centre: float) -> str:
+    return f"COALESCE(ABS({less(cell.name, centre)}), 0e0)"
+
+
+_DISTANCES: dict[str, tuple[Callable[[Cell, float], str], str]] = {
+    "means": (_square, "squared distance over the cells a row has"),
+    "medians": (_size, "distance over the cells a row has"),
+}
+
+
+def _bell(cell: Cell, mean: float, precision: float, log_norm: float) -> str:
+    """`log_norm - precision (x - mean)^2 / 2`, 0 for a blank."""
+    square = squared(less(cell.name, mean))
+    return f"COALESCE({number(log_norm)} - {number(precision / 2)} * {square}, 0e0)"
+
+
+def _product(params: Clusters, k: int, cells: Cells) -> Terms:
+    terms = [number(params.log_mixing[k])]
+    for d, cell in enumerate(cells.numbers):
+        figures = (float(a[k, d]) for a in (params.mean, params.precision, params.log_norm))
+        terms.append(_bell(cell, *figures))
+    begin = 0
+    for cell in cells.categories:
+        end = begin + len(cell.keys) + cell.never_blank
+        levels = [number(value) for value in params.log_level[k, begin:end]]
+        cases = " ".join(f"WHEN {key} THEN {value}" for key, value in zip(cell.keys, levels, strict=False))
+        terms.append(f"CASE {cell.name} {cases} ELSE {levels[-1] if cell.never_blank else '0e0'} END")
+        begin = end
+    return terms
+
+
+def _along_columns(params: Mixture, k: int, cells: Cells) -> Terms:
+    logs = params.covariance.log_variance[k]
+    terms = [number(params.log_mixing[k])]
+    for d, (cell, mean) in enumerate(_zip(cells, params.mean[k])):
+        terms.append(_bell(cell, mean, float(np.exp(-logs[d])), float(-(logs[d] + LOG_2_PI) / 2)))
+    return terms
+
+
+def _whitened(params: Mixture, k: int, cells: Cells) -> Terms:
+    """`log_weight - |whiten (x - mean)|^2 / 2`, row by row of the triangle."""
+    whiten, away = params.whiten[k], [f"({less(c.name, m)})" for c, m in _zip(cells, params.mean[k])]
+    terms = [number(params.log_weight[k])]
+    rows = [weighted(whiten[row, : row + 1], away) for row in range(len(away))]
+    return terms + [f"-0.5e0 * POWER({row}, 2e0)" for row in rows]
+
+
+def weighted(weights: Sequence[float] | Array, expressions: Sequence[str]) -> str:
+    """`w1 * x1 + w2 * x2 - ...`, terms of weight 0 left out."""
+    text = ""
+    for weight, expression in zip(weights, expressions, strict=False):
+        if weight != 0:
+            sign = "-" if weight < 0 else "+" if text else ""
+            gap = " " if text else ""
+            text += f"{gap}{sign}{gap}{number(abs(weight))} * {expression}"
+    return text or "0e0"

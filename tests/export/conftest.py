@@ -1,0 +1,67 @@
+"""Models to export, made without a search, and the labels that DuckDB gives by their SELECT."""
+
+from __future__ import annotations
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import ilk
+from ilk.export.dialects import DUCKDB
+from ilk.export.sql import select
+from ilk.fitting.model import N_QUANTILES, Model
+from ilk.table.schema import Schema
+
+
+def gaussian_model(structure, group_of=(0, 1, 2), columns=3, seed=0):
+    """Three components of a structure, with groups as wished."""
+    draws = np.random.default_rng(seed)
+    mixed = draws.normal(size=(columns, columns))
+    places = (np.zeros(columns), np.full(columns, 2.5), np.arange(columns) * 2.0 - 3)
+    X = np.vstack(
+        [draws.normal(size=(60, columns)) @ mixed * (1 + 0.3 * i) + m for i, m in enumerate(places)]
+    )
+    X = X * [1, 100, 0.01, 7][:columns] + [1e4, 0, -3, 5][:columns]
+    fitted = ilk.GaussianMixture(3, structure=structure, random_state=0).fit(X)
+    names = [f"x{j}" for j in range(columns)]
+    k = max(group_of) + 1
+    model = Model(
+        "gaussian", f"gaussian {structure}", {}, Schema.numbers(names), fitted._encoding, fitted.fit_.params,
+        group_of, tuple("ABC"[:k]), tuple("abc"[:k]), np.ones(k), np.tile(np.arange(N_QUANTILES), (k, 1)) * 1.0,
+    )  # fmt: skip
+    return model, dict(zip(names, X.T, strict=True))
+
+
+def with_blanks(columns, share=0.3, seed=1):
+    """The same columns with some cells missing, and a first row of nothing else."""
+    draws = np.random.default_rng(seed)
+    made = {}
+    for name, values in columns.items():
+        gaps = draws.random(len(values)) < share
+        gaps[0] = True
+        made[name] = pa.array(values.tolist() if hasattr(values, "tolist") else values, mask=gaps)
+    return made
+
+
+@pytest.fixture
+def sql_labels():
+    """The labels of a table by the SELECT of a model, in the order of its rows."""
+
+    def run(model, table):
+        table = pa.table(table)
+        numbered = table.append_column("the row", pa.array(range(table.num_rows)))
+        with duckdb.connect() as connection:
+            connection.register("data", numbered)
+            made = connection.sql(select(model, DUCKDB, "data"))
+            names, rows = made.columns, made.fetchall()
+        rows.sort(key=lambda row: row[names.index("the row")])
+        return [row[-1] for row in rows]
+
+    return run
+
+
+def assigned(model, table):
+    """The labels that `assign` gives."""
+    with np.errstate(all="ignore"):
+        return model.assign(pa.table(table))["group"].to_pylist()

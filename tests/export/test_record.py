@@ -1,0 +1,109 @@
+"""The JSON holds all that is needed: a program written from its description alone gives the same groups."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import multivariate_normal, norm
+
+import ilk
+from ilk.export.record import record
+from tests.export.conftest import assigned, gaussian_model, with_blanks
+from tests.export.test_sql import mixed_table
+
+pytestmark = pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")
+
+
+def place(document, row):
+    """The group of a row (a mapping) by `docs/model-json.md`."""
+    score = {"gaussian": gaussian, "assorted": assorted}.get(document["family"].split()[0], distance)
+    cells = [value_of(document, cell, row) for cell in document["cells"]]
+    if all(value is None for value in cells):
+        return None
+    pieces = [(piece["group"], score(document, piece, cells)) for piece in document["pieces"]]
+    if score is distance:
+        return max(pieces, key=lambda pair: pair[1])[0]
+    groups = [g["letter"] for g in document["groups"]]
+    totals = [np.logaddexp.reduce([s for g, s in pieces if g == letter]) for letter in groups]
+    return groups[int(np.argmax(totals))]
+
+
+def value_of(document, cell, row):
+    value = row[cell["column"]]
+    value = None if isinstance(value, float) and math.isnan(value) else value
+    if cell["kind"] == "0 or 1" or cell["kind"] == "level":
+        levels = cell.get("keys") or next(
+            c["levels"] for c in document["columns"] if c["name"] == cell["column"]
+        )
+        text = {True: "true", False: "false"}.get(value, None if value is None else str(value))
+        known = levels.index(text) if text in levels else None
+        return len(levels) if known is None and cell.get("blank_is_a_level") else known
+    if value is None:
+        return None
+    if cell["kind"] == "value":
+        return cell["keys"].index(value) if value in cell["keys"] else None
+    if cell["kind"] == "atom":
+        return int(value == cell["keys"][1])
+    if "scale" not in cell:
+        return value
+    if value == cell["atom"]:
+        return None
+    if cell["scale"] != "as it is":
+        inside = min(max(value, cell["low"]), cell["high"])
+        below = cell["scale"] == "log above low"
+        gap = inside - cell["low"] if below else cell["high"] - inside
+        value = math.log(gap / cell["deviation"] + cell["shift"]) * (1 if below else -1)
+    return (value - cell["centre"]) / cell["spread"]
+
+
+def distance(document, piece, cells):
+    size = abs if document["family"] == "medians" else np.square
+    scaled = [
+        (x - centre) / cell["unit"]
+        for x, centre, cell in zip(cells, piece["centre"], document["cells"], strict=True)
+        if x is not None and cell["unit"] is not None
+    ]
+    return -sum(size(value) for value in scaled)
+
+
+def gaussian(document, piece, cells):
+    there = [i for i, x in enumerate(cells) if x is not None]
+    mean, covariance = np.array(piece["mean"]), np.array(piece["covariance"])
+    found = multivariate_normal(mean[there], covariance[np.ix_(there, there)], allow_singular=True)
+    return math.log(piece["share"]) + found.logpdf([cells[i] for i in there])
+
+
+def assorted(document, piece, cells):
+    n_numbers = len(piece["mean"])
+    total = math.log(piece["share"])
+    for x, mean, variance in zip(cells[:n_numbers], piece["mean"], piece["variance"], strict=True):
+        total += 0 if x is None else norm.logpdf(x, mean, math.sqrt(variance))
+    for code, shares in zip(cells[n_numbers:], piece["levels"], strict=True):
+        total += 0 if code is None else math.log(shares[code])
+    return total
+
+
+def check(model, table):
+    document = json.loads(json.dumps(record(model)))
+    assert [place(document, row) for row in pa.table(table).to_pylist()] == assigned(model, table)
+
+
+@pytest.mark.parametrize("structure", ["VVV", "EEI"])
+def test_gaussian(structure):
+    model, columns = gaussian_model(structure, (0, 1, 0))
+    check(model, with_blanks(columns))
+
+
+@pytest.mark.parametrize("method", ["k-means", "k-medians"])
+def test_centroids(method):
+    table = {name: column for name, column in mixed_table().items() if name in ("skewed", "few", "flag")}
+    check(ilk.cluster(pa.table(table), k=3, method=method).model, table)
+
+
+def test_assorted():
+    table = mixed_table()
+    check(ilk.cluster(pa.table(table), k=3).model, table)

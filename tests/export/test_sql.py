@@ -1,0 +1,260 @@
+"""The SELECT gives every row the group that `assign` gives it: every family, blanks, ties, hostile names."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import ilk
+from ilk.errors import UsageError
+from ilk.export.dialects import DIALECTS, DUCKDB, SPARK, dialect_of
+from ilk.export.sql import select
+from ilk.families.covariance import STRUCTURES
+from ilk.table.read import read
+from tests.export.conftest import assigned, gaussian_model, with_blanks
+
+DATA = Path(__file__).parents[1] / "data"
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "tables"
+UNFREE = (
+    "acidity",
+    "banknote_swiss",
+    "carcinoma",
+    "diabetes_reaven",
+    "faithful",
+    "flower",
+    "iris",
+    "ruspini",
+    "xclara",
+)
+HOSTILE = [
+    'say "hi"', "it's", "back\\slash", "tick`tick", "two\nlines", "tab\t", "-- comment", "*/ end", " padded ",
+    "'); drop table data; --", "group", "input", "given", "blank", "best", "piece_1", "p1_rest_1_1", "SELECT",
+    "a.b", "größe", "日本", "{0}", "%s", "x" * 300,
+]  # fmt: skip
+
+pytestmark = pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")
+
+
+@pytest.mark.parametrize("structure", [s.name for s in STRUCTURES])
+@pytest.mark.parametrize("group_of", [(0, 1, 2), (0, 1, 0)], ids=["groups", "merged"])
+def test_gaussian_mixtures_of_every_structure(sql_labels, structure, group_of):
+    model, columns = gaussian_model(structure, group_of)
+    assert sql_labels(model, columns) == assigned(model, columns)
+    gaps = with_blanks(columns)
+    found = sql_labels(model, gaps)
+    assert found == assigned(model, gaps)
+    assert found[0] is None
+    assert len(set(found)) == model.k + 1
+
+
+@pytest.mark.parametrize("structure", ["VVV", "VVI"])
+def test_one_and_many_columns(sql_labels, structure):
+    for n_columns in (2, 4):
+        model, columns = gaussian_model(structure, columns=n_columns)
+        gaps = with_blanks(columns)
+        assert sql_labels(model, gaps) == assigned(model, gaps)
+
+
+@pytest.mark.parametrize("method", ["k-means", "k-medians", "trimmed-k-means"])
+@pytest.mark.parametrize("scale", ["standard", None])
+def test_centroids_with_two_level_columns_and_blanks(sql_labels, method, scale):
+    table = read(DATA / "penguins.csv")
+    result = ilk.cluster(table, k=4, method=method, scale=scale, truth="target", ignore="year")
+    columns = {name: table.column(name) for name in table.names}
+    assert sql_labels(result.model, columns) == assigned(result.model, columns)
+
+
+def mixed_table(n_rows=400):
+    """Numbers that call for a logarithm, that are often zero, of few values; levels, truth values, blanks."""
+    draws = np.random.default_rng(5)
+    side = draws.integers(0, 2, n_rows)
+    often_zero = np.where(draws.random(n_rows) < 0.4, 0.0, draws.gamma(2.0, 3.0 + 9 * side))
+    table = {
+        "skewed": np.exp(draws.normal(2 + side, 0.8)),
+        "mirrored": 100 - np.exp(draws.normal(1 + side, 0.7)),
+        "often zero": often_zero,
+        "few": draws.integers(0, 4, n_rows) + 2 * side,
+        "level": np.array(["a", "b", "c'd"])[(draws.integers(0, 3, n_rows) + side) % 3],
+        "flag": draws.random(n_rows) < 0.2 + 0.6 * side,
+        "code": 1 + draws.integers(0, 2, n_rows),
+    }
+    gaps = {name: draws.random(n_rows) < 0.1 for name in table}
+    return {name: pa.array(values.tolist(), mask=gaps[name]) for name, values in table.items()}
+
+
+def test_assorted_tables(sql_labels):
+    table = mixed_table()
+    result = ilk.cluster(pa.table(table), k=3)
+    assert result.model.treat is not None
+    assert {c.kind for c in result.model.treat.plan.categories} == {"levels", "values", "atom"}
+    assert max(result.model.treat.scales) > 0  # a logarithm is among the scales
+    new = with_blanks({name: column.to_pylist() for name, column in table.items()})
+    new["level"] = pa.array(
+        ["new level" if i % 7 == 0 else v for i, v in enumerate(new["level"].to_pylist())]
+    )
+    new["skewed"] = pa.array(
+        [None if v is None else 50 * v for v in new["skewed"].to_pylist()]
+    )  # out of range
+    assert sql_labels(result.model, new) == assigned(result.model, new)
+
+
+def test_nan_is_a_blank(sql_labels):
+    model, columns = gaussian_model("VVI")
+    columns["x1"] = np.where(np.arange(len(columns["x1"])) % 3 == 0, np.nan, columns["x1"])
+    assert sql_labels(model, columns) == assigned(model, columns)
+
+
+def test_ties_go_to_the_first(sql_labels):
+    table = {"x": [-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0], "y": [0.5] * 6 + [0.25]}
+    model = ilk.cluster(pa.table(table), k=2, method="k-means", scale=None).model
+    new = {"x": [0.0, 0.0, -0.0], "y": [0.5, None, 0.5]}
+    assert sql_labels(model, new) == assigned(model, new)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_names_and_levels_are_only_names_and_levels(sql_labels, name):
+    side = np.arange(60) % 2
+    table = {
+        name: 3.0 * side + np.arange(60) % 7 * 0.1,
+        "other": [f"{name}{i % 3}" if s else name for i, s in enumerate(side)],
+        "plain": 5.0 * side + np.arange(60) % 5 * 0.1,
+    }
+    model = ilk.cluster(pa.table(table), k=2).model
+    assert sql_labels(model, table) == assigned_group(model, table)
+
+
+def test_levels_may_hold_any_character(sql_labels):
+    levels = ["nul\x00l", "a\x01\x1fb", "\r\n", "", "'", "\u2028"]
+    table = {"x": [float(i % 6) for i in range(60)], "level": [levels[i % 6] for i in range(60)]}
+    model = ilk.cluster(pa.table(table), k=3).model
+    assert sql_labels(model, table) == assigned(model, table)
+
+
+def assigned_group(model, table):
+    made = model.assign(pa.table(table))
+    return made["group_ilk" if "group" in table else "group"].to_pylist()
+
+
+def test_the_columns_of_the_table_stay_and_one_is_added():
+    import duckdb
+
+    model, columns = gaussian_model("VII")
+    with duckdb.connect() as connection:
+        connection.register("data", pa.table({**columns, "note": ["n"] * 180}))
+        connection.execute('create schema s; create table s."my t" as select * from data')
+        made = connection.sql(select(model, DUCKDB, "s.my t"))
+        assert made.columns == ["x0", "x1", "x2", "note", "group"]
+        assert len(made.fetchall()) == 180
+
+
+def test_what_cannot_be_written_is_refused():
+    model, _ = gaussian_model("VII")
+    twice = ilk.cluster({"a": [1.0, 2, 8, 9], "A": [1.5, 2, 8, 9]}, k=2, method="k-means").model
+    with pytest.raises(UsageError, match="'a' and 'A' have one name in SQL"):
+        select(twice, DUCKDB, "data")
+    nul = ilk.cluster({"a\x00": [1.0, 2, 8, 9]}, k=2, method="k-means").model
+    with pytest.raises(UsageError, match="no way to write the column"):
+        select(nul, DUCKDB, "data")
+    days = pa.array(np.arange(20), pa.int32()).cast(pa.date32())
+    dated = ilk.cluster(pa.table({"day": days, "x": np.arange(20.0)}), k=2, types={"day": "numeric"})
+    with pytest.raises(UsageError, match=r"the column 'day' holds date32"):
+        select(dated.model, DUCKDB, "data")
+    with pytest.raises(UsageError, match="'oracle' is not known"):
+        dialect_of("oracle")
+    from dataclasses import replace
+
+    noisy = replace(model, params=replace(model.params, noise_share=0.1))
+    with pytest.raises(UsageError, match="no formula per row"):
+        select(noisy, DUCKDB, "data")
+
+
+def test_the_select_reads_like_one():
+    text = select(ilk.cluster(read(DATA / "penguins.csv"), k=2, truth="target").model, DUCKDB, "penguins")
+    assert text.startswith("-- Groups of penguins.csv: assorted, 2 groups (DuckDB).\n-- Every row gets")
+    for part in ("read AS (  -- ", "cells AS (  -- ", "scores AS (  -- log of share", "ranked AS (  -- "):
+        assert part in text
+    assert 'FROM "penguins" AS input' in text
+    assert "WHEN piece_1 = best THEN 'A'" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", sorted([*DATA.glob("*.csv")]), ids=lambda path: path.stem)
+def test_every_bundled_table(sql_labels, path):
+    check_table(sql_labels, path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["acidity", "banknote_swiss", "diabetes_reaven", "faithful", "iris", "ruspini", "xclara"]
+)
+def test_every_table_that_may_not_be_copied(sql_labels, name):
+    path = SHARED / f"{name}.csv"
+    if not path.exists():
+        pytest.skip("the table is not free to copy, and ../shared/data is not there")
+    check_table(sql_labels, path)
+
+
+def check_table(sql_labels, path):
+    table = read(path)
+    truth = "target" if "target" in table.names else None
+    model = ilk.cluster(table, truth=truth, budget=5).model
+    columns = {name: table.column(name) for name in table.names}
+    assert sql_labels(model, columns) == assigned(model, columns)
+
+
+@pytest.mark.slow
+def test_spark_gives_the_same_labels():
+    pyspark = pytest.importorskip("pyspark.sql")
+    gaussian, numbers = gaussian_model("VVE", (0, 1, 0), columns=2)
+    table = mixed_table(80)
+    assorted = ilk.cluster(pa.table(table), k=3).model
+    gaps = with_blanks({name: values[::3] for name, values in numbers.items()})
+    hostile = {
+        "it's \\ `x`": [1.0, 1.1, 1.2, 8, 8.1, 8.2] * 5,
+        "l": ["q'\\", "q'\\", "\n", "\n", "z", "z"] * 5,
+    }
+    odd = ilk.cluster(pa.table(hostile), k=2).model
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = (
+            pyspark.SparkSession.builder.master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.codegen.wholeStage", "false")
+            .getOrCreate()
+        )
+        try:
+            for model, columns in ((gaussian, gaps), (assorted, table), (odd, hostile)):
+                rows = [{**row, "the row": i} for i, row in enumerate(pa.table(columns).to_pylist())]
+                session.createDataFrame(rows).createOrReplaceTempView("data")
+                made = session.sql(select(model, SPARK, "data")).collect()
+                found = [row["group"] for row in sorted(made, key=lambda row: row["the row"])]
+                assert found == assigned(model, columns)
+        finally:
+            session.stop()
+
+
+def test_every_dialect_is_on_the_command_line(tmp_path):
+    from click.testing import CliRunner
+
+    from ilk.cli import cli
+
+    model, _ = gaussian_model("VII")
+    model.save(tmp_path / "m.ilk")
+    for name, dialect in DIALECTS.items():
+        made = CliRunner().invoke(cli, ["export", str(tmp_path / "m.ilk"), "--sql", name, "--table", "t"])
+        assert made.exit_code == 0
+        assert made.stdout == select(model, dialect, "t")
+    out = tmp_path / "m.json"
+    assert (
+        CliRunner().invoke(cli, ["export", str(tmp_path / "m.ilk"), "--json", "-o", str(out)]).exit_code == 0
+    )
+    assert json.loads(out.read_text())["schema"] == "ilk-model"
+    for args in ([], ["--json", "--sql", "duckdb"]):
+        refused = CliRunner().invoke(cli, ["export", str(tmp_path / "m.ilk"), *args])
+        assert refused.exit_code == 2
+        assert "error [what-to-export]" in refused.stderr
