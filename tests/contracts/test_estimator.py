@@ -20,6 +20,15 @@ ESTIMATORS = [
     ilk.AssortedMixture(2, n_init=3),
     ilk.AssortedMixture(),
     ilk.MixedMixture(2),
+    ilk.DirichletProcessMixture(3),
+    ilk.DirichletProcessGaussian(3),
+    ilk.InformationBottleneck(3, n_init=2),
+    ilk.MeanShift(),
+    ilk.BlurringMeanShift(),
+    ilk.SpectralClustering(3),
+    ilk.TypicalCuts(),
+    ilk.AffinityPropagation(),
+    ilk.HierarchicalClustering(3),
 ]
 
 

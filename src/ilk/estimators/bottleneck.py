@@ -1,0 +1,179 @@
+"""The information bottleneck as a scikit-learn estimator, for tables of counts and for tables of any columns."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ilk.errors import DataError, UsageError, warn
+from ilk.estimators.base import one_of, real_number, whole_number
+from ilk.estimators.tables import Format, new_rows, table_rows
+from ilk.paradigms.bottleneck import Joint, cells_as_levels, knots_of, squeeze
+from ilk.paradigms.order import by_size
+from ilk.random import seed_of
+from ilk.table.block import Array, Block
+
+CELLS = ("table", "counts")
+N_KNOTS = 5  # quantiles of a number that stand for its levels
+
+
+class InformationBottleneck(ClusterMixin, BaseEstimator):
+    """Groups of rows that keep what the rows say about the columns: I(T;X) - beta I(T;Y) is least.
+
+    With cells="counts" the table is a joint distribution: words in documents, purchases of goods. With cells="table"
+    every cell is one count: for its level where it is a category; for the two nearest of five quantiles of its
+    column, by nearness, where it is a number; for nothing where it is missing. A row then weighs what its cells weigh.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The most groups; fewer are found where they keep as much, or where beta is small.
+    beta : None or float
+        What a nat of I(T;Y) is worth. Small values give one group, large ones groups that forget nothing. None is
+        the mean number of counts in a row: the soft form then is EM for a mixture of multinomials.
+    deterministic : bool
+        H(T) in place of I(T;X): every row belongs to one group, and needless groups vanish.
+    cells : "table" or "counts"
+    types : as in `MixedMixture`; for cells="table"
+    n_init, max_iter, tol, random_state
+
+    Attributes
+    ----------
+    labels_, n_clusters_, n_iter_, converged_
+    memberships_ : array (rows, K), p(t | x)
+    weights_ : array (K,), p(t)
+    level_shares_ : array (K, levels), p(y | t)
+    beta_, functional_, compression_, relevance_, information_ : float
+        The beta used; I(T;X) - beta I(T;Y) (or H(T) - ...) and its two parts; I(X;Y), the most that can be kept. Nats.
+    trace_ : tuple
+        The functional after each pass; it never rises.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> model = ilk.InformationBottleneck(2, cells="counts", deterministic=True, random_state=0)
+    >>> model.fit([[9.0, 1, 0], [8, 2, 0], [0, 1, 9], [1, 0, 7]]).labels_
+    array([0, 0, 1, 1], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        beta: float | None = None,
+        deterministic: bool = False,
+        cells: str = "table",
+        types: Any = None,
+        n_init: int = 10,
+        max_iter: int = 500,
+        tol: float = 1e-9,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.beta = beta
+        self.deterministic = deterministic
+        self.cells = cells
+        self.types = types
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the groups of the rows of X."""
+        one_of("cells", self.cells, CELLS)
+        k = whole_number("n_clusters", self.n_clusters)
+        counts = self._training_counts(X)
+        if len(counts) < k:
+            raise UsageError(
+                "fewer-rows-than-groups",
+                f"n_samples={len(counts)} rows are fewer than the {k} groups asked for",
+                do="Ask for fewer groups",
+            )
+        joint = Joint.of_counts(counts)
+        self.beta_ = mean_counts(counts) if self.beta is None else real_number("beta", self.beta, 0.0, np.inf)
+        found = squeeze(
+            joint,
+            k,
+            self.beta_,
+            seed_of(self.random_state),
+            deterministic=bool(self.deterministic),
+            n_starts=whole_number("n_init", self.n_init),
+            tolerance=real_number("tol", self.tol, 0.0, np.inf),
+            max_passes=whole_number("max_iter", self.max_iter),
+        )
+        self.labels_, order = by_size(found.membership.argmax(axis=1))
+        rest = np.setdiff1d(np.arange(len(found.groups.share)), order)  # likeliest for no row
+        order = np.concatenate([order, rest])
+        self._groups = found.groups.select(order)
+        self.n_clusters_ = len(order)
+        self.memberships_ = found.membership[:, order]
+        self.weights_, self.level_shares_ = self._groups.share, self._groups.given
+        self.functional_, self.trace_ = found.functional, found.trace
+        self.compression_, self.relevance_ = found.compression, found.relevance
+        self.information_ = joint.information
+        self.n_iter_, self.converged_ = len(found.trace), found.converged
+        if not found.converged:
+            warn(
+                "not-converged",
+                f"InformationBottleneck did not settle within {self.n_iter_} passes.",
+                depth=3,
+            )
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """p(t | x) of each row by its own counts."""
+        check_is_fitted(self)
+        counts = self._new_counts(X)
+        return self._groups.memberships(Joint.of_counts(counts).given if counts.any() else counts)
+
+    def predict(self, X: Any) -> Array:
+        """The likeliest group of each row."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1), dtype=np.int32)
+
+    def _training_counts(self, X: Any) -> Array:
+        if self.cells == "counts":
+            return checked_counts(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
+        rows, self._form = table_rows(self, X, types=self.types)
+        block = rows.take(np.arange(rows.n_rows))
+        self._knots = [knots_of(column, N_KNOTS) for column in block.numbers.T.astype(np.float64)]
+        return checked_counts(_levels(block, self._form, self._knots))
+
+    def _new_counts(self, X: Any) -> Array:
+        if self.cells == "counts":
+            counts = validate_data(self, X, dtype=np.float64, reset=False)
+            return checked_counts(counts) if len(counts) else counts
+        rows = new_rows(self, X, self._form)
+        return _levels(rows.take(np.arange(rows.n_rows)), self._form, self._knots)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.cells == "table"
+        tags.input_tags.positive_only = self.cells == "counts"
+        return tags
+
+
+def _levels(block: Block, form: Format, knots: list[Array]) -> Array:
+    return cells_as_levels(block.numbers.astype(np.float64), block.codes, knots, form.level_start)
+
+
+def mean_counts(counts: Array) -> float:
+    """Counts in a row that has any, on average."""
+    total = counts.sum(axis=1)
+    return float(total[total > 0].mean())
+
+
+def checked_counts(counts: Array) -> Array:
+    if (counts < 0).any():
+        raise DataError(
+            "not-counts",
+            "Negative values in data: a table of counts has none",
+            do='Take cells="table" for measured columns',
+        )
+    if not counts.sum() > 0:
+        raise DataError("no-counts", "all counts are zero", do="Give at least one count above zero")
+    return counts

@@ -1,0 +1,327 @@
+"""Clusterings of distances as scikit-learn estimators: spectral, typical cuts, affinity propagation, hierarchical.
+
+They take arrays, tables of mixed columns, or a matrix of distances; mixed columns and blanks go in through Gower's
+dissimilarity. They give groups to the rows they are fitted on, and have no rule for others.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import validate_data
+
+from ilk.errors import UsageError, warn
+from ilk.estimators.base import one_of, real_number, whole_number
+from ilk.estimators.tables import table_rows
+from ilk.paradigms.distance import EUCLIDEAN, GOWER, PRECOMPUTED, Distances, distances, given_distances
+from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
+from ilk.paradigms.linkage import LINKAGES, cut_at, longest_lived, tree_of
+from ilk.paradigms.order import by_size
+from ilk.paradigms.typical_cuts import chosen, typical_cuts
+from ilk.random import seed_of
+from ilk.table.block import Array
+
+METRICS = ("auto", EUCLIDEAN, GOWER, PRECOMPUTED)
+K_MOST = 20  # of n_clusters="auto"
+SMALL_SHARE = 0.02  # of the rows, below which a typical cut does not count by default
+
+
+class DistanceEstimator(ClusterMixin, BaseEstimator, ABC):
+    """From what the user gave to distances, from distances to labels in canonical order."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the groups of the rows of X: an array, a table, or distances with metric="precomputed"."""
+        found = self._cluster(self._distances(X))
+        self.labels_, self._old_labels = by_size(found)
+        self.n_clusters_ = len(self._old_labels)
+        return self
+
+    @abstractmethod
+    def _cluster(self, apart: Distances) -> Array:
+        """A label per row, in any order."""
+
+    def _distances(self, X: Any) -> Distances:
+        one_of("metric", self.metric, METRICS)
+        if self.metric == PRECOMPUTED:
+            apart = given_distances(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
+        else:
+            rows, form = table_rows(self, X, types=self.types, scale=self.scale)
+            ordered = np.array([c.kind == "ordinal" for c in form.schema.coded], dtype=bool)
+            apart = distances(rows.take(np.arange(rows.n_rows)), ordered, self.metric)
+            if apart.n_unknown:
+                text = f"{apart.n_unknown} pairs of rows have no column in common"
+                warn("nothing-in-common", f"{text} and are put at the mean dissimilarity.", depth=4)
+        self.metric_ = apart.kind
+        return apart
+
+    def _wanted(self, n_rows: int) -> int | None:
+        """The number of clusters asked for, None where it is to be found."""
+        if isinstance(self.n_clusters, str):
+            one_of("n_clusters", self.n_clusters, ("auto",))
+            return None
+        wanted = whole_number("n_clusters", self.n_clusters)
+        if wanted > n_rows:
+            raise UsageError(
+                "fewer-rows-than-groups",
+                f"n_samples={n_rows} rows are fewer than the {wanted} groups asked for",
+                do="Ask for fewer groups",
+            )
+        return wanted
+
+    def _missed(self, wanted: int | None, found: int) -> None:
+        if wanted is not None and found != wanted:
+            text = f"{type(self).__name__} was asked for {wanted} groups and found {found}"
+            warn(
+                "fewer-groups" if found < wanted else "more-groups",
+                f"{text}; the data have no such cut.",
+                depth=4,
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.metric != EUCLIDEAN and self.metric != PRECOMPUTED
+        tags.input_tags.pairwise = self.metric == PRECOMPUTED
+        return tags
+
+
+class SpectralClustering(DistanceEstimator):
+    """Spectral clustering of the neighbour graph: scikit-learn's, for arrays and for tables of mixed columns.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        "auto" takes the K, up to 20, after which the eigenvalues of the Laplacian leap most; it may be 1.
+    n_neighbors : int
+        Neighbours of a row in the graph, itself included.
+    metric : "auto", "euclidean", "gower" or "precomputed"
+        "auto" is Euclidean for numbers without blanks and Gower's dissimilarity otherwise.
+    types, scale : as in `MixedMixture`
+    random_state : seed
+
+    Attributes
+    ----------
+    labels_, n_clusters_, metric_
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    >>> ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> ilk.SpectralClustering(2, n_neighbors=6, random_state=0).fit(np.vstack([ring, 4 * ring])).labels_[[0, 59, 60]]
+    array([0, 0, 1], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | str = 8,
+        *,
+        n_neighbors: int = 10,
+        metric: str = "auto",
+        types: Any = None,
+        scale: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.metric = metric
+        self.types = types
+        self.scale = scale
+        self.random_state = random_state
+
+    def _cluster(self, apart: Distances) -> Array:
+        near = whole_number("n_neighbors", self.n_neighbors, least=2)
+        wanted = self._wanted(len(apart.matrix))
+        if wanted is None:
+            wanted = int(eigengaps(apart.matrix, K_MOST, near).argmax()) + 1
+        return spectral(apart.matrix, wanted, near, seed_of(self.random_state))
+
+
+class TypicalCuts(DistanceEstimator):
+    """Typical cuts: rows that random partitions of the neighbour graph keep together more often than not.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        "auto" takes the number of clusters that survives the widest range of temperatures, which may be 1.
+    n_neighbors : int
+        Two rows are neighbours where each is among so many nearest of the other.
+    min_size : None or int
+        Fewer rows are no cluster and go with their strongest neighbours; None is 2 % of the rows, and at least 2.
+    metric, types, scale, random_state : as in `SpectralClustering`
+
+    Attributes
+    ----------
+    labels_, n_clusters_, metric_
+    temperature_ : float
+        Of the partitions whose typical cut was taken.
+    counts_ : list of (temperature, clusters)
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
+    >>> ring = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> ilk.TypicalCuts(n_neighbors=4, random_state=0).fit(np.vstack([ring, 4 * ring])).n_clusters_
+    2
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | str = "auto",
+        *,
+        n_neighbors: int = 10,
+        min_size: int | None = None,
+        metric: str = "auto",
+        types: Any = None,
+        scale: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.min_size = min_size
+        self.metric = metric
+        self.types = types
+        self.scale = scale
+        self.random_state = random_state
+
+    def _cluster(self, apart: Distances) -> Array:
+        n_rows = len(apart.matrix)
+        near, wanted = whole_number("n_neighbors", self.n_neighbors), self._wanted(n_rows)
+        least = small_cut(n_rows) if self.min_size is None else whole_number("min_size", self.min_size)
+        ladder = typical_cuts(apart.matrix, near, least, seed_of(self.random_state))
+        cut = chosen(ladder, wanted)
+        self._missed(wanted, cut.n_clusters)
+        self.temperature_ = cut.temperature
+        self.counts_ = [(step.temperature, step.n_clusters) for step in ladder]
+        return cut.labels
+
+
+def small_cut(n_rows: int) -> int:
+    """Rows from which a typical cut counts by default."""
+    return max(2, round(SMALL_SHARE * n_rows))
+
+
+class AffinityPropagation(DistanceEstimator):
+    """Affinity propagation: scikit-learn's, for arrays and for tables of mixed columns.
+
+    Rows send messages until some of them, the exemplars, stand for all; K is found. The similarity of two rows is
+    minus their squared distance.
+
+    Parameters
+    ----------
+    damping : float in [0.5, 1)
+    preference : None or float
+        How much a row wants to be an exemplar, in squared units of the distance; None is the median similarity.
+    max_iter : int
+    metric, types, scale, random_state : as in `SpectralClustering`
+
+    Attributes
+    ----------
+    labels_, n_clusters_, metric_, converged_, n_iter_
+    cluster_centers_indices_ : array
+        The row that stands for each group.
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> ilk.AffinityPropagation(random_state=0).fit([[1.0], [1.2], [1.1], [8.0], [8.1]]).cluster_centers_indices_
+    array([2, 3])
+    """
+
+    def __init__(
+        self,
+        *,
+        damping: float = 0.5,
+        preference: float | None = None,
+        max_iter: int = 200,
+        metric: str = "auto",
+        types: Any = None,
+        scale: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.damping = damping
+        self.preference = preference
+        self.max_iter = max_iter
+        self.metric = metric
+        self.types = types
+        self.scale = scale
+        self.random_state = random_state
+
+    def _cluster(self, apart: Distances) -> Array:
+        preference = self.preference
+        if preference is not None:
+            preference = real_number("preference", preference, -np.inf, np.inf) * apart.unit**2
+        found = affinity_propagation(
+            apart.matrix,
+            seed_of(self.random_state),
+            damping=real_number("damping", self.damping, 0.5, 1.0),
+            preference=preference,
+            max_passes=whole_number("max_iter", self.max_iter),
+        )
+        self.converged_, self.n_iter_ = found.converged, found.n_passes
+        if not found.converged:
+            warn("not-converged", "AffinityPropagation did not settle; raise max_iter or damping.", depth=4)
+        self.cluster_centers_indices_ = found.rows[by_size(found.labels)[1]]
+        return found.labels
+
+
+class HierarchicalClustering(DistanceEstimator):
+    """Hierarchical clustering by SciPy, with every linkage, and a cut in which small clusters do not count.
+
+    Single linkage finds groups of any shape, and takes every outlier for a group of its own: with `min_size` the tree
+    is cut until `n_clusters` clusters of so many rows are there, and the rows of smaller ones have the label -1.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        "auto" takes the number of clusters, up to 20, that survives the widest range of heights.
+    linkage : "average", "single", "complete", "weighted", "ward", "centroid" or "median"
+        Ward, centroid and median are for Euclidean distances.
+    min_size : int
+        Clusters of fewer rows do not count.
+    metric, types, scale : as in `SpectralClustering`
+
+    Attributes
+    ----------
+    labels_, n_clusters_, metric_
+    tree_ : array (rows - 1, 4)
+        The merges, as `scipy.cluster.hierarchy.linkage` gives them.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> model = ilk.HierarchicalClustering(2, linkage="single", min_size=2)
+    >>> model.fit([[1.0], [1.5], [2.0], [9.0], [9.5], [99.0]]).labels_
+    array([ 0,  0,  0,  1,  1, -1], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int | str = 2,
+        *,
+        linkage: str = "average",
+        min_size: int = 1,
+        metric: str = "auto",
+        types: Any = None,
+        scale: str | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.linkage = linkage
+        self.min_size = min_size
+        self.metric = metric
+        self.types = types
+        self.scale = scale
+
+    def _cluster(self, apart: Distances) -> Array:
+        one_of("linkage", self.linkage, LINKAGES)
+        least, wanted = whole_number("min_size", self.min_size), self._wanted(len(apart.matrix))
+        self.tree_ = tree_of(apart, self.linkage)
+        cut = (
+            longest_lived(self.tree_, K_MOST, least) if wanted is None else cut_at(self.tree_, wanted, least)
+        )
+        self._missed(wanted, cut.n_clusters)
+        return cut.labels

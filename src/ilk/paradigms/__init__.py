@@ -1,0 +1,1 @@
+"""What is not the loop: clusterings of similarities, modes and information, as functions of plain arrays."""
