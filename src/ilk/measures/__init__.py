@@ -30,6 +30,7 @@ from ilk.measures.external import (
     stability,
     variation_of_information,
 )
+from ilk.measures.gower import gower
 from ilk.measures.internal import (
     calinski_harabasz,
     cohesion,
@@ -59,6 +60,7 @@ __all__ = [
     "entropy_per_cluster",
     "f_measure",
     "f_measure_matrix",
+    "gower",
     "icl",
     "jaccard_per_cluster",
     "kmeans_bic",
