@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fix check test test-all bench demo clean
+.PHONY: help setup fix check test test-all bench docs demo clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -19,12 +19,12 @@ $(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/ilk/kernels/native/*)
 setup: $(STAMP)  ## virtual environment with ilk, its tests and checks
 
 fix: setup  ## format and repair what can be repaired
-	$(RUN) ruff format src tests benchmarks examples
-	$(RUN) ruff check --fix src tests benchmarks examples
+	$(RUN) ruff format src tests benchmarks examples docs
+	$(RUN) ruff check --fix src tests benchmarks examples docs
 
 check: setup  ## lint, types, who may import whom
-	$(RUN) ruff check src tests benchmarks examples
-	$(RUN) ruff format --check src tests benchmarks examples
+	$(RUN) ruff check src tests benchmarks examples docs
+	$(RUN) ruff format --check src tests benchmarks examples docs
 	$(RUN) mypy
 	$(VENV)/bin/lint-imports
 
@@ -39,6 +39,10 @@ test-all: setup  ## the slow tests too
 bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench]'
 	$(RUN) benchmarks
+
+docs: setup  ## the documentation, into build/docs; a warning is an error
+	$(RUN) pip install --quiet -e '.[docs]'
+	$(RUN) sphinx -W --keep-going -q -j auto docs build/docs
 
 demo: setup  ## the main job on a bundled table
 	$(VENV)/bin/ilk demo

@@ -1,4 +1,8 @@
-"""AssortedMixture on labelled tables, beside what other programs reach: ARI with K given, K found and its ARI.
+"""
+Labelled tables and other programs
+==================================
+
+AssortedMixture on labelled tables, beside what other programs reach: ARI with K given, K found and its ARI. ::
 
     python examples/assorted_tables.py [DATA [TABLE ...]] [--seeds 5]
 

@@ -1,4 +1,6 @@
-"""DP-means: how many groups there are depends on what a group costs.
+"""
+DP-means: what a group costs
+============================
 
 Four groups of 100 rows in two columns. An open cost is a squared distance: a row farther than that from every
 centre opens a group. Between the width of a group and the distance of two groups it makes no difference.

@@ -163,6 +163,7 @@ def cluster(
     merge : "valley" joins pieces that no valley parts into one group; "none" takes every piece as a group
     seed : whole number; the same seed gives the same result, whatever the number of threads
     budget : seconds after which the best found so far is taken
+    threads : None for all cores, or a number; the result does not depend on it
     callback : called with a `Progress` after each candidate
 
     Examples
@@ -205,6 +206,14 @@ def select(
     `thorough=False` is several times faster: every cell has one start (two for EEE and VVV), and only the ten
     most promising cells have all. The result prints as a table of BIC; `.chosen` is the winner,
     `.margin(.runner_up)` by how much.
+
+    Parameters
+    ----------
+    data : as in `cluster`; all columns that are used must be numbers
+    k : a number or a range of numbers
+    structures : "all", or names such as "VEV"
+    thorough : bool
+    weight, types, ignore, scale, seed, budget, threads, callback : as in `cluster`
 
     Examples
     --------

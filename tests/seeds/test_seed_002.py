@@ -165,6 +165,17 @@ def test_bic_in_three_conventions():
     assert ours.bic() == pytest.approx(-figures["mclust_reported"], rel=1e-6)
 
 
+@pytest.mark.parametrize("start", ["k-log-k", "two-step", "principal"])
+def test_starts_of_em_by_name(start):
+    """Three groups that differ in two of ten columns, from one kind of start alone."""
+    draws = np.random.default_rng(0)
+    X = draws.normal(size=(150, 10))
+    group = np.repeat([0, 1, 2], 50)
+    X[:, :2] += 12 * np.array([[0, 0], [1, 0], [0, 1]])[group]
+    model = ilk.GaussianMixture(3, structure="EEI", init=start, n_init=5, random_state=0).fit(X)
+    assert ilk.measures.ari(group, model.labels_) == 1.0
+
+
 def test_the_best_cost_falls_as_k_grows():
     X, _ = numeric_table("seven_normals_outliers")
     cost = [ilk.KMeans(k, n_init=20, random_state=0).fit(X).inertia_ for k in range(1, 9)]

@@ -41,7 +41,7 @@ class BinaryDPMeans(CentroidEstimator):
 
     Attributes
     ----------
-    cluster_centers_ : array (n_clusters_, n_features)
+    cluster_centers_ : array (K, n_features)
         Smoothed shares of ones.
     n_clusters_, open_cost_, labels_
     inertia_, cost_ : float

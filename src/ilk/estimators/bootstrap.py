@@ -38,6 +38,19 @@ def likelihood_ratio_test(
 
     Drawn tables have the rows of X, and blanks where X has them. A small `p_value` speaks for K components.
 
+    Parameters
+    ----------
+    X : table, as in `MixedMixture`
+    n_components : int
+        K, at least 2.
+    n_draws : int
+        Tables drawn from the fit of K - 1 components.
+    random_state : as in `KMeans`
+    **options
+        Of `MixedMixture`.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal(size=(60, 1)) + 6.0 * (np.arange(60) < 20)[:, None]
     >>> likelihood_ratio_test(X, 2, n_draws=19, random_state=0).p_value

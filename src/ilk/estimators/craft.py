@@ -53,7 +53,7 @@ class CRAFT(ClusterMixin, BaseEstimator):
 
     Attributes
     ----------
-    chosen_ : array of bool (n_clusters_, columns used)
+    chosen_ : array of bool (K, columns used)
         The columns of each group; their names are in `columns_`, numbers first.
     n_clusters_, labels_, open_cost_, n_iter_, converged_
     objective_ : float

@@ -31,8 +31,8 @@ MODES = ("batched", "sequential")
 class DPMeans(CentroidEstimator):
     """DP-means: K-means that opens a group wherever a row is farther than a group costs.
 
-    Minimises the sum over rows of weight * |x - centre|^2 + open_cost * K. It ends with every row of weight 1 or
-    more within `open_cost` (a squared distance) of its centre, and every centre the mean of its rows. An open cost
+    Minimises the sum over rows of `weight * |x - centre|^2`, plus `open_cost * K`. It ends with every row of weight 1
+    or more within `open_cost` (a squared distance) of its centre, and every centre the mean of its rows. An open cost
     of at least the largest squared distance to the mean gives one group; 0 gives a group for each distinct row.
 
     Parameters
@@ -61,7 +61,7 @@ class DPMeans(CentroidEstimator):
     open_cost_ : float
         The open cost used.
     inertia_, cost_ : float
-        Sum of squared distances; the same plus open_cost_ * n_clusters_.
+        Sum of squared distances; the same plus `open_cost_ * n_clusters_`.
 
     Examples
     --------
@@ -152,6 +152,15 @@ def suggest_open_cost(
 ) -> float:
     """The open cost at which `DPMeans` finds about `n_clusters` groups, by farthest-first from the mean.
 
+    Parameters
+    ----------
+    X : array (rows, columns), NaN where missing
+    n_clusters : int
+        The wish.
+    sample_weight, scale, random_state : as in `DPMeans`
+
+    Examples
+    --------
     >>> suggest_open_cost(np.array([[0.0], [1.0], [10.0], [12.0]]), 2)
     33.0625
     """

@@ -26,8 +26,8 @@ class StudentMixture(NumericMixture):
 
     Parameters
     ----------
-    n_components, structure, init, n_init, membership, prior, noise, trim, min_size, tol, max_iter, scale,
-    random_state, threads, callback : as in `GaussianMixture`.
+    n_components, structure, init, n_init, membership, prior, noise, trim, min_size : as in `GaussianMixture`
+    tol, max_iter, scale, random_state, threads, callback : as in `GaussianMixture`
     dof : "own", "shared" or float
         Degrees of freedom: one per component, one for all, or this number.
 
@@ -37,7 +37,7 @@ class StudentMixture(NumericMixture):
     scales_ : array (K, d, d)
         Scale matrices.
     covariances_ : array (K, d, d)
-        scales_ dof / (dof - 2), infinite where dof is 2 or less.
+        `scales_ dof / (dof - 2)`, infinite where dof is 2 or less.
     gaussian_ : array (K,)
         Components whose estimated degrees of freedom are at the limit.
     loglik_, n_parameters_, n_iter_, converged_, status_, labels_, outliers_, fit_ : as in `GaussianMixture`
@@ -119,21 +119,21 @@ class StudentMixture(NumericMixture):
 class LaplaceMixture(NumericMixture):
     """A mixture of components with independent double-exponential columns, fitted by EM.
 
-    density_k = prod_j exp(-|x_j - mean_kj| / scale_kj) / (2 scale_kj): means are weighted medians, and a row
+    `density_k = prod_j exp(-|x_j - mean_kj| / scale_kj) / (2 scale_kj)`: means are weighted medians, and a row
     counts by its distance, not by its square. A missing cell drops out.
 
     Parameters
     ----------
     structure : str
         What the scales share: one of EII VII EEI VEI EVI VVI.
-    n_components, init, n_init, membership, noise, trim, min_size, tol, max_iter, scale, random_state, threads,
-    callback : as in `GaussianMixture`.
+    n_components, init, n_init, membership, noise, trim, min_size : as in `GaussianMixture`
+    tol, max_iter, scale, random_state, threads, callback : as in `GaussianMixture`
 
     Attributes
     ----------
     weights_, means_, scales_ : arrays (K,), (K, d), (K, d)
     covariances_ : array (K, d, d)
-        Diagonal, 2 scales_^2.
+        Diagonal, `2 scales_^2`.
     loglik_, n_parameters_, n_iter_, converged_, status_, labels_, outliers_, fit_ : as in `GaussianMixture`
 
     Examples

@@ -136,7 +136,7 @@ def _visit_cost(state: Any, block: Block) -> Array:
 class KMeans(CentroidEstimator):
     """K-means: groups whose rows lie near their mean.
 
-    Minimises the sum over rows of weight * |x - centre|^2 by Lloyd's steps from several starts that advance
+    Minimises the sum over rows of `weight * |x - centre|^2` by Lloyd's steps from several starts that advance
     together; one column is solved to the proven optimum. Missing cells are NaN: distances are taken over the
     observed columns and scaled up. Labels are in canonical order, larger groups first.
 
@@ -216,8 +216,12 @@ class KMeans(CentroidEstimator):
 class KMedians(CentroidEstimator):
     """K-medians: groups whose rows lie near their column-wise median, in absolute distance.
 
-    Minimises the sum over rows of weight * |x - centre|_1. Less moved by outliers than K-means. The median of
-    an even number of rows is the lower one. Options as in `KMeans`.
+    Minimises the sum over rows of `weight * |x - centre|_1`. Less moved by outliers than K-means. The median of
+    an even number of rows is the lower one.
+
+    Parameters
+    ----------
+    n_clusters, init, n_init, max_iter, tol, scale, random_state, threads, callback : as in `KMeans`
 
     Examples
     --------
@@ -257,8 +261,13 @@ class KMedians(CentroidEstimator):
 class TrimmedKMeans(CentroidEstimator):
     """K-means that leaves out the share `trim` of the rows that fit worst, in every step.
 
-    The rows left out still get the label of their nearest centre; `outliers_` marks them. Options as in
-    `KMeans`.
+    The rows left out still get the label of their nearest centre; `outliers_` marks them.
+
+    Parameters
+    ----------
+    trim : float
+        Share of the rows to leave out.
+    n_clusters, init, n_init, max_iter, tol, scale, random_state, threads, callback : as in `KMeans`
 
     Attributes
     ----------

@@ -153,6 +153,7 @@ class Model:
         return derive(MemoryRows(raw, self.encoding, codes=encoded.codes, complete=complete), self.treat)
 
     def place_rows(self, rows: Rows) -> Placed:
+        """Group, second group, probability and novelty of every row, in row order."""
         parts = [*rows.scan(_visit, self)] if rows.n_rows else []
         if not parts:
             return Placed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))

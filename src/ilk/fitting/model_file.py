@@ -22,7 +22,12 @@ from ilk.table.schema import Schema
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model back; a file that is not ours, damaged or senseless is refused. Nothing in it is run."""
+    """Read a model back; a file that is not ours, damaged or senseless is refused. Nothing in it is run.
+
+    Parameters
+    ----------
+    path : path of a file that `Result.save` or `ilk fit` wrote
+    """
     packed = store.load(path)
     where = shown(os.fspath(path), 200)
     if packed.kind != KIND:

@@ -1,0 +1,57 @@
+"""Every Python block of the documentation runs, page by page; links between pages lead somewhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ilk import kernels
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="pages are written for the compiled kernels")
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_the_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch, capsys):
+    matplotlib = pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("Agg")
+    names: dict[str, object] = {}
+    for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+        exec(compile(block, page.name, "exec"), names)  # our own text
+
+
+def test_there_are_pages_with_code():
+    assert {"index", "which-model", "columns", "choosing-k", "reading-the-report", "coming-from"} <= {
+        page.stem for page in WITH_CODE
+    }
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted((DOCS / "decisions").glob("*.md"))], ids=lambda page: page.stem
+)
+def test_links_lead_somewhere(page):
+    """Pictures of `_static/drawn` and the gallery are made by the build."""
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if target.startswith("gallery/"):
+            script = ROOT / "examples" / target.removeprefix("gallery/")
+            assert script.with_suffix(".py").exists(), target
+        elif not target.startswith("_static/drawn/"):
+            assert (page.parent / target).exists(), target
+
+
+def test_every_drawn_picture_is_one_that_is_drawn():
+    drawn = set(re.findall(r'^            "(\w+)": ', (DOCS / "pictures.py").read_text(), flags=re.MULTILINE))
+    shown = {
+        name
+        for page in PAGES
+        for name in re.findall(r"_static/drawn/(\w+)\.png", page.read_text(encoding="utf-8"))
+    }
+    assert drawn == shown
