@@ -39,8 +39,10 @@ numpydoc_validation_checks: set[str] = set()  # tests/house/test_docstrings.py c
 html_theme = "pydata_sphinx_theme"
 html_title = "ilk"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 8}
+html_sidebars = {page.stem: [] for page in HERE.glob("*.md") if page.stem != "api"}
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 7}
 
 # Lessons are run, other examples where they are quick: a build stays under two minutes.
 sphinx_gallery_conf = {
