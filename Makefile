@@ -13,10 +13,10 @@ help:  ## list what can be made
 $(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/ilk/kernels/native/*)
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) pip install --quiet --upgrade pip
-	$(RUN) pip install --quiet -e '.[test,dev]'
+	$(RUN) pip install --quiet -e '.[test,dev,docs]'
 	touch $@
 
-setup: $(STAMP)  ## virtual environment with ilk, its tests and checks
+setup: $(STAMP)  ## virtual environment with ilk, its tests, checks and documentation tools
 
 fix: setup  ## format and repair what can be repaired
 	$(RUN) ruff format src tests benchmarks examples docs
@@ -41,7 +41,6 @@ bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) benchmarks
 
 docs: setup  ## the documentation, into build/docs; a warning is an error
-	$(RUN) pip install --quiet -e '.[docs]'
 	$(RUN) sphinx -W --keep-going -q -j auto docs build/docs
 
 demo: setup  ## the main job on a bundled table
