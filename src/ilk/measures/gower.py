@@ -13,6 +13,8 @@ Array = NDArray[Any]
 def gower(numbers: Any, codes: Any = None, *, asymmetric: Any = ()) -> Array:
     """Dissimilarities (rows, rows) in [0, 1]: the mean over the columns that both rows have.
 
+    A column counts::
+
         number      |x_i - x_j| / range of the column (0 where the column is constant)
         category    0 where the levels agree, 1 where they do not
 
