@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "commands",
     "pictures",
 ]
 exclude_patterns = ["sg_execution_times.rst", "**/sg_execution_times.rst"]
@@ -42,7 +43,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_sidebars = {page.stem: [] for page in HERE.glob("*.md") if page.stem != "api"}
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 7}
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 8}
 
 # Lessons are run, other examples where they are quick: a build stays under two minutes.
 sphinx_gallery_conf = {
