@@ -189,6 +189,13 @@ def test_bic_does_not_fall_for_ever():
     assert found.chosen.k == 3
 
 
+def test_k_of_a_fixed_open_cost_grows_with_the_rows():
+    """Non-parametric clustering: a Gaussian has no border, and the farthest of more rows lies farther out."""
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    found = [ilk.DPMeans(5.0, tol=1e-3).fit(X[:n]).n_clusters_ for n in (10, 200, 3000)]
+    assert found[0] < found[1] < found[2]
+
+
 def test_trimmed_means():
     """The lecture trims each end of each column; ilk trims the rows farthest from their centre."""
     figures = CLAIMS["trimmed_mean"]
