@@ -32,9 +32,9 @@ test: setup  ## the tests, with the compiled kernels and then with the NumPy one
 	$(RUN) pytest -n 2 -m "not slow"
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 -m "not slow"
 
-test-all: setup  ## the slow tests too
+test-all: setup  ## every test with the compiled kernels, all but the slow ones with the NumPy ones
 	$(RUN) pytest -n 2
-	ILK_KERNELS=numpy $(RUN) pytest -n 2
+	ILK_KERNELS=numpy $(RUN) pytest -n 2 -m "not slow"
 
 bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench]'
