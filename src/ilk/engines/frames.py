@@ -1,0 +1,188 @@
+"""Tables that are not in this process: which engine serves them, how they are packed, how results go back to them.
+
+The data decide the engine. Nothing of pyspark or dask is imported unless the data are theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from ilk.engines.futures import DaskPool, FuturesRows, is_dask_array, is_dask_frame
+from ilk.engines.packed import Layout, Pack
+from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
+from ilk.table.block import Array
+
+Packer = Callable[[Any], Pack]
+"""Makes a pack of an Arrow table; plain data, so that it can be shipped."""
+Fill = Callable[[Any], Mapping[str, Any]]
+"""Makes columns, by name, for an Arrow table; plain data too."""
+
+
+class Frame(Protocol):
+    """A table of named columns that lie elsewhere, with their Arrow types."""
+
+    schema: Any
+
+    def rows(self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None) -> Any:
+        """The rows, packed from the columns `names`; their encoding is still to be found."""
+        ...
+
+    def head(self, n_rows: int) -> Any:
+        """The first rows as an Arrow table."""
+        ...
+
+    def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
+        """The user's kind of frame with the columns that `fill` makes, of these Arrow types."""
+        ...
+
+
+def frame_of(data: Any) -> Frame | None:
+    """The frame where data lie on a cluster; None where they do not."""
+    if is_spark_frame(data):
+        return SparkFrame(data)
+    if is_dask_frame(data):
+        return DaskFrame(data)
+    if is_dask_array(data):
+        return DaskArray(data)
+    return None
+
+
+class SparkFrame:
+    """A Spark frame. Results go back as columns beside the user's own: its rows have no order to match them by."""
+
+    def __init__(self, native: Any) -> None:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        self.native = native
+        self.schema = to_arrow_schema(native.schema)
+
+    def rows(
+        self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None = None
+    ) -> SparkRows:
+        chosen = self.native.select(*(f"`{name.replace('`', '``')}`" for name in names))
+        return SparkRows.of_frame(chosen, packer, layout, threads=threads)
+
+    def head(self, n_rows: int) -> Any:
+        return self.native.limit(n_rows).toArrow()
+
+    def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
+        return with_columns(self.native, fill, columns)
+
+
+class DaskFrame:
+    """A Dask frame. Results go back as a frame of their own, with the index and the parts of the user's."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        self.schema = pa.Schema.from_pandas(native._meta, preserve_index=False)
+
+    def rows(
+        self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None = None
+    ) -> FuturesRows:
+        parts = self.native[list(names)].to_delayed()
+        return _dask_rows(parts, _PackPandas(packer), layout, threads)
+
+    def head(self, n_rows: int) -> Any:
+        return _arrow(self.native.head(n_rows, npartitions=-1))
+
+    def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
+        pandas = type(self.native._meta)
+        meta = {name: np.empty(0, _numpy_type(kind)) for name, kind in columns.items()}
+        return self.native.map_partitions(_FillPandas(fill), meta=pandas(meta, index=self.native._meta.index))
+
+
+class DaskArray:
+    """A Dask array of numbers with two dimensions. Results go back as an array for each column."""
+
+    def __init__(self, native: Any) -> None:
+        from ilk.errors import UsageError
+
+        if native.ndim != 2:
+            raise UsageError(
+                "bad-shape", f"the Dask array has {native.ndim} dimensions, not 2", do="Reshape your data"
+            )
+        self.native = native.rechunk({1: -1})
+        kind = pa.from_numpy_dtype(native.dtype)
+        self.schema = pa.schema([(f"x{j}", kind) for j in range(native.shape[1])])
+
+    def rows(
+        self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None = None
+    ) -> FuturesRows:
+        places = [self.schema.get_field_index(name) for name in names]
+        parts = self.native.to_delayed().ravel()
+        return _dask_rows(parts, _PackArray(packer, tuple(names), tuple(places)), layout, threads)
+
+    def head(self, n_rows: int) -> Any:
+        return _named(self.native[:n_rows].compute(), self.schema.names)
+
+    def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
+        names = self.schema.names
+        (name, kind), *others = columns.items()
+        made = {
+            each: self.native.map_blocks(
+                _FillArray(fill, tuple(names), each), dtype=_numpy_type(kind), drop_axis=1
+            )
+            for each, kind in [(name, kind), *others]
+        }
+        return made[name] if not others else made
+
+
+def _dask_rows(parts: Any, pack: Callable[[Any], Pack], layout: Layout, threads: int | None) -> FuturesRows:
+    from dask import delayed
+
+    pool = DaskPool.current()
+    made = [delayed(pack, pure=True)(part) for part in parts]
+    return FuturesRows.of_parts(pool, pool.client.compute(made), layout, threads=threads)
+
+
+def _arrow(frame: Any) -> Any:
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _named(array: Array, names: Sequence[str]) -> Any:
+    return pa.table({name: np.ascontiguousarray(array[:, j]) for j, name in enumerate(names)})
+
+
+def _numpy_type(kind: Any) -> Any:
+    return object if pa.types.is_string(kind) else np.dtype(kind.to_pandas_dtype())
+
+
+@dataclass(frozen=True)
+class _PackPandas:
+    packer: Packer
+
+    def __call__(self, frame: Any) -> Pack:
+        return self.packer(_arrow(frame))
+
+
+@dataclass(frozen=True)
+class _PackArray:
+    packer: Packer
+    names: tuple[str, ...]
+    places: tuple[int, ...]
+
+    def __call__(self, array: Array) -> Pack:
+        return self.packer(_named(np.asarray(array)[:, list(self.places)], self.names))
+
+
+@dataclass(frozen=True)
+class _FillPandas:
+    fill: Fill
+
+    def __call__(self, frame: Any) -> Any:
+        return type(frame)(dict(self.fill(_arrow(frame))), index=frame.index)
+
+
+@dataclass(frozen=True)
+class _FillArray:
+    fill: Fill
+    names: tuple[str, ...]
+    column: str
+
+    def __call__(self, array: Array) -> Array:
+        return np.asarray(self.fill(_named(array, self.names))[self.column])

@@ -1,0 +1,338 @@
+"""Rows of a Spark frame, classic or Connect by the same calls: packed once, persisted, visited by tasks.
+
+A pass is one `mapInArrow` over rows of packed bytes. Each task adds up its own blocks and gives one partial, as data:
+a task that is run again replaces what was lost and nothing counts twice. Where the partials of all tasks would be too
+much for the driver, tasks add them up in bunches first. Nothing needs RDDs, broadcast variables or accumulators.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import re
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ilk.engines.packed import Layout, Pack, PackedRows, Visit
+from ilk.errors import DataError, EngineError, shown
+from ilk.table.block import Array, Encoding
+
+PACK_BYTES = 16 << 20  # of one row of packed bytes: well below the 64 MB of an Arrow batch
+TASK_BYTES = 32 << 20  # a task is worth its dispatch from so many bytes on
+FEW_TASKS = 32  # so many are never joined
+DRIVER_BYTES = (
+    256 << 20
+)  # of partials or results that come to the driver at once; spark.driver.maxResultSize is 1 GB
+BUNCH = 16  # partials added up by one task
+SCAN_ROWS = 4_000_000  # whose results come to the driver at once
+SPOOL = "ILK_SPARK_SPOOL"
+"""Environment variable: where packs are written on a service that refuses to persist frames."""
+
+PACKED = "part int, within long, size int, data binary"
+PARTIAL = "part int, data binary"
+
+Packer = Callable[[Any], Pack]
+"""Makes a pack of an Arrow table; plain data, so that it can be shipped."""
+
+
+def is_spark_frame(data: Any) -> bool:
+    """Whether data is a Spark frame, classic or Connect; pyspark is not imported to find out."""
+    import narwhals.dependencies as known
+
+    return bool(known.is_pyspark_dataframe(data) or known.is_pyspark_connect_dataframe(data))
+
+
+class SparkRows(PackedRows):
+    """Rows of a Spark frame; `frame` has the columns that the packer wants, in their order."""
+
+    def __init__(self, packs: _Packs, encoding: Encoding, complete: bool, threads: int | None) -> None:
+        super().__init__(packs.sizes, packs.layout, encoding, complete, threads)
+        self._packs = packs
+
+    @classmethod
+    def of_frame(cls, frame: Any, packer: Packer, layout: Layout, *, threads: int | None = None) -> SparkRows:
+        """The rows of a frame, packed; not conditioned, and taken for incomplete until it is known."""
+        packs = _Packs.of_frame(frame, packer, layout)
+        return cls(packs, Encoding(1.0, np.zeros(layout.n_columns)), False, threads)
+
+    def encoded(self, encoding: Encoding, complete: bool) -> SparkRows:
+        """The same rows, conditioned."""
+        return SparkRows(self._packs, encoding, complete, self.threads)
+
+    def _total(self, visit: Visit[Any, Any]) -> Any:
+        fold = _Fold(visit, self.layout, self._packs.first_rows)
+        with _translated():
+            partials = self._packs.frame.mapInArrow(fold, PARTIAL)
+            n_bytes, n_partials = self._partial_bytes(visit), self._packs.n_tasks
+            while n_partials > BUNCH and n_partials * n_bytes > DRIVER_BYTES:
+                partials = _bunched(partials, self._packs.n_parts // n_partials * BUNCH)
+                n_partials = -(-n_partials // BUNCH)
+            table = partials.toArrow().sort_by("part")
+        total, *others = [pickle.loads(data.as_buffer()) for data in table["data"]]  # noqa: S301
+        for other in others:
+            total += other
+        return total
+
+    def _partial_bytes(self, visit: Visit[Any, Any]) -> int:
+        """About how large the partial of a task is: that of the first row."""
+        if self._packs.n_tasks <= BUNCH:
+            return 0
+        first = visit.function(visit.state, next(visit.cutter.blocks(self._packs.first, 0)))
+        return len(pickle.dumps(first, protocol=5))
+
+    def _each(self, visit: Visit[Any, Any], parts: Sequence[int]) -> Iterator[list[Any]]:
+        each = _Each(visit, self.layout, self._packs.first_rows)
+        for some in self._bounded(parts):
+            wanted = [int(self._packs.names[part]) for part in some]
+            with _translated():
+                frame = self._packs.frame.where(f"part in ({', '.join(map(str, wanted))})")
+                table = frame.mapInArrow(each, PACKED).select("part", "within", "data").toArrow()
+            for data in table.sort_by([("part", "ascending"), ("within", "ascending")])["data"]:
+                yield pickle.loads(data.as_buffer())  # noqa: S301
+
+    def _bounded(self, parts: Sequence[int]) -> Iterator[list[int]]:
+        """Parts in runs that together have no more rows than may come to the driver at once."""
+        some: list[int] = []
+        n_rows = 0
+        for part in parts:
+            size = self._packs.sizes[part]
+            if some and n_rows + size > SCAN_ROWS:
+                yield some
+                some, n_rows = [], 0
+            some.append(part)
+            n_rows += size
+        if some:
+            yield some
+
+
+@dataclass(frozen=True, eq=False)
+class _Packs:
+    """The packed frame, persisted; its parts have names (numbers with gaps where a part has no row) and sizes."""
+
+    frame: Any
+    layout: Layout
+    names: Array
+    sizes: tuple[int, ...]
+    first: Pack  # the first row
+    n_tasks: int
+
+    @property
+    def n_parts(self) -> int:
+        return int(self.names[-1]) + 1
+
+    @property
+    def first_rows(self) -> dict[int, int]:
+        """The number of the first row of each part."""
+        first = np.cumsum([0, *self.sizes[:-1]])
+        return {int(name): int(row) for name, row in zip(self.names, first, strict=True)}
+
+    @classmethod
+    def of_frame(cls, frame: Any, packer: Packer, layout: Layout) -> _Packs:
+        with _translated():
+            packed, forget = _kept(frame.mapInArrow(_Packing(packer, layout.row_bytes), PACKED))
+            counts = packed.select("part", "size").toArrow()
+        part, size = (counts[name].to_numpy() for name in ("part", "size"))
+        if not len(part):
+            raise DataError("no-rows", "the Spark frame has no rows", do="Give at least one row")
+        names, where = np.unique(part, return_inverse=True)
+        sizes = np.bincount(where, weights=size).astype(np.int64)
+        n_tasks = _worthwhile(len(names), int(sizes.sum()) * layout.row_bytes)
+        with _translated():
+            head = packed.where(f"part = {names[0]} and within = 0").select("size", "data").toArrow()
+        first = Pack.from_bytes(head["data"][0].as_buffer(), head["size"][0].as_py(), layout)
+        one = Pack(
+            first.raw[:1].copy(),
+            None if first.weight is None else first.weight[:1].copy(),
+            None if first.codes is None else first.codes[:1].copy(),
+        )
+        fewer = packed.coalesce(n_tasks) if n_tasks < len(names) else packed
+        packs = cls(fewer, layout, names, tuple(int(n) for n in sizes), one, n_tasks)
+        weakref.finalize(packs, forget)
+        return packs
+
+
+def _worthwhile(n_parts: int, n_bytes: int) -> int:
+    """How many tasks: as many as parts, but where there are many that hold little.
+
+    >>> _worthwhile(8, 10**6), _worthwhile(10_000, 10**6), _worthwhile(10_000, 10**12)
+    (8, 32, 10000)
+    """
+    return min(n_parts, max(FEW_TASKS, n_bytes // TASK_BYTES))
+
+
+def _kept(packed: Any) -> tuple[Any, Callable[[], None]]:
+    """The packs where passes find them again, and what lets go of them."""
+    from pyspark.errors import PySparkException
+    from pyspark.storagelevel import StorageLevel
+
+    try:
+        kept = packed.persist(StorageLevel.MEMORY_AND_DISK)
+        return kept, lambda: _forget(kept)
+    except PySparkException as error:  # Databricks serverless: NOT_SUPPORTED_WITH_SERVERLESS
+        if SPOOL not in os.environ:
+            raise EngineError(
+                "persist-refused",
+                f"this Spark service does not persist frames: {shown(str(error), 120)}",
+                do=f"Set the environment variable {SPOOL} to a path that driver and workers can write and read",
+            ) from None
+        path = f"{os.environ[SPOOL].rstrip('/')}/ilk-{uuid.uuid4().hex}"
+        packed.write.option("compression", "none").parquet(path)
+        return packed.sparkSession.read.parquet(path), lambda: None
+
+
+def _forget(kept: Any) -> None:
+    with contextlib.suppress(Exception):  # the session may have ended before us
+        kept.unpersist()
+
+
+@contextlib.contextmanager
+def _translated() -> Iterator[None]:
+    """Spark's errors in our words, where the cause is known."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        absent = re.search(r"No module named '([\w.]+)'", str(error))
+        if absent is not None:
+            raise EngineError(
+                "worker-lacks-package",
+                f"a Spark worker has no module {absent.group(1)!r}",
+                do="Install ilk and what it needs on every worker (a cluster library, or spark.addArtifact with a "
+                "packed environment), and let PYSPARK_PYTHON name that Python",
+            ) from None
+        raise
+
+
+def _bunched(partials: Any, width: int) -> Any:
+    """Partials added up in bunches of `width` parts that follow each other."""
+    bunch = partials.selectExpr("part", "data", f"part div {max(width, 1)} as bunch")
+    return bunch.repartition("bunch").sortWithinPartitions("part").mapInArrow(_Merge(), PARTIAL)
+
+
+@dataclass(frozen=True)
+class _Packing:
+    """On the workers: record batches to rows of packed bytes."""
+
+    packer: Packer
+    row_bytes: int
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        part = context.partitionId() if context is not None else 0
+        within, waiting, n_waiting = 0, [], 0
+        for batch in batches:
+            pack = self.packer(pa.Table.from_batches([batch]))
+            if not pack.n_rows:
+                continue
+            waiting.append(pack)
+            n_waiting += pack.n_rows
+            if n_waiting * self.row_bytes >= PACK_BYTES:
+                yield _row(part, within, n_waiting, Pack.joined(waiting).to_bytes())
+                within, waiting, n_waiting = within + n_waiting, [], 0
+        if waiting:
+            yield _row(part, within, n_waiting, Pack.joined(waiting).to_bytes())
+
+
+def _row(part: int, within: int, size: int, data: bytes) -> Any:
+    columns = [pa.array([part], pa.int32()), pa.array([within], pa.int64()), pa.array([size], pa.int32())]
+    return pa.record_batch(
+        [*columns, pa.array([data], pa.binary())], names=["part", "within", "size", "data"]
+    )
+
+
+@dataclass(frozen=True)
+class _Unpacking:
+    """On the workers: what visits see of the rows of packed bytes."""
+
+    visit: Visit[Any, Any]
+    layout: Layout
+    first_rows: dict[int, int]
+
+    def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, int, Pack]]:
+        """Part, place in the part, number of the first row, and the pack."""
+        for batch in batches:
+            part, within, size = (batch[name].to_numpy() for name in ("part", "within", "size"))
+            for i in range(batch.num_rows):
+                pack = Pack.from_bytes(batch["data"][i].as_buffer(), int(size[i]), self.layout)
+                yield int(part[i]), int(within[i]), self.first_rows[int(part[i])] + int(within[i]), pack
+
+
+class _Fold(_Unpacking):
+    """One partial for all rows of a task, under the name of its first part."""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        parts: list[int] = []
+
+        def met() -> Iterator[tuple[int, Pack]]:
+            for part, _, first_row, pack in self.packs(batches):
+                parts.append(part)
+                yield first_row, pack
+
+        total = self.visit.total(met())
+        if parts:
+            yield _partial(min(parts), total)
+
+
+class _Each(_Unpacking):
+    """The results of the blocks of each pack."""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for part, within, first_row, pack in self.packs(batches):
+            results = self.visit.each(pack, first_row)
+            yield _row(part, within, pack.n_rows, pickle.dumps(results, protocol=5))
+
+
+class _Merge:
+    """Partials of one bunch to one; they come in order."""
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        begun, first, total = None, 0, None
+        for batch in batches:
+            for i in range(batch.num_rows):
+                bunch, partial = batch["bunch"][i].as_py(), pickle.loads(batch["data"][i].as_buffer())  # noqa: S301
+                if bunch == begun:
+                    total += partial
+                    continue
+                if begun is not None:
+                    yield _partial(first, total)
+                begun, first, total = bunch, batch["part"][i].as_py(), partial
+        if begun is not None:
+            yield _partial(first, total)
+
+
+def _partial(part: int, total: Any) -> Any:
+    data = pa.array([pickle.dumps(total, protocol=5)], pa.binary())
+    return pa.record_batch([pa.array([part], pa.int32()), data], names=["part", "data"])
+
+
+def with_columns(frame: Any, fill: Callable[[Any], Mapping[str, Any]], columns: Mapping[str, Any]) -> Any:
+    """The frame with further columns, of these Arrow types, that `fill` makes of Arrow tables of its rows."""
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import StructField, StructType
+
+    added = [StructField(name, from_arrow_type(kind)) for name, kind in columns.items()]
+    return frame.mapInArrow(_Filling(fill, dict(columns)), StructType([*frame.schema.fields, *added]))
+
+
+@dataclass(frozen=True)
+class _Filling:
+    """On the workers: record batches with further columns."""
+
+    fill: Callable[[Any], Mapping[str, Any]]
+    columns: dict[str, Any]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            made = self.fill(pa.Table.from_batches([batch]))
+            added = [pa.array(made[name], kind, from_pandas=True) for name, kind in self.columns.items()]
+            yield pa.record_batch([*batch.columns, *added], names=[*batch.schema.names, *self.columns])
