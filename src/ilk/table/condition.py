@@ -6,7 +6,7 @@ weights, and is multiplied exactly by a power of two; so do the power and the ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,39 +84,69 @@ def survey(raw: Array, *, weight: Array | None = None, names: Sequence[str] | No
     return facts
 
 
+@dataclass(frozen=True)
+class Tally:
+    """What a survey gathers from rows: sums are of `value * shrink - pivot`, over the cells that are there."""
+
+    low: Array
+    high: Array
+    total: Array
+    heft: Array
+    missing: Array
+
+    def __add__(self, other: Tally) -> Tally:
+        with np.errstate(all="ignore"):  # a sum that runs over is seen in the mean
+            total = self.total + other.total
+        return Tally(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            total,
+            self.heft + other.heft,
+            self.missing + other.missing,
+        )
+
+    def survey(self, pivot: Array, shrink: float, dtype: np.dtype[np.floating]) -> Survey:
+        with np.errstate(all="ignore"):
+            offset = self.total / np.where(self.heft > 0, self.heft, 1.0)
+            mean = np.where(self.heft > 0, pivot + offset, 0.0) / shrink
+        return Survey(self.low, self.high, mean, self.missing, self.heft, dtype)
+
+
+def tally(block: Array, part: Array | None, pivot: Array, shrink: float) -> Tally:
+    """Of some rows (rows, columns) and their weights."""
+    if part is None and shrink == 1.0:
+        bottom, top, offsets = _ranges(block, pivot)
+        if np.isfinite(offsets).all():
+            heft = np.full(block.shape[1], float(len(block)))
+            return Tally(bottom, top, offsets, heft, np.zeros(block.shape[1], dtype=np.int64))
+    missing = np.isnan(block).sum(axis=0)
+    some_infinite = False
+    if part is not None and (part == 0).any():
+        some_infinite = bool(np.isinf(block).any())
+        block, part = block[part > 0], part[part > 0]
+    low = np.fmin.reduce(block, axis=0, initial=np.inf)
+    high = np.fmax.reduce(block, axis=0, initial=-np.inf)
+    if some_infinite:
+        high = np.full_like(high, np.inf)  # refused by the caller, though the row counts for nothing
+    with np.errstate(all="ignore"):  # an infinite cell or an overflow is seen by the caller in the mean
+        offset = np.multiply(block, shrink, dtype=np.float64) - pivot
+    present = ~np.isnan(offset)
+    counted = np.ones(len(block)) if part is None else part
+    heft = np.where(present, counted[:, None], 0.0).sum(axis=0)
+    with np.errstate(all="ignore"):
+        total = np.where(present, offset * counted[:, None], 0.0).sum(axis=0)
+    return Tally(low, high, total, heft, missing)
+
+
 def _pass(raw: Array, weight: Array | None, shrink: float) -> Survey:
     n_columns = raw.shape[1]
-    low, high = np.full(n_columns, np.inf), np.full(n_columns, -np.inf)
-    total, heft = np.zeros(n_columns), np.zeros(n_columns)
-    missing = np.zeros(n_columns, dtype=np.int64)
-    pivot = _first_values(raw) * shrink
+    nothing = np.zeros(n_columns)
+    met = Tally(nothing + np.inf, nothing - np.inf, nothing, nothing, np.zeros(n_columns, dtype=np.int64))
+    pivot = first_values(raw) * shrink
     for start in range(0, raw.shape[0], BLOCK_ROWS):
-        block = raw[start : start + BLOCK_ROWS]
         part = None if weight is None else weight[start : start + BLOCK_ROWS]
-        if part is None and shrink == 1.0:
-            bottom, top, offsets = _ranges(block, pivot)
-            if np.isfinite(offsets).all():
-                low, high = np.minimum(low, bottom), np.maximum(high, top)
-                total += offsets
-                heft += len(block)
-                continue
-        missing += np.isnan(block).sum(axis=0)
-        if part is not None and (part == 0).any():
-            if np.isinf(block).any():
-                high[:] = np.inf  # refused below, though the row counts for nothing
-            block, part = block[part > 0], part[part > 0]
-        low = np.fmin(low, np.fmin.reduce(block, axis=0, initial=np.inf))
-        high = np.fmax(high, np.fmax.reduce(block, axis=0, initial=-np.inf))
-        with np.errstate(all="ignore"):  # an infinite cell or an overflow is seen by the caller in the mean
-            offset = np.multiply(block, shrink, dtype=np.float64) - pivot
-        present = ~np.isnan(offset)
-        counted = np.ones(len(block)) if part is None else part
-        heft += np.where(present, counted[:, None], 0.0).sum(axis=0)
-        with np.errstate(all="ignore"):
-            total += np.where(present, offset * counted[:, None], 0.0).sum(axis=0)
-    with np.errstate(all="ignore"):
-        mean = np.where(heft > 0, pivot + total / np.where(heft > 0, heft, 1.0), 0.0) / shrink
-    return Survey(low, high, mean, missing, heft, _float_type(raw))
+        met = met + tally(raw[start : start + BLOCK_ROWS], part, pivot, shrink)
+    return met.survey(pivot, shrink, float_type(raw))
 
 
 def _ranges(block: Array, pivot: Array) -> tuple[Array, Array, Array]:
@@ -126,11 +156,11 @@ def _ranges(block: Array, pivot: Array) -> tuple[Array, Array, Array]:
         return ranges(block, pivot)
 
 
-def _float_type(raw: Array) -> np.dtype[np.floating]:
+def float_type(raw: Array) -> np.dtype[np.floating]:
     return np.dtype(np.float32) if raw.dtype == np.float32 else np.dtype(np.float64)
 
 
-def _first_values(raw: Array) -> Array:
+def first_values(raw: Array) -> Array:
     """The first finite value of each column, 0 where there is none (or none in the first rows)."""
     head = raw[:PIVOT_ROWS].astype(np.float64)
     finite = np.isfinite(head)
@@ -140,17 +170,25 @@ def _first_values(raw: Array) -> Array:
 
 
 def encoding_of(
-    raw: Array, facts: Survey, *, scale: str | None = None, weight: Array | None = None
+    raw: Array,
+    facts: Survey,
+    *,
+    scale: str | None = None,
+    weight: Array | None = None,
 ) -> Encoding:
     """The encoding for surveyed numbers; `scale="standard"` adds one factor per column."""
-    if scale not in (None, "standard"):
-        raise UsageError("bad-scale", f"scale={scale!r} is not known", do='Use None or "standard"')
+    check_scale(scale)
     power = _power(facts)
     centre = _centre(raw, facts, power, weight)
     encoding = Encoding(power, centre)
     if scale is None:
         return encoding
     return Encoding(power, centre, _factor(raw, facts, encoding, weight))
+
+
+def check_scale(scale: str | None) -> None:
+    if scale not in (None, "standard"):
+        raise UsageError("bad-scale", f"scale={scale!r} is not known", do='Use None or "standard"')
 
 
 def _power(facts: Survey) -> float:
@@ -187,10 +225,18 @@ def _centre(raw: Array, facts: Survey, power: float, weight: Array | None) -> Ar
     return np.asarray(np.where(width > 0, rounded, location))
 
 
+def middle_rows(n_rows: int) -> Array:
+    """The rows looked at for medians, evenly through the table.
+
+    >>> middle_rows(3).tolist(), middle_rows(10 * SAMPLE_ROWS)[:3].tolist()
+    ([0, 1, 2], [0, 10, 20])
+    """
+    return np.arange(min(n_rows, SAMPLE_ROWS)) * n_rows // min(n_rows, SAMPLE_ROWS)
+
+
 def _middle(raw: Array, power: float, weight: Array | None) -> tuple[Array, Array]:
     """Weighted median and robust spread (median to the 16 and 84 % points, the larger) of a fixed sample."""
-    n_rows = raw.shape[0]
-    rows = np.arange(min(n_rows, SAMPLE_ROWS)) * n_rows // min(n_rows, SAMPLE_ROWS)
+    rows = middle_rows(raw.shape[0])
     heft = None if weight is None else weight[rows].astype(np.float64)
     middle, spread = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])
     for j in range(raw.shape[1]):
@@ -216,27 +262,46 @@ def _quantiles(values: Array, heft: Array | None, shares: tuple[float, ...]) -> 
     return np.asarray(values[order[np.minimum(places, len(values) - 1)]])
 
 
-def _factor(raw: Array, facts: Survey, encoding: Encoding, weight: Array | None) -> Array:
-    """One over the population standard deviation of each encoded column; 0 marks a constant column."""
-    width = facts.width * (2 * encoding.power)
-    varies = width > 0
-    # Each column in units of its own range, so that squares of small columns do not vanish.
-    unit = np.ldexp(1.0, -np.frexp(np.where(varies, width, 1.0))[1])
-    mean = facts.mean * encoding.power - encoding.centre
-    first, second = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])
-    for start in range(0, raw.shape[0], BLOCK_ROWS):
-        block = raw[start : start + BLOCK_ROWS].astype(np.float64)
-        block = ((block * encoding.power - encoding.centre) - mean) * unit
+@dataclass(frozen=True)
+class Spread:
+    """How far cells lie from the mean of their column: what is needed for it, and the sums that tell."""
+
+    encoding: Encoding
+    mean: Array  # encoded
+    unit: Array  # each column in units of its own range, so that squares of small columns do not vanish
+
+    @classmethod
+    def about(cls, facts: Survey, encoding: Encoding) -> Spread:
+        width = facts.width * (2 * encoding.power)
+        unit = np.ldexp(1.0, -np.frexp(np.where(width > 0, width, 1.0))[1])
+        return cls(encoding, facts.mean * encoding.power - encoding.centre, unit)
+
+    def sums(self, block: Array, weight: Array | None) -> Array:
+        """Sums of offsets and of their squares (2, columns) over some rows."""
+        block = block.astype(np.float64)
+        block = ((block * self.encoding.power - self.encoding.centre) - self.mean) * self.unit
         gaps = np.isnan(block)
         block[gaps] = 0.0
-        heft = 1.0 if weight is None else weight[start : start + BLOCK_ROWS, None]
-        first += (block * heft).sum(axis=0)
-        second += (block * block * heft).sum(axis=0)
-    total = np.where(facts.total_weight > 0, facts.total_weight, 1.0)
-    deviation = np.sqrt(np.maximum(second / total - (first / total) ** 2, 0.0))
-    varies &= deviation > 0
-    factor = np.divide(unit, deviation, out=np.zeros_like(unit), where=varies)
-    return np.asarray(np.minimum(factor, np.finfo(facts.dtype).max))
+        heft = 1.0 if weight is None else weight[:, None]
+        return np.stack([(block * heft).sum(axis=0), (block * block * heft).sum(axis=0)])
+
+    def factor(self, facts: Survey, sums: Array) -> Array:
+        """One over the population standard deviation of each encoded column; 0 marks a constant column."""
+        first, second = sums
+        total = np.where(facts.total_weight > 0, facts.total_weight, 1.0)
+        deviation = np.sqrt(np.maximum(second / total - (first / total) ** 2, 0.0))
+        varies = (facts.width > 0) & (deviation > 0)
+        factor = np.divide(self.unit, deviation, out=np.zeros_like(self.unit), where=varies)
+        return np.asarray(np.minimum(factor, np.finfo(facts.dtype).max))
+
+
+def _factor(raw: Array, facts: Survey, encoding: Encoding, weight: Array | None) -> Array:
+    spread = Spread.about(facts, encoding)
+    sums = np.zeros((2, raw.shape[1]))
+    for start in range(0, raw.shape[0], BLOCK_ROWS):
+        here = slice(start, start + BLOCK_ROWS)
+        sums += spread.sums(raw[here], None if weight is None else weight[here])
+    return spread.factor(facts, sums)
 
 
 def precision_cautions(facts: Survey, names: Sequence[str] | None = None) -> list[Caution]:
@@ -263,7 +328,7 @@ def _name(names: Sequence[str] | None, j: int) -> str:
 
 
 def _infinite(raw: Array, names: Sequence[str] | None) -> DataError:
-    """The refusal of infinite cells: columns, count and first rows, counted block by block."""
+    """The refusal of infinite cells, counted block by block."""
     columns: dict[int, int] = {}
     first: list[int] = []
     for start in range(0, raw.shape[0], BLOCK_ROWS):
@@ -272,6 +337,12 @@ def _infinite(raw: Array, names: Sequence[str] | None) -> DataError:
             columns[int(j)] = columns.get(int(j), 0) + int(infinite[:, j].sum())
         rows = np.flatnonzero(infinite.any(axis=1))[: SHOWN_ROWS - len(first)]
         first.extend(int(r) + start for r in rows)
+    return infinite_cells(columns, first, names)
+
+
+def infinite_cells(counts: Mapping[int, int], first: Sequence[int], names: Sequence[str] | None) -> DataError:
+    """The refusal of infinite cells: how many in which columns, and the first rows that have one."""
+    columns = {j: count for j, count in counts.items() if count}
     parts = ", ".join(f"{_name(names, j)} {count}" for j, count in sorted(columns.items())[:SHOWN_ROWS])
     more = f" and {len(columns) - SHOWN_ROWS} more columns" if len(columns) > SHOWN_ROWS else ""
     return DataError(

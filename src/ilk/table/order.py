@@ -75,7 +75,9 @@ class Search:
         digit = (keys[fits] & np.uint64(BINS - 1)).astype(np.intp)
         size = self.prefix.size * BINS
         counts = np.bincount(group[fits] * BINS + digit, weights=weight[fits], minlength=size)
-        return counts.reshape(self.prefix.size, BINS)
+        return counts.reshape(self.prefix.size, BINS).astype(
+            np.float64, copy=False
+        )  # whole numbers where none fits
 
     def narrow(self, counts: Array) -> Search:
         """One more digit: the first whose cumulative weight reaches the share."""

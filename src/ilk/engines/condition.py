@@ -1,0 +1,90 @@
+"""Conditioning of rows that are not in memory: the passes of `table/condition.py` over an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, TypeVar
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.errors import SHOWN_ROWS
+from ilk.table.block import Array, Block, Encoding
+from ilk.table.condition import (
+    PIVOT_ROWS,
+    Spread,
+    Survey,
+    Tally,
+    check_scale,
+    encoding_of,
+    first_values,
+    float_type,
+    infinite_cells,
+    middle_rows,
+    tally,
+)
+
+
+class Unconditioned(Rows, Protocol):
+    """Rows whose encoding is still to be found."""
+
+    def encoded(self, encoding: Encoding, complete: bool) -> Self:
+        """The same rows, conditioned."""
+        ...
+
+
+RowsT = TypeVar("RowsT", bound=Unconditioned)
+
+
+def survey_rows(rows: Rows, names: Sequence[str] | None = None) -> Survey:
+    """Range, mean and missing cells per column in one pass (two where sums run over); infinite cells are refused."""
+    head = rows.take(np.arange(min(rows.n_rows, PIVOT_ROWS)))
+    facts = _pass(rows, head.raw, shrink=1.0)
+    present = facts.high >= facts.low
+    if (np.isinf(facts.low) | np.isinf(facts.high))[present].any():
+        met = rows.reduce(_visit_infinite, None)
+        raise infinite_cells(dict(enumerate(met.columns.tolist())), met.first, names)
+    return facts if np.isfinite(facts.mean).all() else _pass(rows, head.raw, shrink=2.0**-100)
+
+
+def conditioned(rows: RowsT, facts: Survey, scale: str | None = None) -> RowsT:
+    """The rows with the encoding that suits what was surveyed; `scale="standard"` takes one pass more."""
+    check_scale(scale)
+    few = rows.take(middle_rows(rows.n_rows))
+    encoding = encoding_of(few.raw, facts, weight=few.weight)
+    if scale is not None:
+        spread = Spread.about(facts, encoding)
+        encoding = replace(encoding, factor=spread.factor(facts, rows.reduce(_visit_spread, spread)))
+    return rows.encoded(encoding, facts.complete)
+
+
+def _pass(rows: Rows, head: Array, shrink: float) -> Survey:
+    pivot = first_values(head) * shrink
+    return rows.reduce(_visit_tally, (pivot, shrink)).survey(pivot, shrink, float_type(head))
+
+
+def _visit_tally(state: tuple[Array, float], block: Block) -> Tally:
+    return tally(block.raw, block.weight, *state)
+
+
+def _visit_spread(spread: Spread, block: Block) -> Array:
+    return spread.sums(block.raw, block.weight)
+
+
+@dataclass(frozen=True)
+class _Infinite:
+    """Infinite cells by column, and the first rows that have one."""
+
+    columns: Array
+    first: tuple[int, ...]
+
+    def __add__(self, other: _Infinite) -> _Infinite:
+        first = sorted((*self.first, *other.first))[:SHOWN_ROWS]
+        return _Infinite(self.columns + other.columns, tuple(first))
+
+
+def _visit_infinite(_: None, block: Block) -> _Infinite:
+    infinite = np.isinf(block.raw)
+    rows = np.flatnonzero(infinite.any(axis=1))[:SHOWN_ROWS] + block.first_row
+    return _Infinite(infinite.sum(axis=0), tuple(int(row) for row in rows))
