@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,17 @@ class Change(Protocol):
     """Makes one block of another with the same rows; plain data, so that it can be shipped."""
 
     def __call__(self, block: Block) -> Block: ...
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Some of the columns of numbers."""
+
+    which: Array
+
+    def __call__(self, block: Block) -> Block:
+        chosen = block.raw[:, self.which]
+        return replace(block, raw=chosen, encoding=block.encoding.columns(self.which), memo=None)
 
 
 def derive(rows: Rows, change: Change) -> Rows:

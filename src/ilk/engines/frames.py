@@ -97,7 +97,7 @@ class DaskFrame:
 
 
 class DaskArray:
-    """A Dask array of numbers with two dimensions. Results go back as an array for each column."""
+    """A Dask array of numbers with two dimensions. Results go back as an array, of one dimension for one column."""
 
     def __init__(self, native: Any) -> None:
         from ilk.errors import UsageError
@@ -121,15 +121,14 @@ class DaskArray:
         return _named(self.native[:n_rows].compute(), self.schema.names)
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
-        names = self.schema.names
-        (name, kind), *others = columns.items()
-        made = {
-            each: self.native.map_blocks(
-                _FillArray(fill, tuple(names), each), dtype=_numpy_type(kind), drop_axis=1
-            )
-            for each, kind in [(name, kind), *others]
-        }
-        return made[name] if not others else made
+        import dask.array as da
+
+        names = tuple(self.schema.names)
+        made = [
+            self.native.map_blocks(_FillArray(fill, names, name), dtype=_numpy_type(kind), drop_axis=1)
+            for name, kind in columns.items()
+        ]
+        return made[0] if len(made) == 1 else da.stack(made, axis=1)
 
 
 def _dask_rows(parts: Any, pack: Callable[[Any], Pack], layout: Layout, threads: int | None) -> FuturesRows:

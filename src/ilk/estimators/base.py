@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from ilk.engines.base import Rows
+from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
+from ilk.estimators.frames import frame_rows
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.encode import check_weight
@@ -36,6 +39,12 @@ def real_number(name: str, value: object, least: float, below: float) -> float:
 
 def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a float64 or float32 array; the array itself where it is one already."""
+    if frame_of(X) is not None:
+        raise UsageError(
+            "cluster-frame",
+            f"this needs numbers in memory, and {type(X).__name__} lies on a cluster",
+            do="Give a sample of it, or use predict, which answers with a frame",
+        )
     array: Array = validate_data(
         estimator,
         X,
@@ -49,8 +58,11 @@ def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
 
 def training_rows(
     estimator: Any, X: Any, sample_weight: Any, *, scale: str | None, threads: int | None, k: int
-) -> MemoryRows:
-    """The rows of a fit, checked and conditioned."""
+) -> Rows:
+    """The rows of a fit, checked and conditioned; where the data lie decides the engine."""
+    frame = frame_of(X)
+    if frame is not None:
+        return frame_rows(estimator, frame, sample_weight, scale=scale, threads=threads, k=k)
     raw = checked_array(estimator, X, reset=True)
     weight = None if sample_weight is None else check_weight(sample_weight, len(raw))
     n_counting = len(raw) if weight is None else int(np.count_nonzero(weight))
@@ -65,6 +77,11 @@ def training_rows(
         warn(code, text, depth=5)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
     return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
+
+
+def number_type(rows: Rows) -> np.dtype[Any]:
+    """Of the numbers the user gave."""
+    return rows.take(np.arange(0)).raw.dtype
 
 
 def one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
@@ -90,7 +107,7 @@ def numbered(names: Array) -> tuple[int, Array]:
     return len(found), rank.astype(np.int32)
 
 
-def given_start(init: Any, rows: MemoryRows, k: int) -> Array:
+def given_start(init: Any, rows: Rows, k: int) -> Array:
     """Centres (K, columns) or one label per row, as the user gave them; copied and checked."""
     start = np.array(init)
     if start.shape == (rows.n_rows,) and start.ndim == 1:

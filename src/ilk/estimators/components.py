@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
+from ilk.engines.base import Rows
+from ilk.engines.derived import Columns, derive
+from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import (
@@ -23,6 +28,7 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
+from ilk.estimators.frames import Answer, answered
 from ilk.families.base import KEEP_ALL
 from ilk.families.covariance import Prior, Structure
 from ilk.families.mixture import Noise
@@ -78,7 +84,7 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
             return None
         return Prior.from_table(mean, covariance * (row_weight / max(row_weight - 1, 1)), k)
 
-    def _make_noise(self, rows: MemoryRows, moments: TableMoments) -> Noise | None:
+    def _make_noise(self, rows: Rows, moments: TableMoments) -> Noise | None:
         if self.noise is False or self.noise is None:
             return None
         if self.noise is True or self.noise == "uniform":
@@ -88,26 +94,38 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
 
     # --- what a user reads
 
-    def _scan(self, X: Any, visit: Any) -> Array:
+    def _scan(self, X: Any, visit: Any, columns: Mapping[str, Any]) -> Any:
+        """What a visit tells of each row: an array, or a frame with these columns (and Arrow types) on a cluster."""
         check_is_fitted(self)
+        state = (self._family, self._params, self._log_unit)
+        frame = frame_of(X)
+        if frame is not None:
+            names = self.feature_names_in_[self._varies]
+            return answered(frame, names, Answer(self._encoding, visit, state), columns)
         raw = checked_array(self, X, reset=False)
         facts = survey(raw)
         if not self._varies.all():
             raw = raw[:, self._varies]
         rows = MemoryRows(raw, self._encoding, complete=facts.complete, threads=self.threads)
-        return np.concatenate([*rows.scan(visit, (self._family, self._params, self._log_unit))])
+        return np.concatenate([*rows.scan(visit, state)])
 
-    def predict(self, X: Any) -> Array:
-        """The likeliest component of each row, the lowest number among equals; -1 for noise."""
-        return self._scan(X, _visit_label)
+    def predict(self, X: Any) -> Any:
+        """The likeliest component of each row, the lowest number among equals; -1 for noise. A frame on a cluster
+        gets a column `label`."""
+        return self._scan(X, _visit_label, {"label": pa.int32()})
 
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each component for each row (rows, K); the noise component, if any, comes last."""
-        return self._scan(X, _visit_membership)
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of each component for each row (rows, K); the noise component, if any, comes last. A frame on
+        a cluster gets columns `probability_0` and so on."""
+        check_is_fitted(self)
+        n_columns = len(self.weights_) + (getattr(self._family, "noise", None) is not None)
+        columns = {f"probability_{k}": pa.float64() for k in range(n_columns)}
+        return self._scan(X, _visit_membership, columns)
 
-    def score_samples(self, X: Any) -> Array:
-        """Log density of each row (of its observed cells), in the user's units."""
-        return self._scan(X, _visit_log_density)
+    def score_samples(self, X: Any) -> Any:
+        """Log density of each row (of its observed cells), in the user's units. A frame on a cluster gets a column
+        `log_density`."""
+        return self._scan(X, _visit_log_density, {"log_density": pa.float64()})
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of the rows."""
@@ -158,7 +176,7 @@ class NumericMixture(MixtureEstimator, ABC):
     """Mixtures over numbers: everything but what a component is."""
 
     @abstractmethod
-    def _make_family(self, rows: MemoryRows, moments: TableMoments, k: int) -> Any:
+    def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Any:
         """The family of such components."""
 
     @abstractmethod
@@ -195,9 +213,7 @@ class NumericMixture(MixtureEstimator, ABC):
         warn_of(self, found)
         return self
 
-    def _finish(
-        self, rows: MemoryRows, family: Any, moments: TableMoments, constants: Array, found: Fit
-    ) -> None:
+    def _finish(self, rows: Rows, family: Any, moments: TableMoments, constants: Array, found: Fit) -> None:
         """Everything in the user's units; `constants` holds NaN where a column varies."""
         varies = np.isnan(constants)
         encoding, params = rows.encoding, found.params
@@ -221,7 +237,7 @@ class NumericMixture(MixtureEstimator, ABC):
         self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
 
 
-def without_small(rows: MemoryRows, family: Any, found: Fit, plan: MixturePlan, min_size: float) -> Fit:
+def without_small(rows: Rows, family: Any, found: Fit, plan: MixturePlan, min_size: float) -> Fit:
     """The fit without components that hold less than `min_size` rows (sum of weights, by label).
 
     The smallest goes, the others take its share of the mixing and run to their own end, and so on until every
@@ -246,7 +262,7 @@ def full_matrices(matrices: Array, unit: Array, varies: Array) -> Array:
     return full
 
 
-def set_constant_aside(rows: MemoryRows) -> tuple[MemoryRows, TableMoments, Array]:
+def set_constant_aside(rows: Rows) -> tuple[Rows, TableMoments, Array]:
     """The rows without constant columns, their moments, and the constants (NaN for a column that varies)."""
     moments = table_moments(rows)
     varies = moments.variance > 0
@@ -262,13 +278,7 @@ def set_constant_aside(rows: MemoryRows) -> tuple[MemoryRows, TableMoments, Arra
     fixed = np.flatnonzero(~varies)
     constants[fixed] = rows.encoding.undo(moments.mean)[fixed]
     warn("constant-column", f"columns {', '.join(map(str, fixed))} are constant and set aside.", depth=4)
-    kept = MemoryRows(
-        rows.raw[:, varies],
-        rows.encoding.columns(varies),
-        weight=rows.weight,
-        complete=rows.complete,
-        threads=rows.threads,
-    )
+    kept = derive(rows, Columns(varies))
     return kept, table_moments(kept), constants
 
 

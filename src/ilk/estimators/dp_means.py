@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
 from ilk.errors import UsageError
 from ilk.estimators.base import (
     Callback,
@@ -116,18 +116,18 @@ class DPMeans(CentroidEstimator):
         warn_of(self, found)
         return self
 
-    def _encoded_open_cost(self, rows: MemoryRows, seed: int) -> float:
+    def _encoded_open_cost(self, rows: Rows, seed: int) -> float:
         if self.open_cost is None:
             return open_cost_for(rows, whole_number("n_clusters", self.n_clusters), seed)
         return _encoded(real_number("open_cost", self.open_cost, 0.0, np.inf), rows.encoding)
 
-    def _solve_open(self, rows: MemoryRows, family: OpenMeans, seed: int, stop: Stop) -> Fit:
+    def _solve_open(self, rows: Rows, family: OpenMeans, seed: int, stop: Stop) -> Fit:
         start = self._given_centres(rows)
         if self.mode == "sequential":
             return fit_sequential(rows, family, start, stop)
         return fit_batched(rows, family, start, seed, stop, self.callback)
 
-    def _given_centres(self, rows: MemoryRows) -> Array | None:
+    def _given_centres(self, rows: Rows) -> Array | None:
         if isinstance(self.init, str):
             one_of("init", self.init, ("mean",))
             return None

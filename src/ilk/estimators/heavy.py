@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
 from ilk.estimators.base import Callback, one_of, real_number
 from ilk.estimators.components import NumericMixture, full_matrices
 from ilk.families.gaussian import Mixture
@@ -89,7 +89,7 @@ class StudentMixture(NumericMixture):
         self.threads = threads
         self.callback = callback
 
-    def _make_family(self, rows: MemoryRows, moments: TableMoments, k: int) -> Student:
+    def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Student:
         one_of("membership", self.membership, ("soft", "hard"))
         if isinstance(self.dof, str):
             one_of("dof", self.dof, ("own", "shared"))
@@ -180,7 +180,7 @@ class LaplaceMixture(NumericMixture):
         self.threads = threads
         self.callback = callback
 
-    def _make_family(self, rows: MemoryRows, moments: TableMoments, k: int) -> Laplace:
+    def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Laplace:
         one_of("membership", self.membership, ("soft", "hard"))
         structure = self._make_structure(rows.n_columns)
         noise = self._make_noise(rows, moments)

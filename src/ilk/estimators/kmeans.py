@@ -6,21 +6,26 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ilk.engines.base import Rows
+from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.estimators.base import (
     Callback,
     checked_array,
     given_start,
+    number_type,
     real_number,
     training_rows,
     warn_of,
     whole_number,
 )
+from ilk.estimators.frames import Answer, answered
 from ilk.families.base import Family
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import Stop
@@ -55,18 +60,18 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         )
         return replace(self._recipe, n_starts=whole_number("n_init", self.n_init), stop=stop)
 
-    def _solve(self, rows: MemoryRows, recipe: Recipe, k: int, seed: int) -> Fit:
+    def _solve(self, rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         if isinstance(self.init, str):
             recipe = replace(recipe, init=self.init)
             return fit_recipe(rows, recipe, k, seed, callback=self.callback)
         starts = given_params(rows, recipe.family, given_start(self.init, rows, k), k)
         return fit(rows, recipe.family, starts, trim=recipe.trim, stop=recipe.stop, callback=self.callback)
 
-    def _finish(self, rows: MemoryRows, family: Family[Any], found: Fit) -> None:
+    def _finish(self, rows: Rows, family: Family[Any], found: Fit) -> None:
         self._family, self._encoding = family, rows.encoding
         self._params = found.params
         self.fit_ = found
-        self.cluster_centers_ = rows.encoding.undo(found.params.centre).astype(rows.raw.dtype)
+        self.cluster_centers_ = rows.encoding.undo(found.params.centre).astype(number_type(rows))
         self.labels_ = found.labels
         self.inertia_ = self._in_user_units(found.cost)
         self.n_iter_ = found.n_passes
@@ -87,8 +92,14 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         raw = checked_array(self, X, reset=False)
         return MemoryRows(raw, self._encoding, complete=survey(raw).complete, threads=self.threads)
 
-    def predict(self, X: Any) -> Array:
-        """The group of each row: its nearest centre, the lowest number among equals."""
+    def predict(self, X: Any) -> Any:
+        """The group of each row: its nearest centre, the lowest number among equals. A frame on a cluster gets a
+        column `label`."""
+        frame = frame_of(X)
+        if frame is not None:
+            check_is_fitted(self)
+            answer = Answer(self._encoding, _visit_label, (self._family, self._params))
+            return answered(frame, self.feature_names_in_, answer, {"label": pa.int32()})
         return np.concatenate([*self._new_rows(X).scan(_visit_label, (self._family, self._params))])
 
     def transform(self, X: Any) -> Array:
@@ -202,7 +213,7 @@ class KMeans(CentroidEstimator):
         self.threads = threads
         self.callback = callback
 
-    def _solve(self, rows: MemoryRows, recipe: Recipe, k: int, seed: int) -> Fit:
+    def _solve(self, rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         by_default = isinstance(self.init, str) and self.init == "k-means++" and solves_line(rows, recipe)
         if not (self.exact or by_default):
             return super()._solve(rows, recipe, k, seed)
@@ -306,7 +317,7 @@ class TrimmedKMeans(CentroidEstimator):
     def _options(self) -> Recipe:
         return replace(super()._options(), trim=real_number("trim", self.trim, 0.0, 1.0))
 
-    def _finish(self, rows: MemoryRows, family: Family[Any], found: Fit) -> None:
+    def _finish(self, rows: Rows, family: Family[Any], found: Fit) -> None:
         super()._finish(rows, family, found)
         beyond = (
             np.zeros(rows.n_rows, dtype=bool) if found.row_cost is None else found.row_cost > found.cut.limit

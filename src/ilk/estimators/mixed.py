@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Any, Self
@@ -184,7 +185,7 @@ class MixedMixture(MixtureEstimator):
         beyond = np.zeros(rows.n_rows, dtype=bool)
         self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
 
-    def _scan(self, X: Any, visit: Any) -> Array:
+    def _scan(self, X: Any, visit: Any, columns: Mapping[str, Any]) -> Array:
         check_is_fitted(self)
         rows = new_rows(self, X, self._form, threads=self.threads)
         return np.concatenate([*rows.scan(visit, (self._family, self._params, self._log_unit))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
 from ilk.estimators.base import Callback, one_of
 from ilk.estimators.components import NumericMixture, full_matrices
 from ilk.families.gaussian import Gaussian, Mixture
@@ -99,7 +99,7 @@ class GaussianMixture(NumericMixture):
         self.threads = threads
         self.callback = callback
 
-    def _make_family(self, rows: MemoryRows, moments: TableMoments, k: int) -> Gaussian:
+    def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Gaussian:
         one_of("membership", self.membership, ("soft", "hard"))
         return Gaussian(
             self._make_structure(rows.n_columns),

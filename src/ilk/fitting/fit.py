@@ -75,7 +75,7 @@ def finish(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> 
     labels, row_cost = np.empty(rows.n_rows, np.int32), np.empty(rows.n_rows if trim else 0)
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
     cost = Pair(np.zeros(2))
-    for part in rows.scan(_visit_labels, _LabelState(family, best.params, cut)):
+    for part in rows.scan(_visit_labels, _LabelState(family, best.params, cut, bool(trim))):
         here = slice(part.first, part.first + len(part.label))
         labels[here] = part.label
         if trim:
@@ -109,6 +109,7 @@ class _LabelState:
     family: Family[Any]
     params: Any
     cut: Cut
+    tells_costs: bool  # of single rows
 
 
 @dataclass(frozen=True)
@@ -129,4 +130,5 @@ def _visit_labels(state: _LabelState, block: Block) -> _Labelled:
     cut = state.cut
     size, first_row, cost = kernels.tally(label, row_cost, block.weight, n_components, cut.limit, cut.share)
     first_row[first_row < block.n_rows] += block.first_row
-    return _Labelled(block.first_row, label, row_cost, size, first_row, Pair(cost))
+    told = row_cost if state.tells_costs else row_cost[:0]
+    return _Labelled(block.first_row, label, told, size, first_row, Pair(cost))
