@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
+from ilk.families.base import Cut, Partial
+from ilk.families.centroid import Centroids, Means
+from ilk.table.block import Block
+
+ROOT = Path(__file__).parents[2]
 NEEDED = {"spark": "pyspark", "connect": "grpc_status", "dask": "distributed"}
 """The clusters, and the package each needs."""
 
@@ -25,19 +31,31 @@ class Cluster:
     kind: str
     native: Any
 
-    def frame(self, columns: dict[str, Any], n_parts: int = 3) -> Any:
-        """A frame of the cluster's kind in so many parts, rows in the order given."""
+    def frame(self, columns: dict[str, Any]) -> Any:
+        """A frame of the cluster's kind in a few parts, rows in the order given."""
         if self.kind == "dask":
             import dask.dataframe as dd
             import pandas as pd
 
-            return dd.from_pandas(pd.DataFrame(columns), npartitions=n_parts, sort=False)
-        n_rows = len(next(iter(columns.values())))
-        frame = self.native.createDataFrame(
-            pa.table(columns).append_column("row", pa.array(np.arange(n_rows)))
-        )
-        # By ranges of row numbers: parts of any number that keep the order.
-        return frame.repartitionByRange(n_parts, "row").sortWithinPartitions("row").drop("row")
+            return dd.from_pandas(pd.DataFrame(columns), npartitions=3, sort=False)
+        return self.native.createDataFrame(pa.table(columns))
+
+    def arrow(self, frame: Any) -> Any:
+        """A frame of the cluster as an Arrow table."""
+        return pa.Table.from_pandas(frame.compute()) if self.kind == "dask" else frame.toArrow()
+
+
+@dataclass(frozen=True)
+class Mortal(Means):
+    """K-means that kills the process of one step, the first on rows beyond 40,000, and leaves a file as a sign."""
+
+    sign: str = ""
+
+    def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+        if block.first_row > 40_000 and not os.path.exists(self.sign):
+            open(self.sign, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().step(params, block, cut)
 
 
 @contextmanager
@@ -45,6 +63,8 @@ def running(kind: str) -> Iterator[Cluster]:
     """A cluster for the time of a test module; skips where its package is missing."""
     if importlib.util.find_spec(NEEDED[kind]) is None:
         pytest.skip(f"{NEEDED[kind]} is not installed")
+    # Workers import what tests ship to them.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     if kind == "dask":
         from distributed import Client, LocalCluster
 
