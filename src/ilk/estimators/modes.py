@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
 from ilk.errors import DataError, warn
 from ilk.estimators.base import real_number, training_rows, whole_number
 from ilk.paradigms.blurring import blur
@@ -48,7 +48,7 @@ class ModeEstimator(ClusterMixin, BaseEstimator, ABC):
         """Labels in any order, and the mode of each."""
 
 
-def complete_points(rows: MemoryRows) -> Array:
+def complete_points(rows: Rows) -> Array:
     """The encoded numbers of all rows; blanks are refused."""
     if not rows.complete:
         raise DataError(
