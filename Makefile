@@ -29,12 +29,12 @@ check: setup  ## lint, types, who may import whom
 	$(VENV)/bin/lint-imports
 
 test: setup  ## the tests, with the compiled kernels and then with the NumPy ones
-	$(RUN) pytest -n 2 -m "not slow"
-	ILK_KERNELS=numpy $(RUN) pytest -n 2 -m "not slow"
+	$(RUN) pytest -n 2 --dist loadgroup -m "not slow"
+	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup -m "not slow"
 
 test-all: setup  ## every test with the compiled kernels, all but the slow ones with the NumPy ones
-	$(RUN) pytest -n 2
-	ILK_KERNELS=numpy $(RUN) pytest -n 2 -m "not slow"
+	$(RUN) pytest -n 2 --dist loadgroup
+	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup -m "not slow"
 
 bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench]'

@@ -96,6 +96,7 @@ METHODS = {
     "dp-means": lambda rows: fit_batched(rows, OpenMeans(open_cost=0.6), None, 0, SHORT),
     "gaussian": gaussian,
 }
+MANY_PASSES = ("k-medians", "trimmed")  # order statistics, digit by digit
 
 
 def same_parameters(one: Any, other: Any) -> None:
@@ -110,7 +111,9 @@ def same_parameters(one: Any, other: Any) -> None:
     np.testing.assert_allclose(other.covariance.matrices(), matrices, rtol=1e-9, atol=1e-9 * scale)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", [pytest.param(name, marks=pytest.mark.slow if name in MANY_PASSES else ()) for name in METHODS]
+)
 def test_every_method_gives_the_labels_and_parameters_of_memory(plain, method):
     here, there = (METHODS[method](rows) for rows in plain)
     assert np.array_equal(here.labels, there.labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator
@@ -63,6 +64,8 @@ def running(kind: str) -> Iterator[Cluster]:
     """A cluster for the time of a test module; skips where its package is missing."""
     if importlib.util.find_spec(NEEDED[kind]) is None:
         pytest.skip(f"{NEEDED[kind]} is not installed")
+    if kind != "dask" and not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        pytest.skip("Spark needs Java")
     # Workers import what tests ship to them.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     if kind == "dask":
