@@ -102,6 +102,23 @@ def test_offsets_and_factors_leave_the_labels(name, change):
     assert np.isfinite(found.loglik_)
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+@pytest.mark.parametrize("prior", [None, "default"])
+def test_one_covariance_in_many_columns_is_the_pooled_one(offset, prior):
+    """Rows are whitened once for all components; the rows themselves are rounded to 1e-7 by the offset."""
+    draw = np.random.default_rng(3)
+    label = np.arange(300) % 4
+    mix = np.eye(12) + 0.3 * draw.normal(size=(12, 12))
+    X = draw.normal(size=(300, 12)) @ mix.T + 40 * draw.normal(size=(4, 12))[label] + offset
+    found = fitted(X, label, "EEE", prior=prior)
+    assert np.array_equal(found.labels_, label)
+    away = X - np.array([X[label == k].mean(axis=0) for k in range(4)])[label]
+    if prior is None:
+        assert np.allclose(found.covariances_, away.T @ away / 300, rtol=1e-6, atol=1e-6)
+    here = fitted(X - offset, label, "EEE", prior=prior)
+    assert found.loglik_ == pytest.approx(here.loglik_, rel=1e-7)
+
+
 @every_mixture
 @pytest.mark.parametrize("factor", [1e-6, 1e200])
 def test_default_starts_do_not_depend_on_units(mixture, factor):

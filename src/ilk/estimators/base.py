@@ -152,6 +152,14 @@ def warn_of(estimator: Any, fit: Any) -> None:
         code, text = REASONS[fit.reason]
         told = text.format(max_iter=getattr(estimator, "max_iter", "?"), status=fit.status)
         warn(code, f"{name} {told}.", depth=4)
+    if fit.status == "component_vanished" and fit.reason != "degenerate":
+        found = len(fit.size)
+        warn(
+            "component-vanished",
+            f"{name} lost components that had too few rows wherever they were put; it returns {found} groups of "
+            f'the {estimator.n_components} asked for. Ask for fewer, or use membership="soft".',
+            depth=4,
+        )
     if fit.status == "fewer_distinct_rows":
         found = len(fit.size)
         warn(

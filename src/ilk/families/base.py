@@ -130,7 +130,7 @@ class Family(Protocol, Generic[Params]):
         ...
 
     def vacant(self, params: Params) -> Array:
-        """Numbers of the components that had no row in the last pass."""
+        """Numbers of the components that had no row in the last pass, or too few to go on."""
         ...
 
     def move(self, params: Params, which: Array, centres: Array) -> Params:

@@ -251,7 +251,7 @@ def update_covariance(
     if structure.orientation == "I" and scatter.ndim == 3:
         scatter = np.diagonal(scatter, axis1=1, axis2=2)
     if scatter.ndim == (1 if structure.orientation == "I" else 2):
-        scatter = _spread_pooled(scatter, len(count))
+        scatter = spread_pooled(scatter, len(count))
     if column_variances is None:
         column_variances = _variances_within(count, scatter)
     starved = starved_components(structure, scatter)
@@ -301,7 +301,7 @@ def _solve_common_axes(
     return fits[int(np.argmin(costs))]
 
 
-def _spread_pooled(pooled: Array, n_components: int) -> Array:
+def spread_pooled(pooled: Array, n_components: int) -> Array:
     """The pooled scatter as that of the first component of K; only the sum over components is used."""
     scatter = np.zeros((n_components, *pooled.shape))
     scatter[0] = pooled

@@ -17,7 +17,15 @@ from ilk import kernels
 from ilk.families import missing
 from ilk.families.base import Cut, Pair, Partial
 from ilk.families.centroid import coded
-from ilk.families.covariance import Covariance, CovarianceUpdate, Prior, Structure, update_covariance
+from ilk.families.covariance import (
+    Covariance,
+    CovarianceUpdate,
+    Prior,
+    Structure,
+    spread_pooled,
+    update_covariance,
+)
+from ilk.families.lasting import update_lasting
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.families.mixture import Noise as Noise  # part of this page's face
 from ilk.table.block import Array, Block
@@ -38,15 +46,8 @@ class Mixture(Components):
 
     @cached_property
     def whiten(self) -> Array:
-        """Lower triangular W_k with |W_k (x - mean_k)|^2 the squared Mahalanobis distance, or its diagonal.
-
-        From a QR decomposition of the covariance's square root, so its digits are not halved.
-        """
-        if self.covariance.axes is None:
-            return np.exp(-self.covariance.log_variance / 2)
-        half = self.covariance.own_axes() * np.exp(self.covariance.log_variance / 2)[:, None, :]
-        upper = np.asarray(np.linalg.qr(half.swapaxes(1, 2), mode="r"))
-        return np.tril(np.linalg.inv(upper.swapaxes(1, 2)))
+        """Lower triangular W_k with |W_k (x - mean_k)|^2 the squared Mahalanobis distance, or its diagonal."""
+        return whitening(self.covariance)
 
     @cached_property
     def conditionals(self) -> dict[bytes, missing.Conditional]:
@@ -90,10 +91,9 @@ class Gaussian(MixtureFamily[Mixture]):
     def gather(self, params: Mixture, block: Block, membership: Array) -> dict[str, Array]:
         """Sums under given memberships (rows, K), about `params.mean`; for starts from a partition."""
         if block.complete:
-            along_columns = params.covariance.axes is None
-            found = kernels.mixture_gather(
-                *coded(block), block.weight, params.mean, membership, along_columns
-            )
+            own = "diagonal" if params.covariance.axes is None else "full"
+            scatters = "pooled" if self._tied(params) else own
+            found = kernels.mixture_gather(*coded(block), block.weight, params.mean, membership, scatters)
             return dict(zip(("count", "shift", "scatter"), found, strict=True))
         counted = block.weights * anything_observed(block)
         return missing.gather(params, block, membership * counted[:, None])
@@ -111,10 +111,21 @@ class Gaussian(MixtureFamily[Mixture]):
             return kernels.mixture_labels(*coded(block), *self._components(params), hard)
         return super().ranked(params, block, hard=hard)
 
+    def _tied(self, params: Mixture) -> bool:
+        """Whether to whiten rows once for all components and to gather one scatter.
+
+        Multiplications a row: columns^2 once, three a column and component, and one for two components; against
+        columns^2 a component.
+        """
+        k, d = params.mean.shape
+        pays = d * d + 3 * k * d + k * k / 2 < k * d * d
+        return self.structure.name == "EEE" and self.noise is None and pays
+
     def _components(self, params: Mixture) -> tuple[Array, Array, Array]:
         """Means, whitening and log weights of all components, the noise as one more."""
         if self.noise is None:
-            return params.mean, params.whiten, params.log_weight
+            whiten = whitening(params.covariance.select([0])) if self._tied(params) else params.whiten
+            return params.mean, whiten, params.log_weight
         whiten = params.whiten
         extra = np.diag(self.noise.precision) if whiten.ndim == 3 else self.noise.precision
         with np.errstate(divide="ignore"):
@@ -137,7 +148,11 @@ class Gaussian(MixtureFamily[Mixture]):
         by_cell = pull if pull.ndim == 2 else pull[:, None]
         away = np.divide(shift, by_cell, out=np.zeros_like(shift), where=by_cell > 0)
         if scatter.ndim == 3:
-            scatter = scatter - shift[:, :, None] * away[:, None, :]
+            moved = shift[:, :, None] * away[:, None, :]
+            if len(scatter) == n_components:
+                scatter = scatter - moved
+            else:
+                scatter = spread_pooled(scatter[0] - moved.sum(axis=0), n_components)
             diagonal = np.arange(scatter.shape[1])  # rounding may leave a constant column just below zero
             scatter[:, diagonal, diagonal] = np.maximum(scatter[:, diagonal, diagonal], 0.0)
         else:
@@ -159,14 +174,18 @@ class Gaussian(MixtureFamily[Mixture]):
         return [self.update(side, sums) for side in begun]
 
     def _spread(self, params: Mixture, mean: Array, count: Array, pull: Array, scatter: Array) -> Mixture:
-        """New means and covariances, with the prior if there is one; the old covariances where singular."""
+        """New means and covariances, with the prior if there is one; the old covariances where singular.
+
+        A hard component that is singular by itself is starved, the others go on."""
         if self.prior is not None:
             pseudo = self.prior.apply(self.structure, pull, mean, scatter)
             mean, count, scatter = pseudo.mean, count + (pseudo.count - pull), pseudo.scatter
         previous = None if params.status == "start" else params.covariance
-        found = quick_update(self.structure, count, scatter, previous, self.column_variances)
+        sums = self.structure, count, scatter, previous, self.column_variances
+        found = update_lasting(quick_update, *sums) if self.hard else quick_update(*sums)
         covariance = found.covariance if found.status == "ok" else params.covariance
-        return replace(params, mean=mean, covariance=covariance, status=found.status)
+        starved = tuple(found.components.tolist()) if found.status == "ok" else ()
+        return replace(params, mean=mean, covariance=covariance, status=found.status, starved=starved)
 
     def penalty(self, params: Mixture) -> float:
         """Minus the log prior density: what the cost of a posterior adds to that of the likelihood."""
@@ -208,6 +227,18 @@ class Gaussian(MixtureFamily[Mixture]):
         half = params.covariance.own_axes() * np.exp(params.covariance.log_variance / 2)[:, None, :]
         standard = generator.standard_normal((len(label), params.mean.shape[1]))
         return np.asarray(params.mean[label] + np.einsum("nij,nj->ni", half[label], standard))
+
+
+def whitening(covariance: Covariance) -> Array:
+    """Inverse lower triangular roots (K, d, d) of the covariances, or their diagonals (K, d).
+
+    From a QR decomposition of the covariance's square root, so its digits are not halved.
+    """
+    if covariance.axes is None:
+        return np.exp(-covariance.log_variance / 2)
+    half = covariance.own_axes() * np.exp(covariance.log_variance / 2)[:, None, :]
+    upper = np.asarray(np.linalg.qr(half.swapaxes(1, 2), mode="r"))
+    return np.tril(np.linalg.inv(upper.swapaxes(1, 2)))
 
 
 def quick_update(

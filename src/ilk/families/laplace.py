@@ -19,6 +19,7 @@ import numpy as np
 
 from ilk.families.base import Cut, Partial
 from ilk.families.covariance import Covariance, update_covariance
+from ilk.families.lasting import update_lasting
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.table.block import Array, Block
 from ilk.table.order import N_DIGITS, Search
@@ -84,10 +85,12 @@ class Laplace(MixtureFamily[LaplaceMixture]):
             return replace(params, search=search.narrow(sums["digits"]))
         previous = None if params.status == "start" else Covariance(params.log_scale)
         unit = np.sqrt(self.column_variances)  # |x - mean| and scales are lengths, not squares
-        found = update_covariance(self.structure, sums["cells"], sums["spread"], previous, unit)
+        spreads = self.structure, sums["cells"], sums["spread"], previous, unit
+        found = update_lasting(update_covariance, *spreads) if self.hard else update_covariance(*spreads)
         scale = found.covariance.log_variance if found.status == "ok" else params.log_scale
+        starved = tuple(found.components.tolist()) if found.status == "ok" else ()
         new = replace(params, mean=_medians(params), log_scale=scale, search=None, status=found.status)
-        return self.with_shares(new, sums["count"])
+        return self.with_shares(replace(new, starved=starved), sums["count"])
 
     # --- components as such
 

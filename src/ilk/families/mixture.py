@@ -43,13 +43,15 @@ class Noise:
 class Components:
     """Parameters that every mixture has, in encoded units: shares (K,), and where the components lie (K, d).
 
-    `noise_share` is 0 without a noise component; `status` is "start" until the first update.
+    `noise_share` is 0 without a noise component; `status` is "start" until the first update; `starved` are the
+    numbers of hard components that had too few rows in the last pass, and have no share until they are reopened.
     """
 
     mixing: Array
     mean: Array
     noise_share: float = field(default=0.0, kw_only=True)
     status: str = field(default="ok", kw_only=True)
+    starved: tuple[int, ...] = field(default=(), kw_only=True)
 
     @property
     def log_mixing(self) -> Array:
@@ -146,13 +148,22 @@ class MixtureFamily(ABC, Generic[Params]):
             noise_share = float(count[n_components]) / total
         else:
             total /= 1 - noise_share
-        even = np.full(n_components, (1 - noise_share) / n_components)
         gone = not (self.hard or self.always_kept) and bool((own < VANISHED * total).any())
+        lasts = np.ones(n_components)
+        if self.hard:
+            lasts[own == 0] = 0.0
+            lasts[list(new.starved)] = 0.0
+        starved = tuple(np.flatnonzero(lasts == 0).tolist())
+        if starved and lasts.any():
+            own = own * lasts
+            total = float(own.sum()) / (1 - noise_share)
+        even = np.full(n_components, (1 - noise_share) / n_components)
         return replace(
             new,
             mixing=even if self.equal_mixing else own / total,
             noise_share=noise_share,
             status="component_vanished" if gone else new.status,
+            starved=starved,
         )
 
     def start_shares(self, n_components: int) -> tuple[Array, float]:
@@ -177,17 +188,21 @@ class MixtureFamily(ABC, Generic[Params]):
         return params.mean
 
     def vacant(self, params: Params) -> Array:
-        return np.flatnonzero(params.mixing == 0) if self.hard else np.empty(0, dtype=np.intp)
+        return np.array(params.starved, dtype=np.intp)
 
     def move(self, params: Params, which: Array, centres: Array) -> Params:
+        """The components `which` at `centres`, each with an even share, the others in proportion."""
         mean, mixing = params.mean.copy(), params.mixing.copy()
         mean[which] = np.where(np.isnan(centres), mean[which], centres)
-        mixing[which] = 1.0 / len(mean)
-        return replace(params, mean=mean, mixing=mixing / mixing.sum() * (1 - params.noise_share))
+        mixing[which] = mixing.max() if self.equal_mixing else 1.0 / len(mean)
+        still = tuple(number for number in params.starved if number not in which)
+        mixing = mixing / mixing.sum() * (1 - params.noise_share)
+        return replace(params, mean=mean, mixing=mixing, starved=still)
 
     def select(self, params: Params, which: Array | Sequence[int]) -> Params:
         which = np.asarray(which)
-        return replace(params, mixing=params.mixing[which], mean=params.mean[which])
+        starved = tuple(np.flatnonzero(np.isin(which, params.starved)).tolist())
+        return replace(params, mixing=params.mixing[which], mean=params.mean[which], starved=starved)
 
     def remaining(self, params: Params, which: Array | Sequence[int]) -> Params:
         """Only the components `which`, their shares scaled up to those of all."""

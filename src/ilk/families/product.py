@@ -194,10 +194,11 @@ class Product(MixtureFamily[ProductMixture]):
     # --- from sums to parameters
 
     def update(self, params: ProductMixture, sums: Mapping[str, Any]) -> ProductMixture:
-        new = replace(params, status="ok")
+        new = replace(params, status="ok", starved=())
         if self._has_numbers:
             numbers = self.gaussian.update(params.numbers, sums)
-            new = replace(new, mean=numbers.mean, covariance=numbers.covariance, status=numbers.status)
+            spread = {name: getattr(numbers, name) for name in ("mean", "covariance", "status", "starved")}
+            new = replace(new, **spread)
         if len(self.categories.pooled):
             new = replace(new, share=self.categories.shares(sums["levels"]))
         if len(self.pooled_rate):

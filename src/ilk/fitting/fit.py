@@ -11,7 +11,7 @@ import numpy as np
 from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Cut, Family, Pair
-from ilk.fitting.loop import CONVERGED, USABLE, Event, Record, Run, Stop, run_starts
+from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import BLOCK_ROWS, Array, Block
 
@@ -63,7 +63,7 @@ def fit(
 ) -> Fit:
     """Run all starts, keep the one of least cost (the first among equals) and label the rows by it."""
     runs = run_starts(rows, [family] * len(starts), starts, trim=trim, stop=stop, callback=callback)
-    best = min(runs, key=lambda run: (run.status not in USABLE, run.cost))
+    best = min(runs, key=lambda run: (not run.usable, run.cost))
     return finish(rows, best, runs, trim=trim)
 
 

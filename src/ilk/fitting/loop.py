@@ -29,10 +29,12 @@ PROVEN = "proven optimum"
 DEGENERATE = "degenerate"
 CONVERGED = frozenset({NOTHING_CHANGED, TOLERANCE, NO_LOWER_COST, PROVEN})
 
+ROUNDING = 1e-12  # of a cost: reopening components is in vain where it lowers it by no more
+
 # Status of a run, machine-readable.
 OK = "ok"
 FEWER_DISTINCT_ROWS = "fewer_distinct_rows"
-USABLE = frozenset({OK, FEWER_DISTINCT_ROWS})
+COMPONENT_VANISHED = "component_vanished"
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,13 @@ class Stop:
 
 @dataclass(frozen=True)
 class Record:
-    """One pass of one run: the cost under the parameters it began with."""
+    """One pass of one run: the cost under the parameters it began with, and how many of its components were
+    reopened before it: only then may the cost have risen, or where there are fewer components than before."""
 
     number: int
     cost: float
     n_components: int
+    n_reopened: int = 0
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,13 @@ class Run:
     reason: str = ""
     status: str = OK
     trace: list[Record] = field(default_factory=list)
+    reopened: list[int] = field(default_factory=list)  # rows where components of `params` were just reopened
+    in_vain: list[int] = field(default_factory=list)  # rows where that did not lower the cost
+
+    @property
+    def usable(self) -> bool:
+        """Whether its parameters are an answer, perhaps with fewer components than asked for."""
+        return self.reason != DEGENERATE
 
 
 @dataclass(frozen=True)
@@ -157,36 +168,60 @@ def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: St
     for run, cut, new, partial in zip(runs, cuts, after, partials, strict=True):
         family = run.family
         cost = float(partial.cost.value) + family.penalty(run.params)
-        run.trace.append(Record(number, cost, len(family.centres(run.params))))
-        if cost >= run.cost:  # the update gained nothing but rounding: what stood before it stands
+        run.trace.append(Record(number, cost, len(family.centres(run.params)), len(run.reopened)))
+        if run.reopened and family.starts_from_partition:
+            if cost >= run.cost - ROUNDING * abs(run.cost):
+                run.in_vain += run.reopened
+                run.cost = inf  # what stood before had lost a component: from here on costs fall again
+        elif cost >= run.cost:  # the update gained nothing but rounding: what stood before it stands
             run.params, run.reason = run.measured, NO_LOWER_COST
             continue
         fall, run.cost, run.measured = run.cost - cost, cost, run.params
         if family.status(new) != OK:  # the last good parameters are kept for inspection
             run.status, run.reason = family.status(new), DEGENERATE
             continue
+        run.reopened = []
         run.params = fill_vacant(rows, run, new, cut)
-        if run.status == FEWER_DISTINCT_ROWS or family.same(run.measured, run.params):
+        if run.status == FEWER_DISTINCT_ROWS:
+            run.reason = NOTHING_CHANGED
+        elif run.reopened or run.measured is None:  # other components than those measured
+            continue
+        elif family.same(run.measured, run.params):
             run.reason = NOTHING_CHANGED
         elif fall <= stop.tolerance * abs(cost):
             run.reason = TOLERANCE
 
 
 def fill_vacant(rows: Rows, run: Run, params: Any, cut: Cut) -> Any:
-    """Components without rows move to the dearest rows; where no row has a cost, they are dropped."""
+    """Components without rows, or with too few, move to the dearest rows.
+
+    They are dropped where no row has a cost, and after as many rises of the cost by reopening as there are
+    components: rows where it was in vain are not tried again. Without spreads reopening never raises the cost.
+    """
     family = run.family
     vacant = family.vacant(params)
     if not len(vacant):
         return params
-    far = rows.reduce(_visit_far, _FarSearch(family, params, cut, 4 * len(vacant)))
+    occupied = np.setdiff1d(np.arange(len(family.centres(params))), vacant)
+    least = -inf if family.starts_from_partition else 0.0  # where a cost is no distance, any row is dear
+    n_wanted = 4 * len(vacant) + len(run.in_vain)
+    far = rows.reduce(_visit_far, _FarSearch(family, params, cut, n_wanted, least))
+    row = far.row[~np.isin(far.row, run.in_vain)]
     if not len(far.row):
         run.status = FEWER_DISTINCT_ROWS
-        occupied = np.setdiff1d(np.arange(len(family.centres(params))), vacant)
         return family.select(params, occupied)
-    points = rows.take(far.row).numbers
+    if not len(row) or len(run.in_vain) >= len(family.centres(params)):
+        run.status, run.cost, run.measured = (
+            COMPONENT_VANISHED,
+            inf,
+            None,
+        )  # costs of other numbers of components
+        return family.select(params, occupied)
+    points = rows.take(row).numbers
     _, first = np.unique(points, axis=0, return_index=True)
-    points = points[np.sort(first)][: len(vacant)]
-    return family.move(params, vacant[: len(points)], points)
+    first = np.sort(first)[: len(vacant)]
+    run.reopened = row[first].tolist()
+    return family.move(params, vacant[: len(first)], points[first])
 
 
 @dataclass(frozen=True)
@@ -195,6 +230,7 @@ class _FarSearch:
     params: Any
     cut: Cut
     n_wanted: int
+    least: float  # cost, above which a row is dear
 
 
 @dataclass(frozen=True)
@@ -216,6 +252,6 @@ class Far:
 
 def _visit_far(state: _FarSearch, block: Block) -> Far:
     _, cost = state.family.assign(state.params, block)
-    counts = (cost > 0) & (block.weights > 0) & (state.cut.kept(cost) > 0)
+    counts = (cost > state.least) & (block.weights > 0) & (state.cut.kept(cost) > 0)
     row = np.flatnonzero(counts)
     return Far.of(cost[row], row + block.first_row, state.n_wanted)

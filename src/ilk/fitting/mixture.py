@@ -12,7 +12,7 @@ from ilk.engines.base import Rows
 from ilk.engines.memory import held
 from ilk.families.base import Family
 from ilk.fitting.fit import Fit, finish
-from ilk.fitting.loop import USABLE, Event, Run, Stop, run_starts
+from ilk.fitting.loop import COMPONENT_VANISHED, OK, Event, Run, Stop, run_starts
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.restarts import from_labels, given_params
 from ilk.table.block import Array, Block
@@ -58,9 +58,9 @@ def fit_mixture(
     families = [family] * len(starts)
     found = run_starts(sample, families, starts, trim=plan.trim, stop=SEARCH_STOP, callback=callback)
     chosen = sorted(found, key=rank_of)[:N_POLISHED]
-    if rank_of(chosen[0])[0]:  # not one start is usable: report the commonest failure with what it reached
+    if not chosen[0].usable:  # not one start is usable: report the commonest failure with what it reached
         return finish(rows, chosen[0], found, trim=plan.trim)
-    chosen = [run for run in chosen if not rank_of(run)[0]]
+    chosen = [run for run in chosen if run.usable]
     polished = run_starts(
         rows,
         [family] * len(chosen),
@@ -69,6 +69,9 @@ def fit_mixture(
         stop=plan.stop,
         callback=callback,
     )
+    for before, after in zip(chosen, polished, strict=True):
+        if before.status == COMPONENT_VANISHED and after.status == OK:
+            after.status = COMPONENT_VANISHED
     if sample.n_rows == rows.n_rows:
         for before, after in zip(chosen, polished, strict=True):
             later = [replace(record, number=record.number + len(before.trace)) for record in after.trace]
@@ -90,9 +93,10 @@ def _by_first_row(label: Array) -> Array:
     return np.asarray(rank[inverse], dtype=np.int32)
 
 
-def rank_of(run: Run) -> tuple[bool, float]:
-    """Usable runs first, then by cost; the earlier start wins ties because sorting is stable."""
-    return run.status not in USABLE, run.cost
+def rank_of(run: Run) -> tuple[bool, bool, float]:
+    """Usable runs first, those that kept all components before the others, then by cost; the earlier start wins
+    ties because sorting is stable."""
+    return not run.usable, run.status == COMPONENT_VANISHED, run.cost
 
 
 def best_run(runs: Sequence[Run]) -> Run:

@@ -21,6 +21,7 @@ from ilk.families.base import Family
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.loop import (
+    DEGENERATE,
     INTERRUPTED,
     PASS_LIMIT,
     TIME_LIMIT,
@@ -155,6 +156,8 @@ def _run_one(table: _Table, run: Run) -> None:
             run.reason = PASS_LIMIT
         elif table.seconds_left <= 0:
             run.reason = TIME_LIMIT
+        elif run.reopened:  # the loop knows when a cost may rise
+            _advance(table.rows, [run], len(run.trace) + 1, 0.0, table.stop)
         else:
             _run_leg(table, run)
 
@@ -186,7 +189,9 @@ def _run_leg(table: _Table, run: Run) -> None:
     if reason == "vacant":
         _advance(table.rows, [run], len(run.trace) + 1, 0.0, stop)
     else:
-        run.status, run.reason = status, reason
+        run.reason = reason
+        if reason == DEGENERATE:
+            run.status = status
 
 
 def _state_of(run: Run) -> tuple[Array, Array, Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 
 import ilk.kernels._compiled as native
 from ilk.kernels.pairs import Array
+from ilk.kernels.plain_mixture import scatter_shape
 from ilk.kernels.plain_product import ProductSums
 
 
@@ -104,10 +105,10 @@ def mixture_gather(
     weight: Array | None,
     mean: Array,
     membership: Array,
-    diagonal: bool = False,
+    scatters: str = "full",
 ) -> tuple[Array, Array, Array]:
     k, d = mean.shape
-    count, shift, scatter = np.empty(k), np.empty((k, d)), np.empty((k, d) if diagonal else (k, d, d))
+    count, shift, scatter = np.empty(k), np.empty((k, d)), np.empty(scatter_shape(scatters, k, d))
     native.mixture_gather(raw, power, centre, factor, weight, mean, membership, count, shift, scatter)
     return count, shift, scatter
 

@@ -1,7 +1,8 @@
 """The mixture kernels in NumPy: what the compiled ones mean, and what runs where there was no compiler.
 
 A component is `log_weight_k - |whiten_k (x - mean_k)|^2 / 2`, with `whiten` (K, d, d) lower triangular, or (K, d)
-for components along the columns. A row of zeros in `whiten` is a component of constant density.
+for components along the columns, or (1, d, d) for tied ones, which share it. A row of zeros in `whiten` is a
+component of constant density.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def mixture_scores(
     numbers = encoded(raw, power, centre, factor)
     scores = np.empty((len(numbers), len(mean)))
     for k in range(len(mean)):
-        scaled = _whitened(numbers - mean[k], whiten[k])
+        scaled = _whitened(numbers - mean[k], whiten[k % len(whiten)])
         scores[:, k] = log_weight[k] - np.square(scaled, out=scaled).sum(axis=1) / 2
     return scores
 
@@ -47,16 +48,17 @@ def mixture_step(
     """Memberships of one block and what the next components are made of.
 
     Returns count (K,), shift (K, d) = sum of membership * (x - mean), scatter (K, d, d) or (K, d) = sum of
-    membership * (x - mean)(x - mean)', and the cost: minus the weighted sum of log densities (of the best
-    component's score when `hard`). A row that costs more than `limit` does not count, one that costs exactly
-    `limit` counts with `share_at_limit` of its weight.
+    membership * (x - mean)(x - mean)', for tied components summed over them (1, d, d), and the cost: minus the
+    weighted sum of log densities (of the best component's score when `hard`). A row that costs more than `limit`
+    does not count, one that costs exactly `limit` counts with `share_at_limit` of its weight.
     """
     scores = mixture_scores(raw, power, centre, factor, mean, whiten, log_weight)
     membership, cost = memberships(scores, hard)
     counted = np.ones(len(cost)) if weight is None else weight
     if limit < inf:
         counted = np.where(cost > limit, 0.0, np.where(cost == limit, counted * share_at_limit, counted))
-    sums = mixture_gather(raw, power, centre, factor, counted, mean, membership, whiten.ndim == 2)
+    scatters = "diagonal" if whiten.ndim == 2 else "full" if len(whiten) == len(mean) else "pooled"
+    sums = mixture_gather(raw, power, centre, factor, counted, mean, membership, scatters)
     return *sums, float(counted @ np.where(counted > 0, cost, 0.0))
 
 
@@ -68,20 +70,26 @@ def mixture_gather(
     weight: Array | None,
     mean: Array,
     membership: Array,
-    diagonal: bool = False,
+    scatters: str = "full",
 ) -> tuple[Array, Array, Array]:
-    """The sums of `mixture_step` under given memberships (rows, K)."""
+    """The sums of `mixture_step` under given memberships (rows, K); `scatters` as in `scatter_shape`."""
     if weight is not None:
         membership = membership * weight[:, None]
     numbers = encoded(raw, power, centre, factor)
     k, d = mean.shape
-    shift, scatter = np.empty((k, d)), np.empty((k, d) if diagonal else (k, d, d))
+    shift, scatter = np.empty((k, d)), np.zeros(scatter_shape(scatters, k, d))
     for component in range(k):
         away = numbers - mean[component]
         weighted = away * membership[:, component, None]
         shift[component] = weighted.sum(axis=0)
-        scatter[component] = np.einsum("ij,ij->j", weighted, away) if diagonal else weighted.T @ away
+        own = np.einsum("ij,ij->j", weighted, away) if scatters == "diagonal" else weighted.T @ away
+        scatter[component % len(scatter)] += own
     return membership.sum(axis=0), shift, scatter
+
+
+def scatter_shape(scatters: str, k: int, d: int) -> tuple[int, ...]:
+    """Of K "full" scatters, of their "diagonal"s, or of the "pooled" one."""
+    return {"full": (k, d, d), "diagonal": (k, d), "pooled": (1, d, d)}[scatters]
 
 
 def mixture_labels(

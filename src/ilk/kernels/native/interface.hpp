@@ -71,9 +71,10 @@ struct Components {
     const double* log_weight;  // (count,)
     Index count;
     bool diagonal;
+    bool tied = false;  // whiten is one matrix (1, columns, columns) for all
 };
 
-// Where the sums of one EM step go; scatter has the shape of whiten.
+// Where the sums of one EM step go; scatter has the shape of whiten, that of tied components is the sum over them.
 struct MixtureStep {
     double *count, *shift, *scatter, *cost;
 };

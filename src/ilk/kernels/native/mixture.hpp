@@ -139,7 +139,7 @@ template <class Number, class Visit>
 ILK_INLINE void for_each_scored_tile(const Table<Number>& table, const Components& components, Tile& tile, bool kept,
                                      Memberships& memberships, Visit visit) {
     const Encoder<Number> encoder(table);
-    const Densities densities(components, table.columns);
+    Densities densities(components, table.columns);
     for_each_tile(table, encoder, tile, kept, [&](Index first, Index count, const EncodedRows<Number>& rows) {
         densities.score(tile, memberships.of(0), encoder.ahead(first + tile.height(), tile.height()));
         visit(first, count, rows);
@@ -163,6 +163,7 @@ void mixture_step(const Table<Number>& table, const double* weight, Components c
         const double highest = memberships.highest_cost(tile.points());
         for (Index component = 0; component < components.count; ++component)
             sums.add(component, tile, rows, memberships.of(component), scale, highest);
+        sums.end(tile);
     };
     for_each_scored_tile(table, components, tile, sums.by_row(), memberships, add);
     sums.write(out);
@@ -218,6 +219,7 @@ void mixture_gather(const Table<Number>& table, const double* weight, Components
                 store(column + point, square_root(load<Doubles>(column + point)));
             sums.add(component, tile, rows, column, scale, infinity);
         }
+        sums.end(tile);
     });
     sums.write(out);
 }

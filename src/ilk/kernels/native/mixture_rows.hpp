@@ -46,14 +46,15 @@ public:
     }
 
     // Sums and sums of squares of one component.
-    void write(Index component, double* shift, double* scatter) const {
-        const double* sums = sums_ + component * 2 * depth_;
-        std::memcpy(shift, sums, static_cast<std::size_t>(columns_) * sizeof(double));
-        std::memcpy(scatter, sums + depth_, static_cast<std::size_t>(columns_) * sizeof(double));
-    }
+    void write_shift(Index component, double* shift) const { copy_columns(component * 2, shift); }
+    void write_scatter(Index component, double* scatter) const { copy_columns(component * 2 + 1, scatter); }
 
 private:
     static constexpr int most_vectors = 4;
+
+    void copy_columns(Index row, double* to) const {
+        std::memcpy(to, sums_ + row * depth_, static_cast<std::size_t>(columns_) * sizeof(double));
+    }
 
     // List the rows that count, and four more of no weight.
     Index list(const double* membership, Index points, double negligible) {

@@ -95,18 +95,20 @@ private:
     Scratch<double> values_;
 };
 
-// Scores of points under the components: log_weight - |whiten (x - mean)|^2 / 2.
+// Scores of points under the components: log_weight - |whiten (x - mean)|^2 / 2. Tied components whiten a point once
+// for all of them, and are round then.
 class Densities {
 public:
     Densities(const Components& components, Index columns)
         : components_(components), columns_(columns), packed_columns_(packed_size(columns)),
-          packed_(components.diagonal ? 0 : components.count * packed_columns_), round_(components.count) {
-        if (components.diagonal) {
-            for (Index component = 0; component < components.count; ++component) round_[component] = is_round(component);
-            return;
-        }
+          packed_(components.diagonal ? 0 : matrices() * packed_columns_), round_(components.count),
+          whitened_mean_(components.tied ? components.count * columns : 0),
+          whitened_(components.tied ? columns * points_for(columns, matrix_tile) : 0) {
+        for (Index component = 0; component < components.count; ++component)
+            round_[component] = components.tied || (components.diagonal && is_round(component));
+        if (components.diagonal) return;
         double* to = packed_;
-        for (Index component = 0; component < components.count; ++component) {
+        for (Index component = 0; component < matrices(); ++component) {
             const double* whiten = components.whiten + component * columns * columns;
             for_each_block(columns, [&](Index first, auto size) {
                 constexpr int rows = decltype(size)::value;
@@ -114,27 +116,64 @@ public:
                     for (Index row = first; row < first + rows; ++row) *to++ = whiten[row * columns + column];
             });
         }
+        if (components.tied) whiten_means();
     }
 
     // Scores [component][point] of every point of the tile, components `tile.height()` apart. Two components along the
     // columns share what they load. Memory of the next tile is asked for in between.
-    void score(const Tile& tile, double* scores, Ahead ahead) const {
+    void score(const Tile& tile, double* scores, Ahead ahead) {
         const Index asks = (ahead.end - ahead.next) / (128 * components_.count) + 1;
         const Index count = components_.count;
+        const bool along_columns = components_.diagonal || components_.tied;
+        if (components_.tied) whiten(tile);
         for (Index component = 0; component < count;) {
             for (Index ask = 0; ask < asks; ++ask) ahead.ask();
             double* own = scores + component * tile.height();
             const bool pair = component + 1 < count && round_[component] == round_[component + 1];
-            if (!components_.diagonal) score_matrix(component, tile, own);
+            if (!along_columns) score_matrix(component, tile, own);
             else if (pair && round_[component]) score_columns<true, 2>(component, tile, own);
             else if (pair) score_columns<false, 2>(component, tile, own);
             else if (round_[component]) score_columns<true, 1>(component, tile, own);
             else score_columns<false, 1>(component, tile, own);
-            component += components_.diagonal && pair ? 2 : 1;
+            component += along_columns && pair ? 2 : 1;
         }
     }
 
 private:
+    // How many whitening matrices there are.
+    Index matrices() const { return components_.tied ? 1 : components_.count; }
+
+    // Means as differences to the first one, whitened.
+    void whiten_means() {
+        for (Index component = 0; component < components_.count; ++component)
+            for (Index row = 0; row < columns_; ++row) {
+                double sum = 0.0;
+                for (Index column = 0; column <= row; ++column) {
+                    const double away = components_.mean[component * columns_ + column] - components_.mean[column];
+                    sum += components_.whiten[row * columns_ + column] * away;
+                }
+                whitened_mean_[component * columns_ + row] = sum;
+            }
+    }
+
+    // The points of a tile likewise, [column][point].
+    void whiten(const Tile& tile) {
+        for (Index point = 0; point < tile.points(); point += group_points) {
+            const double* whiten = packed_;
+            double* to = whitened_ + point;
+            for_each_block(columns_, [&](Index first, auto size) ILK_LAMBDA {
+                constexpr int rows = decltype(size)::value;
+                Doubles y[rows][group_vectors] = {};
+                add_whitened<rows>(whiten, first, components_.mean, tile, point, y);
+                whiten += (first + rows) * rows;
+#pragma GCC unroll 4
+                for (int row = 0; row < rows; ++row, to += tile.height())
+#pragma GCC unroll 3
+                    for (int part = 0; part < group_vectors; ++part) store(to + part * lanes<double>, y[row][part]);
+            });
+        }
+    }
+
     void score_matrix(Index component, const Tile& tile, double* scores) const {
         const double* mean = components_.mean + component * columns_;
         for (Index point = 0; point < tile.points(); point += group_points) {
@@ -142,8 +181,14 @@ private:
             const double* whiten = packed_ + component * packed_columns_;
             for_each_block(columns_, [&](Index first, auto size) ILK_LAMBDA {
                 constexpr int rows = decltype(size)::value;
-                add_whitened<rows>(whiten, first, mean, tile, point, squares);
+                Doubles y[rows][group_vectors] = {};
+                add_whitened<rows>(whiten, first, mean, tile, point, y);
                 whiten += (first + rows) * rows;
+#pragma GCC unroll 4
+                for (int row = 0; row < rows; ++row)
+#pragma GCC unroll 3
+                    for (int part = 0; part < group_vectors; ++part)
+                        squares[part] = multiply_add(y[row][part], y[row][part], squares[part]);
             });
             write(component, -0.5, squares, scores + point);
         }
@@ -152,11 +197,12 @@ private:
     // Some components along the columns, scored together; `round` ones have one scale for all columns.
     template <bool round, int count>
     void score_columns(Index component, const Tile& tile, double* scores) const {
-        const double* mean = components_.mean + component * columns_;
-        const double* whiten = components_.whiten + component * columns_;
+        const double* mean = (components_.tied ? whitened_mean_ : components_.mean) + component * columns_;
+        const double* whiten = components_.whiten + (components_.tied ? 0 : component * columns_);
+        const double* points = components_.tied ? whitened_ : tile.column(0);
         for (Index point = 0; point < tile.points(); point += group_points) {
             Doubles squares[count][group_vectors] = {};
-            const double* x = tile.column(0) + point;
+            const double* x = points + point;
             for (Index column = 0; column < columns_; ++column, x += tile.height())
 #pragma GCC unroll 2
                 for (int own = 0; own < count; ++own) {
@@ -170,7 +216,7 @@ private:
                 }
 #pragma GCC unroll 2
             for (int own = 0; own < count; ++own) {
-                const double scale = round ? whiten[own * columns_] : 1.0;
+                const double scale = round && !components_.tied ? whiten[own * columns_] : 1.0;
                 write(component + own, -0.5 * scale * scale, squares[own], scores + own * tile.height() + point);
             }
         }
@@ -196,11 +242,10 @@ private:
         return size;
     }
 
-    // Add the squares of some rows of whiten (x - mean).
+    // Add some rows of whiten (x - mean) to y.
     template <int rows>
     static ILK_INLINE void add_whitened(const double* whiten, Index first, const double* mean, const Tile& tile,
-                                        Index point, Doubles (&squares)[group_vectors]) {
-        Doubles y[rows][group_vectors] = {};
+                                        Index point, Doubles (&y)[rows][group_vectors]) {
         const double* x = tile.column(0) + point;
         const auto add_column = [&](int begin) ILK_LAMBDA {
             Doubles away[group_vectors];
@@ -221,11 +266,6 @@ private:
         for (Index column = 0; column < first; ++column) add_column(0);
 #pragma GCC unroll 4
         for (int column = 0; column < rows; ++column) add_column(column);
-#pragma GCC unroll 4
-        for (int row = 0; row < rows; ++row)
-#pragma GCC unroll 3
-            for (int part = 0; part < group_vectors; ++part)
-                squares[part] = multiply_add(y[row][part], y[row][part], squares[part]);
     }
 
     // Whether every column of a component is divided by the same number, not 0.
@@ -240,6 +280,7 @@ private:
     Index columns_, packed_columns_;
     Scratch<double> packed_;
     Scratch<bool> round_;
+    Scratch<double> whitened_mean_, whitened_;  // of tied components: (count, columns), [column][point]
 };
 
 }  // namespace

@@ -132,10 +132,11 @@ ilk::Components components_of(const Matrix& mean, const Whiten& whiten, const Ve
     require(count > 0, "at least one component is needed");
     require(size_of(log_weight, 0) == count, "log_weight must hold one number per component");
     const bool diagonal = whiten.ndim() == 2;
-    require((diagonal || whiten.ndim() == 3) && size_of(whiten, 0) == count && size_of(whiten, 1) == columns &&
-                (diagonal || size_of(whiten, 2) == columns),
-            "whiten must hold a matrix or a row of numbers per component");
-    return {mean.data(), whiten.data(), log_weight.data(), count, diagonal};
+    const bool tied = !diagonal && count > 1 && size_of(whiten, 0) == 1;
+    require((diagonal || whiten.ndim() == 3) && size_of(whiten, 0) == (tied ? 1 : count) &&
+                size_of(whiten, 1) == columns && (diagonal || size_of(whiten, 2) == columns),
+            "whiten must hold a matrix or a row of numbers per component, or one matrix for all");
+    return {mean.data(), whiten.data(), log_weight.data(), count, diagonal, tied};
 }
 
 template <class Number>
@@ -189,17 +190,19 @@ void mixture_gather(const Raw<Number>& raw, double power, const Vector& centre, 
     const auto table = table_of<Number>(raw, power, centre, factor);
     const Index components = size_of(mean, 0);
     const bool diagonal = scatter.ndim() == 2;
+    const bool tied = scatter.ndim() == 3 && components > 1 && scatter.shape(0) == 1;
     require(components > 0 && size_of(mean, 1) == table.columns, "means must have the columns of the table");
     require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
     require(size_of(membership, 0) == table.rows && size_of(membership, 1) == components,
             "membership must hold one number per row and component");
     require(size_of(count, 0) == components && size_of(shift, 0) == components && size_of(shift, 1) == table.columns &&
                 (diagonal || scatter.ndim() == 3) &&
-                static_cast<Index>(scatter.size()) == components * table.columns * (diagonal ? 1 : table.columns),
+                static_cast<Index>(scatter.size()) ==
+                    (tied ? 1 : components) * table.columns * (diagonal ? 1 : table.columns),
             "the arrays for the sums have the wrong shape");
     const double* row_weights = weight ? weight->data() : nullptr;
     nb::gil_scoped_release released;
-    chosen_for<Number>().mixture_gather(table, row_weights, {mean.data(), nullptr, nullptr, components, diagonal},
+    chosen_for<Number>().mixture_gather(table, row_weights, {mean.data(), nullptr, nullptr, components, diagonal, tied},
                                         membership.data(), {count.data(), shift.data(), scatter.data(), nullptr});
 }
 

@@ -157,7 +157,7 @@ private:
 
     bool vacant() const {
         for (Index c = 0; c < k_; ++c)
-            if (new_mixing_[c] == 0) return true;
+            if (count_[c] == 0) return true;
         return false;
     }
 
