@@ -9,7 +9,7 @@ import numpy as np
 
 import ilk
 from ilk.fitting.grouped import visit_memberships
-from ilk.fitting.model import Model, cost_quantiles
+from ilk.fitting.model import Model, Placed, cost_quantiles
 from ilk.prepare import Job, Prepared
 from ilk.report.evidence import Evidence
 from ilk.report.facts import Group, describe
@@ -86,11 +86,23 @@ def sharpness_of_groups(ready: Prepared, found: Search, grouping: Grouping, seed
     return sharpness_of(ready.rows, grouping.labels, len(grouping.size), grouping.grouped.costs, seed)
 
 
+def settled(placed: Placed, labels: Array, probabilities: Array | None) -> Placed:
+    """Where rows were put, which under a limit of size is not always their best group: that is then the second."""
+    moved = np.flatnonzero((placed.group != labels) & (labels >= 0))
+    if not len(moved):
+        return placed
+    second, probability = placed.second.copy(), placed.probability.copy()
+    second[moved] = placed.group[moved]
+    if probabilities is not None:
+        probability[moved] = probabilities[moved, labels[moved]]
+    return replace(placed, group=labels, second=second, probability=probability)
+
+
 def evidence_of(
     ready: Prepared, grouping: Grouping, model: Model, probabilities: Array | None, sharp: Sharpness | None
 ) -> Evidence:
     """What the groups are explained from: plain arrays of the rows used."""
-    placed = model.place_rows(ready.rows)
+    placed = settled(model.place_rows(ready.rows), grouping.labels, probabilities)
     ids = None if ready.schema.id is None else ready.table.column(ready.schema.id).take(ready.kept)
     return Evidence(
         ready.described,

@@ -75,6 +75,20 @@ def cli() -> None:
     help="Standardise the columns, or take their units as they are.",
 )
 @click.option(
+    "--min-size", type=int, metavar="ROWS", help="Groups with fewer rows join the one they fit best."
+)
+@click.option(
+    "--max-size",
+    type=int,
+    metavar="ROWS",
+    help="No group gets more rows: the cheapest ones move to their next best group.",
+)
+@click.option(
+    "--match-to",
+    metavar="RUN",
+    help="Letters and names of an earlier run for the groups that correspond to its own.",
+)
+@click.option(
     "--seed",
     type=click.IntRange(min=0),
     default=0,

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ilk.errors import DataError, UsageError, rows_shown, shown
 from ilk.layout import Surface, cells, line, plural
-from ilk.measures.external import Contingency, ari, contingency, nmi
+from ilk.measures.external import Contingency, ari, contingency, corresponding, nmi
 from ilk.report.figures import count_text, share_text
 from ilk.table.block import Array
 from ilk.table.read import Table
@@ -101,16 +100,6 @@ def compare(first: Labels, second: Labels) -> dict[str, Any]:
         "moved": moved,
     }
     return {**document, "finding": _finding(document)}
-
-
-def corresponding(shared: Array) -> list[tuple[int, int]]:
-    """Pairs (row, column) of a table of shared rows that together share most, each group in one pair at most.
-
-    >>> corresponding(np.array([[5, 4], [4, 0]]))
-    [(0, 1), (1, 0)]
-    """
-    ones, others = linear_sum_assignment(shared, maximize=True)
-    return [(int(a), int(b)) for a, b in zip(ones, others, strict=True) if shared[a, b] > 0]
 
 
 def _pairs(counts: Contingency) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ilk.answer import settled
 from ilk.errors import ModelFileError, ResourceError, UsageError, shown
 from ilk.fitting.model import Model
 from ilk.fitting.model_file import load
@@ -132,7 +133,7 @@ def assignment_columns(result: Result) -> dict[str, Any]:
     for name in (schema.id, schema.truth):
         if name is not None:
             columns[name] = table.column(name)
-    placed = result.model.place(table)
+    placed = settled(result.model.place(table), result.labels, result.probabilities)
     columns.update(result.model.columns_for(placed, tuple(columns)))
     return columns
 

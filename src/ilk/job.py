@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-import ilk
 from ilk.answer import (
     evidence_of,
     for_every_row,
@@ -22,26 +21,26 @@ from ilk.answer import (
     told_groups,
 )
 from ilk.cautions import cautions
+from ilk.document import reproduction, summary_of
 from ilk.engines.base import Rows
 from ilk.errors import IlkWarning, NoModelError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.model import Model
 from ilk.fitting.weights import row_weights
+from ilk.matching import carried_over, earlier
 from ilk.prepare import Job, Prepared, prepare
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS
 from ilk.report.explanation import explanation, without_rows
 from ilk.report.facts import Group
-from ilk.report.provenance import provenance
-from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry, plain, truth_entry
+from ilk.report.summary import plain, truth_entry
 from ilk.selection.assorted import ASSORTED, search_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, k_range, search
-from ilk.selection.sharpness import Sharpness
+from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.verdict import Verdict, judge
 from ilk.table.block import Array
-from ilk.table.fingerprint import fingerprint
 from ilk.table.ledger import Caution
 from ilk.table.read import Table
 
@@ -139,6 +138,9 @@ def cluster(
     ignore: str | Sequence[str] = (),
     scale: str | None = "standard",
     merge: str = "valley",
+    min_size: int | None = None,
+    max_size: int | None = None,
+    match_to: Model | str | os.PathLike[str] | None = None,
     seed: int = 0,
     budget: float | None = None,
     threads: int | None = None,
@@ -161,6 +163,10 @@ def cluster(
     ignore : names of columns to leave out
     scale : "standard" divides each column by its standard deviation; None takes the units as they are
     merge : "valley" joins pieces that no valley parts into one group; "none" takes every piece as a group
+    min_size, max_size : numbers of rows
+        Smaller groups join the one they fit best; full ones hand the rows on that it costs least.
+    match_to : model, or path of a model file or run
+        Its letters and names go to the groups that correspond to its own.
     seed : whole number; the same seed gives the same result, whatever the number of threads
     budget : seconds after which the best found so far is taken
     threads : None for all cores, or a number; the result does not depend on it
@@ -176,8 +182,9 @@ def cluster(
     ['low size', 'high size']
     """
     job = Job(
-        data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback, merge=merge
-    )
+        data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback,
+        merge=merge, min_size=min_size, max_size=max_size, match_to=match_to,
+    )  # fmt: skip
     result = run(job)
     if result.interrupted:
         warn("interrupted", "the run was interrupted; this is the best found so far")
@@ -249,14 +256,17 @@ def run(job: Job) -> Result:
     known_merge(job.merge)
     seed, budget = seed_of(job.seed), _seconds(job.budget)
     job = replace(job, seed=seed)  # a generator gives one number only once
+    old = None if job.match_to is None else earlier(job.match_to)
     ready = prepare(job)
-    ks, notes = _wanted(job.k, ready.rows)
+    check_sizes(job.min_size, job.max_size, ready.rows.n_rows)
+    ks, notes = _wanted(job.k, ready.rows, least_groups(job.max_size, ready.rows.n_rows))
     searched = time.monotonic()
     ready, found = _searched(job, ready, ks, seed, budget)
     searched = time.monotonic() - searched
-    grouping = group(ready.rows, found, Wish(job.merge, ks[0], _as_asked(job.k)), seed)
+    wish = Wish(job.merge, ks[0], job.as_asked, job.min_size, job.max_size)
+    grouping = group(ready.rows, found, wish, seed)
     notes = [*ready.warnings, *notes, *cautions(job, ready, found)]
-    return _result(job, ready, found, grouping, notes, (began, searched))
+    return _result(job, ready, found, grouping, notes, (began, searched), old)
 
 
 def _searched(
@@ -295,11 +305,6 @@ def known_merge(merge: str) -> None:
         raise UsageError("bad-merge", f"merge={shown(merge)!r} is not known", do=f"Use {', '.join(MERGES)}")
 
 
-def _as_asked(k: Any) -> bool:
-    """Whether one number of groups was asked for."""
-    return not isinstance(k, str) and (not isinstance(k, (range, list, tuple)) or len(k) == 1)
-
-
 def _seconds(budget: float | None) -> float | None:
     if budget is None:
         return None
@@ -312,9 +317,19 @@ def _seconds(budget: float | None) -> float | None:
     return float(budget)
 
 
-def _wanted(k: Any, rows: Rows) -> tuple[tuple[int, ...], list[Caution]]:
+def _wanted(k: Any, rows: Rows, least: int = 1) -> tuple[tuple[int, ...], list[Caution]]:
+    """The numbers of groups to try, none below `least`, without which the rows would not fit in."""
     n_rows = row_weights(rows).n_counting
     ks = k_range(k, n_rows)
+    if least > 1:
+        enough = tuple(number for number in ks if number >= least)
+        if not enough and k != "auto":
+            raise UsageError(
+                "too-few-groups",
+                f"{max(ks)} groups cannot hold {rows.n_rows} rows within max_size",
+                do=f"Ask for at least {least} groups with k, or for a larger max_size",
+            )
+        return enough or (least,), []
     if isinstance(k, (range, list, tuple)) and len(ks) < len(k):
         return ks, [("k-trimmed", f"K above {n_rows}, the number of rows, cannot be; tried up to {ks[-1]}")]
     return ks, []
@@ -327,12 +342,16 @@ def _result(
     grouping: Grouping,
     notes: list[Caution],
     times: tuple[float, float],
+    old: Model | None,
 ) -> Result:
     labels = grouping.labels
     probabilities = memberships(ready, grouping)
     own = None if probabilities is None else probabilities[np.arange(len(labels)), labels]
     sharp = sharpness_of_groups(ready, found, grouping, job.seed)
     groups = told_groups(ready, grouping, sharp, own)
+    matching = None
+    if old is not None:
+        groups, matching = carried_over(old, ready, labels, groups)
     model = model_of(job, ready, found, grouping, groups)
     verdict = judge(found, grouping, model.letters, [c.name for c in ready.used.numeric])
     told = explanation(evidence_of(ready, grouping, model, probabilities, sharp), groups)
@@ -342,14 +361,19 @@ def _result(
         known = ready.table.column(job.truth).to_pylist()
         marks = np.array(model.letters)[labels]
         truth = truth_entry(marks, [known[i] for i in ready.kept], job.truth)
-    summary = _summary(job, ready, found, grouping, sharp, notes)
+    sizing = grouping.sizing
+    if sizing is not None:
+        notes = [*notes, *sizing.cautions(grouping.grouped.group_of, model.letters)]
+    summary = summary_of(job, ready, found, grouping, sharp, notes)
     summary.update(
         verdict=verdict.to_dict(),
         merge=grouping.to_dict(model.letters),
+        sizing=None if sizing is None else sizing.to_dict(grouping.grouped.group_of, model.letters),
+        matching=matching,
         groups=[g.to_dict() for g in groups],
         truth=truth,
         **told,
-        reproduce=_provenance(job, ready, found, summary["options"]),
+        reproduce=reproduction(ready, found, summary["options"]),
         seconds=time.monotonic() - times[0],
     )
     summary["search"]["seconds"] = times[1]
@@ -366,90 +390,6 @@ def _result(
         ready.table,
         plain(summary),
     )
-
-
-def _provenance(job: Job, ready: Prepared, found: Search, options: dict[str, Any]) -> dict[str, Any]:
-    trace = [record.cost for record in found.fit.trace]
-    starts = [start.cost for start in found.fit.starts]
-    return provenance(options, ready.table.source, fingerprint(ready.table), trace, starts)
-
-
-def _summary(
-    job: Job,
-    ready: Prepared,
-    found: Search,
-    grouping: Grouping,
-    sharp: Sharpness | None,
-    notes: Sequence[Caution],
-) -> dict[str, Any]:
-    chosen, rival = found.chosen, found.runner_up
-    options = {
-        name: getattr(job, name)
-        for name in ("method", "weight", "truth", "id", "scale", "merge", "seed", "budget")
-    }
-    options["k"] = (
-        job.k
-        if isinstance(job.k, (str, int))
-        else list(job.k)
-        if isinstance(job.k, (range, list, tuple))
-        else str(job.k)
-    )
-    options["types"] = job.types if isinstance(job.types, (str, dict)) else None
-    options["ignore"] = [job.ignore] if isinstance(job.ignore, str) else list(job.ignore)
-    ks = [c.k for c in found.candidates if c.status != "reference"]
-    return {
-        "schema": SCHEMA,
-        "version": list(VERSION),
-        "null": NULL_MEANS,
-        "ilk": ilk.__version__,
-        "source": ready.table.source,
-        "table": {
-            "rows": ready.table.n_rows,
-            "rows_used": ready.rows.n_rows,
-            "weight": row_weights(ready.rows).total if ready.rows.weighted else None,
-            "columns": column_entries(ready.schema, ready.used),
-            "missing": missing_entry(ready.schema, ready.table.n_rows),
-            "ledger": ready.ledger.to_dict(),
-            "treatment": dict(ready.treatment),
-        },
-        "options": options,
-        "search": {
-            "methods": list(dict.fromkeys(c.method for c in found.candidates)),
-            "structures": len({c.structure for c in found.candidates if c.structure}),
-            "k_least": min(ks),
-            "k_most": max(ks),
-            "starts": max(c.n_starts for c in found.candidates),
-            "rows": found.n_rows_searched,
-        },
-        "candidates": [c.to_dict() for c in found.candidates],
-        "chosen": {
-            "method": chosen.method,
-            "structure": chosen.structure,
-            "k": grouping.n_groups,
-            "pieces": grouping.pieces,
-            "segments": grouping.pieces if grouping.segmented else 0,
-            "as_asked": _as_asked(job.k),
-            "bic": chosen.bic,
-            "cost": found.fit.cost,
-            "reason": found.fit.reason,
-            "status": chosen.status,
-            "silhouette": None if sharp is None else sharp.mean,
-            "silhouette_error": None if sharp is None else sharp.error,
-            "silhouette_kind": None if sharp is None else sharp.kind,
-            "silhouette_rows": None if sharp is None else sharp.n_rows,
-            "runner_up": None
-            if rival is None
-            else {
-                "method": found.candidates[rival].method,
-                "structure": found.candidates[rival].structure,
-                "k": found.candidates[rival].k,
-                "bic_difference": found.margin(rival),
-            },
-        },
-        "warnings": [{"code": code, "text": text} for code, text in notes],
-        "interrupted": grouping.interrupted,
-        "files": [],
-    }
 
 
 def recorded(made: Sequence[Any]) -> list[Caution]:

@@ -46,6 +46,16 @@ class Job:
     callback: Callable[[Progress], None] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     merge: str = "valley"
+    min_size: int | None = None
+    max_size: int | None = None
+    match_to: Any = None  # a model, or where one is
+
+    @property
+    def as_asked(self) -> bool:
+        """Whether one number of groups was asked for."""
+        return not isinstance(self.k, str) and (
+            not isinstance(self.k, (range, list, tuple)) or len(self.k) == 1
+        )
 
 
 @dataclass(frozen=True)

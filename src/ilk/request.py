@@ -28,6 +28,9 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         progress_to_stderr() if not options["quiet"] else None,
         reading_of(options),
         options["merge"],
+        options["min_size"],
+        options["max_size"],
+        options["match_to"],
     )
 
 

@@ -39,6 +39,7 @@ def render(summary: Mapping[str, Any], surface: Surface) -> str:
         *_tried(summary, surface),
         *_chosen(summary, surface),
         *_trust(summary, surface),
+        *_matched(summary, surface),
     ]
     if len(summary["groups"]) > 1:
         lines += ["", *_groups(summary, surface), ""]
@@ -170,6 +171,22 @@ def _trust(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     word, comma = verdict["word"], "," if summary["chosen"]["k"] == 1 else ":"
     said = surface.say(shown(verdict["sentence"], 400))
     return line("trust", [(f"{word}{comma}", f"bold {VERDICT_COLOURS[word]}"), (said, "")], surface)
+
+
+def _matched(summary: Mapping[str, Any], surface: Surface) -> list[str]:
+    """Whose letters the groups have."""
+    found = summary.get("matching")
+    if not found:
+        return []
+    parts = (
+        [f"{_listing([one['letter'] for one in found['kept']], MOST_GROUPS)} as before"]
+        if found["kept"]
+        else []
+    )
+    parts += [f"{_listing(found[word], MOST_GROUPS)} {word}" for word in ("new", "gone") if found[word]]
+    return line(
+        "matched", [(f"to {shown(summary['options']['match_to'], 60)}: {'; '.join(parts)}", "")], surface
+    )
 
 
 def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from ilk.comparison import Labels, compare, corresponding
+from ilk.comparison import Labels, compare
+from ilk.measures.external import corresponding
 
 
 def labels(groups, keys=None):

@@ -71,3 +71,7 @@ def visit_label(grouped: Grouped, block: Block) -> Array:
 
 def visit_memberships(grouped: Grouped, block: Block) -> Array:
     return grouped.memberships(block)
+
+
+def visit_costs(grouped: Grouped, block: Block) -> Array:
+    return grouped.costs(block)

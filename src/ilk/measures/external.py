@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from ilk.errors import DataError, ResourceError, UsageError
 from ilk.measures.labels import MISSING, Labels, codes_of, complete_codes, same_length
@@ -315,6 +316,16 @@ def stability(labels: Labels, repeats: list[Labels] | tuple[Labels, ...] | Array
         total[[place[name] for name in found.cluster_names]] += jaccard_per_cluster(found)
         aris.append(ari(found))
     return Stability(names, total / len(repeats), math.fsum(aris) / len(aris))
+
+
+def corresponding(shared: Array) -> list[tuple[int, int]]:
+    """Pairs (row, column) of a table of shared rows that together share most, each group in one pair at most.
+
+    >>> corresponding(np.array([[5, 4], [4, 0]]))
+    [(0, 1), (1, 0)]
+    """
+    ones, others = linear_sum_assignment(shared, maximize=True)
+    return [(int(a), int(b)) for a, b in zip(ones, others, strict=True) if shared[a, b] > 0]
 
 
 def _sums(groups: Array, values: Array, n_groups: int) -> Array:

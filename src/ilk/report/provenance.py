@@ -48,10 +48,11 @@ def command(options: Mapping[str, Any], source: str) -> str:
     words = ["ilk", "fit", source]
     if options.get("k", "auto") != "auto":
         words += ["--k", _range(options["k"])]
-    for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("seed", 0)):
+    for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("seed", 0),
+                        ("min_size", None), ("max_size", None), ("match_to", None)):  # fmt: skip
         value = options.get(name, usual)
         if value != usual:
-            words += [f"--{name}", str(value)]
+            words += [f"--{name.replace('_', '-')}", str(value)]
     for column in options.get("ignore") or ():
         words += ["--ignore", str(column)]
     types = options.get("types")
@@ -74,7 +75,8 @@ def call(options: Mapping[str, Any], source: str) -> str:
     if k != "auto":
         given.append(f"k=range({min(k)}, {max(k) + 1})" if isinstance(k, (list, tuple)) else f"k={k}")
     for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("ignore", []),
-                        ("types", None), ("scale", "standard"), ("seed", 0), ("budget", None)):  # fmt: skip
+                        ("types", None), ("scale", "standard"), ("min_size", None), ("max_size", None),
+                        ("match_to", None), ("seed", 0), ("budget", None)):  # fmt: skip
         value = options.get(name, usual)
         if value != usual and value is not None:
             given.append(f"{name}={value!r}")

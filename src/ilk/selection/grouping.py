@@ -25,6 +25,7 @@ from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, we
 from ilk.selection.mixtures import SEARCH_ROWS, SPLIT_PASSES
 from ilk.selection.resampling import Plan, ground_of, refit_of, returns
 from ilk.selection.search import EXACT, Search
+from ilk.selection.sizing import Joined, Sizing, join_small, limited
 from ilk.selection.valley import MOST_ROWS, NumberGround, Thresholds, canonical
 from ilk.table.block import BLOCK_ROWS, Array, Block
 
@@ -39,6 +40,8 @@ class Wish:
     merge: str = "valley"
     least: int = 1
     as_asked: bool = False  # one K was given: pieces are groups
+    min_size: int | None = None
+    max_size: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +64,7 @@ class Grouping:
     skewness: Array
     split_gain: float  # BIC that one piece more would gain
     interrupted: bool = False
+    sizing: Sizing | None = None  # what the wish for sizes changed
 
     @property
     def segmented(self) -> bool:
@@ -101,7 +105,10 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int) -> Grouping:
     merge = merge_pieces(ground, n_pieces, threshold=threshold, least=wish.least)
     n_groups = len(merge.groups)
     told = merge.group_of if n_groups > 1 else np.arange(n_pieces)
-    grouped, labels, size = _in_order(rows, Grouped(family, fit.params, told, soft))
+    told_apart, joined = join_small(rows, Grouped(family, fit.params, told, soft), wish.min_size)
+    n_groups = min(n_groups, told_apart.n_groups)
+    grouped, labels, size = _in_order(rows, told_apart)
+    labels, size, sizing = _sized(rows, grouped, labels, size, wish, joined)
     valleys = valley_matrix(ground, members(grouped.group_of))
     stable, gain, interrupted = None, 0.0, found.interrupted
     if n_groups > 1 and not interrupted:
@@ -125,7 +132,26 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int) -> Grouping:
         _skewness(ground.points, ground.weight) if isinstance(ground, NumberGround) else np.zeros(0),
         gain,
         interrupted,
+        sizing,
     )
+
+
+def _sized(
+    rows: Rows, grouped: Grouped, labels: Array, size: Array, wish: Wish, joined: tuple[Joined, ...]
+) -> tuple[Array, Array, Sizing | None]:
+    """Labels and sizes as wished, and what that changed; None where nothing was wished."""
+    if wish.min_size is None and wish.max_size is None:
+        return labels, size, None
+    unit = "nats" if grouped.soft else "units of cost"
+    kept, sizing = limited(rows, grouped, labels, Sizing(wish.min_size, wish.max_size, unit, joined))
+    if sizing.moves:
+        weight = np.concatenate([*rows.scan(_visit_weight, None)])
+        size = np.bincount(kept, weight, grouped.n_groups)
+    return kept, size, sizing
+
+
+def _visit_weight(_: None, block: Block) -> Array:
+    return block.weights
 
 
 def members(group_of: Array) -> tuple[Pieces, ...]:
