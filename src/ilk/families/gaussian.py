@@ -152,6 +152,7 @@ class Gaussian(MixtureFamily[Mixture]):
             if len(scatter) == n_components:
                 scatter = scatter - moved
             else:
+                assert self.structure.name == "EEE", "only one covariance for all takes one scatter for all"
                 scatter = spread_pooled(scatter[0] - moved.sum(axis=0), n_components)
             diagonal = np.arange(scatter.shape[1])  # rounding may leave a constant column just below zero
             scatter[:, diagonal, diagonal] = np.maximum(scatter[:, diagonal, diagonal], 0.0)

@@ -285,7 +285,10 @@ class _Sums:
         start = family.start(self.mean)
         kind = "diagonal" if family.structure.orientation == "I" else "full"
         if kind not in self._gathered:
-            self._gathered[kind] = family.gather(start, self.block, self.membership)
+            free = replace(
+                family, structure=Structure("VVV")
+            )  # tied components would gather one scatter for all
+            self._gathered[kind] = free.gather(start, self.block, self.membership)
         sums = self._gathered[kind]
         if thorough:
             return family.first_updates(start, sums)

@@ -1,0 +1,87 @@
+"""
+The table of mclust: every structure and every number of components
+===================================================================
+
+All fourteen covariance structures with one to nine components, and beside each BIC what `mclust` 6.0.0 reports of it
+(Scrucca, Fop, Murphy and Raftery 2016, The R Journal 8). Both have the sign of mclust here: higher is better. `*` marks
+a cell that is better by more than 1, `!` one that is worse by more than 0.1, `.` one that has no fit.
+Run it with `python examples/mclust_table.py`, with `all`, or with names of
+tables: acidity, faithful, iris, banknote_swiss, diabetes_reaven. Those tables and the figures of mclust are not part
+of the package: they are read from `shared/data` beside the checkout.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import ilk
+
+TABLES = ("acidity", "faithful", "iris", "banknote_swiss", "diabetes_reaven")
+MOST = 9
+BETTER, WORSE = 1.0, 0.1
+
+
+def shared_data() -> Path | None:
+    """`shared/data` beside the checkout, or beside a folder above the one this runs in."""
+    own = Path(__file__).resolve() if "__file__" in globals() else Path.cwd()
+    found = [folder / "shared" / "data" for folder in (*own.parents, *Path.cwd().parents)]
+    return next((folder for folder in found if (folder / "golden").is_dir()), None)
+
+
+def numbers(path: Path) -> np.ndarray:
+    """The columns of a table but for its target."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return np.array([[float(cell) for name, cell in row.items() if name != "target"] for row in rows])
+
+
+def compare(name: str, folder: Path) -> tuple[int, int, int]:
+    """Print one table; returns how many cells mclust fits, and how many are better and worse here."""
+    theirs = json.loads((folder / "golden" / f"mclust_{name}.json").read_text())
+    found = ilk.select(numbers(folder / "tables" / f"{name}.csv"), k=range(1, MOST + 1))
+    ours = {(cell.structure, cell.k): cell.bic for cell in found.candidates}
+    print(f"\n{name}: {theirs['n']} rows, {theirs['d']} columns; BIC here, and of mclust below it")
+    print("    " + "".join(f"{k:>11d}" for k in range(1, MOST + 1)))
+    n_cells = better = worse = 0
+    for structure, row in theirs["bic"].items():
+        first, second = f"{structure:4s}", "    "
+        for k, other in enumerate(row, start=1):
+            bic = ours.get((structure, k))
+            mark = " " if bic is not None else "."
+            if other is not None:
+                gain = -np.inf if bic is None else -bic - other
+                mark = "*" if gain > BETTER else "!" if gain < -WORSE else mark
+                n_cells, better, worse = n_cells + 1, better + (mark == "*"), worse + (mark == "!")
+            first += f"{'' if bic is None else f'{-bic:.2f}':>10s}{mark}"
+            second += f"{'' if other is None else f'{other:.2f}':>10s} "
+        print(f"{first.rstrip()}\n{second.rstrip()}")
+    best, chosen = found.chosen, theirs["chosen"]
+    assert best.bic is not None
+    print(
+        f"chosen: {best.structure} {best.k} with {-best.bic:.2f}; "
+        f"mclust: {chosen['model']} {chosen['G']} with {chosen['bic']:.2f}"
+    )
+    return n_cells, better, worse
+
+
+def main() -> None:
+    asked = TABLES if "all" in sys.argv[1:] else [name for name in sys.argv[1:] if name in TABLES]
+    folder = shared_data()
+    if folder is None:
+        print(
+            "The tables and the figures of mclust are not here: put them into shared/data beside the checkout."
+        )
+        return
+    totals = np.array([compare(name, folder) for name in asked or TABLES[:1]]).sum(axis=0)
+    print(
+        f"\n{totals[0]} cells that mclust fits: {totals[1]} better by more than 1, {totals[2]} worse by more than 0.1"
+    )
+
+
+if __name__ == "__main__":
+    main()
