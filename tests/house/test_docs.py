@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import ilk
 from ilk import kernels
+from ilk.cli import cli
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -45,6 +47,18 @@ def test_links_lead_somewhere(page):
             assert script.with_suffix(".py").exists(), target
         elif not target.startswith("_static/drawn/"):
             assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_commands_and_names_exist(page):
+    """`ilk fit ...` is a command, `ilk.KMeans(...)` a public name."""
+    text = page.read_text(encoding="utf-8")
+    for command in re.findall(r"`ilk ([a-z]+)\b", text):
+        assert command in cli.commands, command
+    for dotted in re.findall(r"\bilk\.([\w.]*\w)", text):
+        found: object = ilk
+        for part in dotted.split("."):
+            found = getattr(found, part)
 
 
 def test_every_drawn_picture_is_one_that_is_drawn():
