@@ -7,7 +7,7 @@ by its standard deviation takes the unit away. The table: 178 wines of three gro
 """
 
 # %%
-# Proline is counted in hundreds, everything else in units: as it is, the table is one column and twelve shadows.
+# Proline is counted in hundreds, most columns in units: as it is, the table is one column and twelve shadows.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine

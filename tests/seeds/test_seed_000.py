@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import xlogy
 from scipy.stats import dirichlet
 
 import ilk
@@ -63,6 +64,35 @@ def test_a_group_of_one_row_has_finite_costs():
     smoothed = np.array([0.25, 0.75, 0.95])  # half the row, half the table
     assert cost[0] == pytest.approx(-np.log([0.75, 0.75, 0.95]).sum())
     assert cost[1] == pytest.approx(-np.log([smoothed[0], 1 - smoothed[1], smoothed[2]]).sum())
+
+
+def as_printed(X: np.ndarray, open_cost: float) -> int:
+    """Groups of Algorithm 3 word for word, with 0 log 0 = 0; the first mean is the first row."""
+    means, label = [X[0]], np.zeros(len(X), dtype=int)
+    for _ in range(20):
+        before = label.copy()
+        for n, row in enumerate(X):
+            cost = [-(xlogy(row, mean) + xlogy(1 - row, 1 - mean)).sum() for mean in means]
+            if min(cost) > open_cost:
+                means.append(row)
+                label[n] = len(means) - 1
+            else:
+                label[n] = int(np.argmin(cost))
+        names, label = np.unique(label, return_inverse=True)
+        means = [X[label == k].mean(axis=0) for k in range(len(names))]
+        if np.array_equal(label, before):
+            break
+    return len(means)
+
+
+def test_algorithm_3_as_printed_opens_a_group_for_every_distinct_row():
+    """A mean on a row is infinitely far from every other row, whatever the open cost; ilk finds the two groups."""
+    group = np.repeat([0, 1], 30)
+    X = (np.random.default_rng(0).random((60, 20)) < np.where(group, 0.9, 0.1)[:, None]).astype(float)
+    distinct = len(np.unique(X, axis=0))
+    assert distinct > 40
+    assert [as_printed(X, open_cost) for open_cost in (1.0, 100.0, 1e6)] == [distinct] * 3
+    assert ilk.measures.ari(group, ilk.BinaryDPMeans().fit(X).labels_) == 1.0
 
 
 def test_a_walk_by_hand_depends_on_the_order_of_the_rows():
