@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 import ilk
+from ilk.drift import baseline
 from ilk.fitting.grouped import visit_memberships
 from ilk.fitting.model import Model, Placed, cost_quantiles
 from ilk.prepare import Job, Prepared
@@ -67,7 +68,12 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
         tuple(g.name for g in groups),
         np.asarray(grouping.size, dtype=np.float64),
         cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
-        {"rows": found.fit.n_rows, "source": ready.table.source, "ilk": ilk.__version__},
+        {
+            "rows": found.fit.n_rows,
+            "source": ready.table.source,
+            "ilk": ilk.__version__,
+            "columns": baseline(ready.described, ready.weight),
+        },
         ready.treat,
     )
 

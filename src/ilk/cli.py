@@ -11,7 +11,7 @@ import click
 import ilk
 from ilk.errors import UsageError, shown
 from ilk.request import job_of, names_of, reading_of, types_of
-from ilk.runs import compare, explain, export, judge
+from ilk.runs import check, compare, explain, export, judge
 from ilk.shell import (
     READING,
     SAYING,
@@ -38,8 +38,8 @@ def cli() -> None:
     ilk assign customers.ilk new.csv         groups of new rows
     ilk demo                                 try it on a bundled table
 
-    Exit codes: 0 done, 1 our bug, 2 usage, 3 data refused, 4 no valid model, 5 resource limit, 6 model file
-    refused, 7 engine lost, 130 interrupted.
+    Exit codes: 0 done, 1 our bug, 2 usage, 3 data refused, 4 no valid model or an asked condition failed,
+    5 resource limit, 6 model file refused, 7 engine lost, 130 interrupted.
     """
 
 
@@ -339,7 +339,7 @@ def demo(**options: Any) -> int:
     return code
 
 
-for command in (judge, explain, compare, export):
+for command in (judge, explain, compare, check, export):
     cli.add_command(command)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from ilk.errors import UsageError, shown
-from ilk.shell import SAYING, put, say, surface_of
+from ilk.errors import DataError, UsageError, shown
+from ilk.request import reading_of
+from ilk.shell import CONDITION_FAILED, READING, SAYING, put, say, surface_of
 
 
 @click.command()
@@ -187,3 +188,53 @@ def export(
     else:
         write_atomically(output, text.encode("utf-8", "backslashreplace"), overwrite=options["force"])
     return 0
+
+
+@click.command()
+@click.argument("run")
+@click.argument("data")
+@click.option(
+    "--fail-on", type=click.Choice(["drift"]), help="End with exit code 4 if the rows have drifted."
+)
+@click.option(
+    "--absent",
+    type=click.Choice(["error", "missing"]),
+    default="error",
+    show_default=True,
+    help="What to do when a column of the model is absent: refuse, or take its cells as missing.",
+)
+@READING
+@SAYING
+def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any) -> int:
+    """Say whether the rows of DATA still look like those that RUN was fitted on.
+
+    Columns that moved, in nats per row; levels not seen before; shares of the groups then and now; rows unlike any.
+    """
+    import warnings
+
+    from ilk import drift
+    from ilk.drift_text import check_text
+    from ilk.folder import find_model, json_bytes
+    from ilk.report.summary import plain
+
+    model = find_model(run)
+    with warnings.catch_warnings(record=True) as made:
+        warnings.simplefilter("always")
+        table = model.read(data, **reading_of(options))
+        if table.n_rows == 0:
+            raise DataError("no-rows", f"{shown(data, 80)} has no rows to check", do="Give at least one row")
+        document = drift.check(model, table, absent=absent)
+    for code, words in _told(made) if not options["quiet"] else ():
+        say(f"caution [{code}]: {shown(words, 400)}")
+    if options["as_json"]:
+        put(json_bytes(plain(document)).decode(), end="")
+    elif not options["quiet"]:
+        put(check_text(document, surface_of(sys.stdout)))
+    return CONDITION_FAILED if fail_on and document["verdict"]["word"] == fail_on else 0
+
+
+def _told(made: Any) -> list[tuple[str, str]]:
+    """Warnings that the check does not say itself."""
+    from ilk.job import recorded
+
+    return [(code, text) for code, text in recorded(made) if code not in ("unseen-level", "empty-rows")]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 else:  # generic since click 8.4 only
     ParamType = click.ParamType
 
-BUG, USAGE, RESOURCE, INTERRUPTED, PIPE = 1, 2, 5, 130, 141
+BUG, USAGE, CONDITION_FAILED, RESOURCE, INTERRUPTED, PIPE = 1, 2, 4, 5, 130, 141
 SIGNAL_BASE = 128
 
 
