@@ -52,6 +52,7 @@ def summary_of(
     )
     options["match_to"] = _source_of(job.match_to)
     options["types"] = job.types if isinstance(job.types, (str, dict)) else None
+    options["reading"] = dict(job.reading)
     options["ignore"] = [job.ignore] if isinstance(job.ignore, str) else list(job.ignore)
     ks = [c.k for c in found.candidates if c.status != "reference"]
     return {

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,20 @@ def test_summary_is_valid_json_of_the_promised_shape(ilk, tmp_path, name):
     assert sum(g["rows"] for g in summary["groups"]) == summary["table"]["rows_used"] == ledger["used"]
     assert summary["verdict"]["word"] in ("solid", "fair", "weak")
     assert sum(map(sum, summary["truth"]["counts"])) == summary["truth"]["rows"]
+
+
+def test_the_command_to_run_again_has_every_option_that_matters(ilk, blobs, tmp_path):
+    query = "select * exclude (code) from data where x <> 1.2"
+    first = ilk(
+        "fit", "blobs.csv", "--sql", query, "--missing", "?", "--missing", "-", "--merge", "none", "-q"
+    )
+    assert first.exit_code == 0, first.stderr
+    found = json.loads((tmp_path / "blobs.ilk" / "summary.json").read_text())
+    assert found["table"]["rows"] == 44
+    command = shlex.split(found["reproduce"]["command"])
+    assert command[:2] == ["ilk", "fit"]
+    assert "ilk.cluster(data, merge='none')" in found["reproduce"]["python"]
+    again = ilk(*command[1:], "-o", "again", "-q")
+    assert again.exit_code == 0, again.stderr
+    for name in ("model.ilk", "assignments.csv"):
+        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "blobs.ilk" / name).read_bytes()

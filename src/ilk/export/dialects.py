@@ -20,8 +20,8 @@ class Dialect:
     def name_of(self, text: str) -> str:
         """A name in the quotes of the dialect.
 
-        >>> DUCKDB.name_of("a 'b'"), SPARK.name_of("a `b`")
-        ('"a \'b\'"', '`a ``b```')
+        >>> DUCKDB.name_of("a b"), SPARK.name_of("a `b`")
+        ('"a b"', '`a ``b```')
         """
         return self.mark + text.replace(self.mark, 2 * self.mark) + self.mark
 

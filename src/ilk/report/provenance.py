@@ -46,10 +46,13 @@ def command(options: Mapping[str, Any], source: str) -> str:
     "ilk fit a.csv --k 3 --truth 'my class'"
     """
     words = ["ilk", "fit", source]
+    for name, value in (options.get("reading") or {}).items():
+        for text in value if isinstance(value, list) else [value]:
+            words += [f"--{name}", str(text)]
     if options.get("k", "auto") != "auto":
         words += ["--k", _range(options["k"])]
     for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("seed", 0),
-                        ("min_size", None), ("max_size", None), ("match_to", None)):  # fmt: skip
+                        ("merge", "valley"), ("min_size", None), ("max_size", None), ("match_to", None)):  # fmt: skip
         value = options.get(name, usual)
         if value != usual:
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -70,13 +73,14 @@ def command(options: Mapping[str, Any], source: str) -> str:
 
 def call(options: Mapping[str, Any], source: str) -> str:
     """The same in Python."""
-    given = [repr(source) if re.search(r"\.\w+$", source) else "data"]
+    as_it_is = re.search(r"\.\w+$", source) and not options.get("reading")
+    given = [repr(source) if as_it_is else "data"]  # what a query gives, or a frame
     k = options.get("k", "auto")
     if k != "auto":
         given.append(f"k=range({min(k)}, {max(k) + 1})" if isinstance(k, (list, tuple)) else f"k={k}")
     for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("ignore", []),
-                        ("types", None), ("scale", "standard"), ("min_size", None), ("max_size", None),
-                        ("match_to", None), ("seed", 0), ("budget", None)):  # fmt: skip
+                        ("types", None), ("scale", "standard"), ("merge", "valley"), ("min_size", None),
+                        ("max_size", None), ("match_to", None), ("seed", 0), ("budget", None)):  # fmt: skip
         value = options.get(name, usual)
         if value != usual and value is not None:
             given.append(f"{name}={value!r}")
