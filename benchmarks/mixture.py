@@ -17,7 +17,8 @@ from benchmarks.tables import groups, some_rows
 
 PASSES = 20
 SPREAD = 1.5
-ROWS_MOST: dict[Size, int] = {"full": 1_000_000_000, "quick": 10_000, "tiny": 1_000}
+# Tiny tables still hold more rows of every group than columns, so that no precision of the start is singular.
+ROWS_MOST: dict[Size, int] = {"full": 1_000_000_000, "quick": 10_000, "tiny": 4_000}
 FOURTEEN = (
     *("EII", "VII"),
     *("EEI", "VEI", "EVI", "VVI"),

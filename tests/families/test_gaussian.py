@@ -236,6 +236,19 @@ def test_the_log_likelihood_never_falls(name, data):
 
 
 @every_structure
+@settings(max_examples=5, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 999), k=st.integers(2, 4), d=st.integers(2, 4))
+def test_the_log_posterior_never_falls_with_prior_weights_and_missing_cells(name, seed, k, d):
+    X, label = clusters(seed, n=50, d=d, k=k, away=1.0)
+    rows = rows_of(with_holes(X, 0.2, seed), np.random.default_rng(seed).uniform(0.1, 3.0, size=50))
+    family = family_for(rows, name, **settings_of(rows, "prior", k))
+    run = run_from(rows, family, label, max_passes=25)
+    assert run.status == "ok"
+    assert len(run.trace) > 3
+    assert_never_rises(run)
+
+
+@every_structure
 def test_integer_weights_are_repeated_rows(name):
     X, label = clusters(7, n=40)
     times = np.random.default_rng(1).integers(0, 4, size=len(X))

@@ -56,6 +56,22 @@ def test_scores_are_those_of_scipy(name, share):
             assert found[row, k] == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
+def test_labels_are_those_of_the_tails():
+    """Far out, the component with the heavier tail is likelier, though Gaussians of the same scale would not be."""
+    X, label = heavy(3, n=200)
+    rows = rows_of(np.vstack([X, 8 * X]))
+    family = family_for(rows, "VVV", kind=Student)
+    params = replace(from_labels(rows, family, np.tile(label, 2), 2), dof=np.array([1.0, 100.0]))
+    block = rows.take(np.arange(rows.n_rows))
+    best, top, cost = family.ranked(params, block, hard=False)
+    scores = family.scores(params, block)
+    assert np.array_equal(best, scores.argmax(axis=1))
+    assert np.array_equal(top, scores.max(axis=1))
+    np.testing.assert_allclose(cost, -np.logaddexp.reduce(scores, axis=1), rtol=1e-12)
+    gaussian = family_for(rows, "VVV")
+    assert (gaussian.ranked(replace(params, dof=None), block, hard=False)[0] != best).mean() > 0.03
+
+
 @every_structure
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(data=st.data())

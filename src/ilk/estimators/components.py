@@ -29,12 +29,11 @@ from ilk.estimators.base import (
     whole_number,
 )
 from ilk.estimators.frames import Answer, answered
-from ilk.families.base import KEEP_ALL
 from ilk.families.covariance import Prior, Structure
 from ilk.families.mixture import Noise
-from ilk.fitting.fit import Fit, finish
+from ilk.fitting.fit import Fit
 from ilk.fitting.loop import Stop, run_starts
-from ilk.fitting.mixture import MixturePlan, fit_mixture
+from ilk.fitting.mixture import MixturePlan, finish_mixture, fit_mixture
 from ilk.fitting.table_moments import TableMoments, bounding_noise, broad_noise, table_moments
 from ilk.measures.criteria import aic, bic, icl, log_certainty
 from ilk.random import seed_of, stream
@@ -232,7 +231,7 @@ class NumericMixture(MixtureEstimator, ABC):
         self.converged_ = found.converged
         self.status_ = found.status
         self._n_rows = moments.row_weight * kept
-        self._log_certainty = sum(rows.scan(_visit_certainty, (family, params, found.cut)))
+        self._log_certainty = found.log_certainty
         beyond = np.zeros(rows.n_rows, dtype=bool)
         self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
 
@@ -246,7 +245,7 @@ def without_small(rows: Rows, family: Any, found: Fit, plan: MixturePlan, min_si
     while len(found.size) > 1 and found.size[-1] < min_size:  # components stand in order of size
         first = family.remaining(found.params, np.arange(len(found.size) - 1))
         runs = run_starts(rows, [family], [first], trim=plan.trim, stop=plan.stop)
-        again = finish(rows, runs[0], runs, trim=plan.trim)
+        again = finish_mixture(rows, runs[0], runs, trim=plan.trim)
         later = [replace(record, number=record.number + found.n_passes) for record in again.trace]
         trace = (*found.trace, *later)
         found = replace(again, n_passes=found.n_passes + again.n_passes, trace=trace, starts=found.starts)
@@ -301,9 +300,3 @@ def _visit_log_density(state: State, block: Block) -> Array:
     family, params, log_unit = state
     cost = kernels.memberships(family.scores(params, block), False)[1]
     return np.asarray((~np.isnan(block.raw)) @ log_unit - cost)
-
-
-def _visit_certainty(state: Any, block: Block) -> float:
-    family, params, cut = state
-    logs = family.log_certainty(params, block) * block.weights
-    return float(np.sum(logs if cut is KEEP_ALL else logs * cut.kept(family.assign(params, block)[1])))

@@ -115,11 +115,14 @@ class MixtureFamily(ABC, Generic[Params]):
         cost = kernels.memberships(scores, hard)[1]
         return scores.argmax(axis=1).astype(np.int32), scores.max(axis=1), cost
 
-    def log_certainty(self, params: Params, block: Block) -> Array:
-        """Log of the largest membership of each row, as if memberships were soft: 0 where a row is sure."""
-        _, top, cost = self.ranked(params, block, hard=False)
+    def labelled(self, params: Params, block: Block) -> tuple[Array, Array, Array]:
+        """What `assign` says, and the log of the largest membership of each row, as if memberships were soft: 0
+        where a row is sure."""
+        label, top, soft_cost = self.ranked(params, block, hard=False)
+        label[label == len(params.mean)] = -1  # noise
         with np.errstate(invalid="ignore"):  # a row impossible under all components belongs to none
-            return np.where(np.isfinite(top), np.clip(top + cost, LOG_TINY, 0.0), LOG_TINY)
+            certainty = np.where(np.isfinite(top), np.clip(top + soft_cost, LOG_TINY, 0.0), LOG_TINY)
+        return label, -top if self.hard else soft_cost, certainty
 
     def counted(self, scores: Array, block: Block, cut: Cut) -> tuple[Array, Pair]:
         """Memberships times weight (rows, K or K + 1) of the rows that count, and what these rows cost."""

@@ -42,6 +42,7 @@ class Fit:
     starts: tuple[StartRecord, ...]
     cut: Cut = KEEP_ALL
     row_cost: Array | None = None
+    log_certainty: float = 0.0  # of a mixture: sum over the kept rows of the log of the largest membership
 
     @property
     def converged(self) -> bool:
@@ -67,15 +68,60 @@ def fit(
     return finish(rows, best, runs, trim=trim)
 
 
-def finish(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> Fit:
+@dataclass(frozen=True)
+class LabelState:
+    """What the last pass needs to know."""
+
+    family: Family[Any]
+    params: Any
+    cut: Cut
+    tells_costs: bool  # of single rows
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """What the last pass tells of one block."""
+
+    first: int
+    label: Array
+    row_cost: Array
+    size: Array
+    first_row: Array
+    cost: Pair
+    log_certainty: float = 0.0
+
+
+def labelled(state: LabelState, block: Block) -> Labelled:
+    """The last pass over a block, with what every family has."""
+    return told(state, block, *state.family.assign(state.params, block))
+
+
+def told(state: LabelState, block: Block, label: Array, row_cost: Array) -> Labelled:
+    """What labels and costs add up to."""
+    n_components = len(state.family.centres(state.params))
+    cut = state.cut
+    size, first_row, cost = kernels.tally(label, row_cost, block.weight, n_components, cut.limit, cut.share)
+    first_row[first_row < block.n_rows] += block.first_row
+    kept = row_cost if state.tells_costs else row_cost[:0]
+    return Labelled(block.first_row, label, kept, size, first_row, Pair(cost))
+
+
+def finish(
+    rows: Rows,
+    best: Run,
+    runs: Sequence[Run],
+    *,
+    trim: float = 0.0,
+    visit: Callable[[LabelState, Block], Labelled] = labelled,
+) -> Fit:
     """One last pass under the best parameters: labels, cost, canonical order."""
     family = best.family
     cut = find_cuts(rows, [family], [best.params], 1.0 - trim)[0] if trim else KEEP_ALL
     n_components = len(family.centres(best.params))
     labels, row_cost = np.empty(rows.n_rows, np.int32), np.empty(rows.n_rows if trim else 0)
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
-    cost = Pair(np.zeros(2))
-    for part in rows.scan(_visit_labels, _LabelState(family, best.params, cut, bool(trim))):
+    cost, log_certainty = Pair(np.zeros(2)), 0.0
+    for part in rows.scan(visit, LabelState(family, best.params, cut, bool(trim))):
         here = slice(part.first, part.first + len(part.label))
         labels[here] = part.label
         if trim:
@@ -83,6 +129,7 @@ def finish(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> 
         size += part.size
         first_row = np.minimum(first_row, part.first_row)
         cost = cost + part.cost
+        log_certainty += part.log_certainty
     order = np.lexsort((first_row, -size))
     rank = np.full(n_components + 1, -1, dtype=np.int32)  # the last stands for -1, noise
     rank[order] = np.arange(n_components, dtype=np.int32)
@@ -101,34 +148,5 @@ def finish(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> 
         starts=start_records(runs),
         cut=cut,
         row_cost=row_cost if trim else None,
+        log_certainty=log_certainty,
     )
-
-
-@dataclass(frozen=True)
-class _LabelState:
-    family: Family[Any]
-    params: Any
-    cut: Cut
-    tells_costs: bool  # of single rows
-
-
-@dataclass(frozen=True)
-class _Labelled:
-    """What the last pass tells of one block."""
-
-    first: int
-    label: Array
-    row_cost: Array
-    size: Array
-    first_row: Array
-    cost: Pair
-
-
-def _visit_labels(state: _LabelState, block: Block) -> _Labelled:
-    label, row_cost = state.family.assign(state.params, block)
-    n_components = len(state.family.centres(state.params))
-    cut = state.cut
-    size, first_row, cost = kernels.tally(label, row_cost, block.weight, n_components, cut.limit, cut.share)
-    first_row[first_row < block.n_rows] += block.first_row
-    told = row_cost if state.tells_costs else row_cost[:0]
-    return _Labelled(block.first_row, label, told, size, first_row, Pair(cost))

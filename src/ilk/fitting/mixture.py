@@ -10,8 +10,8 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import held
-from ilk.families.base import Family
-from ilk.fitting.fit import Fit, finish
+from ilk.families.base import KEEP_ALL, Family
+from ilk.fitting.fit import Fit, Labelled, LabelState, finish, told
 from ilk.fitting.loop import COMPONENT_VANISHED, OK, Event, Run, Stop, run_starts
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.restarts import from_labels, given_params
@@ -49,7 +49,7 @@ def fit_mixture(
         runs = run_starts(
             rows, [family] * len(first), first, trim=plan.trim, stop=plan.stop, callback=callback
         )
-        return finish(rows, best_run(runs), runs, trim=plan.trim)
+        return finish_mixture(rows, best_run(runs), runs, trim=plan.trim)
     sample = held(rows, SEARCH_ROWS, seed)
     partitioner = partitions(sample.take(np.arange(sample.n_rows)), seed)
     names = start_names(plan.init, partitioner.mix, plan.n_init) if k > 1 else ("k-means",)
@@ -59,7 +59,7 @@ def fit_mixture(
     found = run_starts(sample, families, starts, trim=plan.trim, stop=SEARCH_STOP, callback=callback)
     chosen = sorted(found, key=rank_of)[:N_POLISHED]
     if not chosen[0].usable:  # not one start is usable: report the commonest failure with what it reached
-        return finish(rows, chosen[0], found, trim=plan.trim)
+        return finish_mixture(rows, chosen[0], found, trim=plan.trim)
     chosen = [run for run in chosen if run.usable]
     polished = run_starts(
         rows,
@@ -76,7 +76,18 @@ def fit_mixture(
         for before, after in zip(chosen, polished, strict=True):
             later = [replace(record, number=record.number + len(before.trace)) for record in after.trace]
             after.trace = before.trace + later
-    return finish(rows, best_run(polished), found, trim=plan.trim)
+    return finish_mixture(rows, best_run(polished), found, trim=plan.trim)
+
+
+def finish_mixture(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> Fit:
+    """The last pass over the rows, in which a mixture also tells how certain they are."""
+    return finish(rows, best, runs, trim=trim, visit=_visit_certain)
+
+
+def _visit_certain(state: LabelState, block: Block) -> Labelled:
+    label, row_cost, certainty = state.family.labelled(state.params, block)  # type: ignore[attr-defined]
+    weight = block.weights if state.cut is KEEP_ALL else block.weights * state.cut.kept(row_cost)
+    return replace(told(state, block, label, row_cost), log_certainty=float(certainty @ weight))
 
 
 def distinct(partitions: Sequence[Array]) -> list[Array]:

@@ -255,7 +255,7 @@ class Grid:
             return empty
         loglik, n_rows = -run.cost + self.log_unit, self.moments.row_weight
         parameters = cell.family.free_parameters(run.params)
-        certainty = float(np.sum(cell.family.log_certainty(run.params, self.block) * self.block.weights))
+        certainty = float(cell.family.labelled(run.params, self.block)[2] @ self.block.weights)
         near = SAME_OPTIMUM * abs(run.cost)
         return replace(
             empty,
