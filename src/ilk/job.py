@@ -237,7 +237,7 @@ def select(
     )
     wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
     ready = prepare(job)
-    ks, _ = _wanted(k, ready.rows)
+    ks, _ = ks_to_try(k, ready.rows)
     return search_mixtures(
         ready.rows,
         ks,
@@ -258,8 +258,7 @@ def run(job: Job) -> Result:
     job = replace(job, seed=seed)  # a generator gives one number only once
     old = None if job.match_to is None else earlier(job.match_to)
     ready = prepare(job)
-    check_sizes(job.min_size, job.max_size, ready.rows.n_rows)
-    ks, notes = _wanted(job.k, ready.rows, least_groups(job.max_size, ready.rows.n_rows))
+    ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
     searched = time.monotonic()
     ready, found = _searched(job, ready, ks, seed, budget)
     searched = time.monotonic() - searched
@@ -317,8 +316,12 @@ def _seconds(budget: float | None) -> float | None:
     return float(budget)
 
 
-def _wanted(k: Any, rows: Rows, least: int = 1) -> tuple[tuple[int, ...], list[Caution]]:
-    """The numbers of groups to try, none below `least`, without which the rows would not fit in."""
+def ks_to_try(
+    k: Any, rows: Rows, min_size: int | None = None, max_size: int | None = None
+) -> tuple[tuple[int, ...], list[Caution]]:
+    """The numbers of groups to try, none so low that the rows would not fit in."""
+    check_sizes(min_size, max_size, rows.n_rows)
+    least = least_groups(max_size, rows.n_rows)
     n_rows = row_weights(rows).n_counting
     ks = k_range(k, n_rows)
     if least > 1:
@@ -327,7 +330,7 @@ def _wanted(k: Any, rows: Rows, least: int = 1) -> tuple[tuple[int, ...], list[C
             raise UsageError(
                 "too-few-groups",
                 f"{max(ks)} groups cannot hold {rows.n_rows} rows within max_size",
-                do=f"Ask for at least {least} groups with k, or for a larger max_size",
+                do=f"Give k={least} or more, or a larger max_size",
             )
         return enough or (least,), []
     if isinstance(k, (range, list, tuple)) and len(ks) < len(k):

@@ -58,9 +58,12 @@ def as_options(text: str) -> str:
 
     >>> as_options('say so: types={"year": "categorical"}; more: k=range(1, 19)')
     'say so: --types year=categorical; more: --k 1..18'
+    >>> as_options("min_size=9 is above max_size=5")
+    '--min-size 9 is above --max-size 5'
     """
     text = re.sub(r'types=\{"(.+?)": "(\w+)"\}', lambda m: f"--types {quoted(m[1])}={m[2]}", text)
     text = re.sub(r"\bk=(\d+)", r"--k \1", text)
+    text = re.sub(r"\b(min|max)_size(=?)", lambda m: f"--{m[1]}-size{' ' * bool(m[2])}", text)
     text = re.sub(r"k=range\((\d+), (\d+)\)", lambda m: f"--k {m[1]}..{int(m[2]) - 1}", text)
     text = re.sub(r"""missing=\[['"](.*?)['"]\]""", lambda m: f"--missing {quoted(m[1])}", text)
     return re.sub(r"\b(scale|decimal|absent)=(['\"])(.*?)\2", lambda m: f"--{m[1]} {quoted(m[3])}", text)

@@ -71,3 +71,4 @@ def test_refusals(ilk, blobs, args, exit_code, code):
     assert result.exit_code == exit_code, result.stderr
     assert result.stderr.startswith(f"error [{code}]: ")
     assert "Traceback" not in result.stderr
+    assert "_size" not in result.stderr  # options as they are typed

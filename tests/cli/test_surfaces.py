@@ -47,8 +47,12 @@ def test_names_from_data_cannot_act_on_the_terminal(ilk, tmp_path, name):
         ilk("fit", "t.jsonl", "--truth", "c", "-o", "judged"),
         ilk("judge", "judged", "--truth", "c"),
         ilk("assign", "t.ilk", "judged/assignments.csv"),
+        ilk("compare", "t.ilk", "judged"),
+        ilk("compare", "t.ilk", "judged", "--id", name),
+        ilk("check", "t.ilk", "t.jsonl"),
+        ilk("fit", "t.jsonl", "--match-to", "t.ilk", "--max-size", "25", "-o", "matched"),
     ]
-    assert [r.exit_code for r in shown] == [0, 0, 0, 2, 3, 0, 0, 3]
+    assert [r.exit_code for r in shown] == [0, 0, 0, 2, 3, 0, 0, 3, 0, 2, 0, 0]
     for result in shown:
         assert not FORBIDDEN.search(result.stdout), result.stdout
         assert not FORBIDDEN.search(result.stderr), result.stderr

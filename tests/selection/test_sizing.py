@@ -87,7 +87,7 @@ def test_as_many_groups_as_the_rows_need():
     result = ilk.cluster(blobs((60, 60)), max_size=40)
     assert result.k >= 3
     assert max(group.rows for group in result.groups) <= 40
-    with pytest.raises(UsageError, match="at least 3 groups"):
+    with pytest.raises(UsageError, match="k=3 or more"):
         ilk.cluster(blobs((60, 60)), max_size=40, k=2)
 
 
