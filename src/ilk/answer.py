@@ -9,6 +9,8 @@ import numpy as np
 
 import ilk
 from ilk.drift import baseline
+from ilk.engines.memory import MemoryRows
+from ilk.fitting.fit import label_counts
 from ilk.fitting.grouped import visit_memberships
 from ilk.fitting.model import Model, Placed, cost_quantiles
 from ilk.prepare import Job, Prepared
@@ -22,9 +24,39 @@ from ilk.table.block import Array
 
 def for_every_row(ready: Prepared, values: Array, otherwise: float) -> Array:
     """A value for each row of the table, those set aside included."""
-    everyone = np.full((ready.table.n_rows, *values.shape[1:]), otherwise, dtype=values.dtype)
-    everyone[ready.kept] = values
+    n_rows = ready.table.n_rows
+    if len(values) == n_rows:
+        return values
+    everyone = np.full((n_rows, *values.shape[1:]), otherwise, dtype=values.dtype)
+    if ready.looked is None:
+        everyone[ready.kept] = values
+    else:
+        used = np.ones(n_rows, dtype=bool)
+        used[ready.looked.skipped] = False
+        everyone[used] = values
     return everyone
+
+
+def looked_at(ready: Prepared, grouping: Grouping) -> tuple[Prepared, Grouping]:
+    """The rows that are told, and their grouping: all of a table in memory, a sample of a larger one."""
+    if ready.looked is None:
+        return ready, grouping
+    places = ready.looked.places
+    block = ready.rows.take(places)
+    if len(places) < ready.rows.n_rows:
+        block = replace(block, weight=None)  # they were drawn by weight
+    rows = MemoryRows.of_block(block, ready.rows.threads)
+    return replace(ready, rows=rows, weight=block.weight), replace(grouping, labels=grouping.labels[places])
+
+
+def with_sizes(groups: Sequence[Group], grouping: Grouping) -> tuple[Group, ...]:
+    """Groups that were told from a sample, with the sizes they have among all rows."""
+    rows = label_counts(grouping.labels, len(grouping.size))
+    total = float(grouping.size.sum())
+    return tuple(
+        replace(one, rows=int(n), weight=float(heft), share=float(heft) / total)
+        for one, n, heft in zip(groups, rows, grouping.size, strict=True)
+    )
 
 
 def told_groups(
@@ -87,7 +119,8 @@ def memberships(ready: Prepared, grouping: Grouping) -> Array | None:
 
 def sharpness_of_groups(ready: Prepared, found: Search, grouping: Grouping, seed: int) -> Sharpness | None:
     """Silhouettes of the groups, where the search has those of the pieces."""
-    if found.sharpness is None or grouping.grouped.whole:
+    same_rows = found.n_rows_searched == ready.rows.n_rows
+    if found.sharpness is None or (grouping.grouped.whole and same_rows and ready.looked is None):
         return found.sharpness
     return sharpness_of(ready.rows, grouping.labels, len(grouping.size), grouping.grouped.costs, seed)
 
@@ -109,7 +142,7 @@ def evidence_of(
 ) -> Evidence:
     """What the groups are explained from: plain arrays of the rows used."""
     placed = settled(model.place_rows(ready.rows), grouping.labels, probabilities)
-    ids = None if ready.schema.id is None else ready.table.column(ready.schema.id).take(ready.kept)
+    ids = None if ready.schema.id is None else ready.cells(ready.schema.id)
     return Evidence(
         ready.described,
         grouping.labels,

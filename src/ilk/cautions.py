@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ilk.errors import shown
+from ilk.fitting.fit import label_counts
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.prepare import Job, Prepared
 from ilk.selection.search import Search
@@ -41,7 +42,7 @@ def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
     elif isinstance(job.k, int) and len(fit.size) < job.k:
         text = f"{job.k} groups were asked for and {len(fit.size)} found; the others held no row"
         made.append(("fewer-groups", text))
-    lone = [g for g, n in enumerate(np.bincount(fit.labels, minlength=len(fit.size))) if n == 1]
+    lone = [g for g, n in enumerate(label_counts(fit.labels, len(fit.size))) if n == 1]
     if lone and len(fit.size) > 1:
         text = "a group holds" if len(lone) == 1 else f"{len(lone)} groups hold"
         made.append(("single-row-group", f"{text} one row only; its centre in the model is that row"))
@@ -63,6 +64,9 @@ def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
                 f"K was chosen on a sample of {found.n_rows_searched} rows; the fit is on all rows",
             )
         )
+    if ready.looked is not None and len(ready.looked.places) < ready.rows.n_rows:
+        text = f"the groups are described from a sample of {len(ready.looked.places)} rows; labels and sizes are of all"
+        made.append(("sampled-telling", text))
     return made + dominated(job, ready)
 
 

@@ -13,6 +13,7 @@ from ilk.errors import UsageError, shown
 from ilk.request import job_of, names_of, reading_of, types_of
 from ilk.runs import check, compare, explain, export, judge
 from ilk.shell import (
+    MEMORY,
     READING,
     SAYING,
     TYPING,
@@ -121,6 +122,7 @@ def cli() -> None:
     help="A name for a group, in place of the made one.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@MEMORY
 @TYPING
 @READING
 @SAYING
@@ -227,6 +229,7 @@ def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
 )
 @click.option("--with-data", is_flag=True, help="Write the columns of DATA too.")
 @click.option("--force", is_flag=True, help="Write over the output file.")
+@MEMORY
 @READING
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
@@ -240,7 +243,7 @@ def assign(
     """
     import warnings
 
-    from ilk.folder import csv_chunks, find_model, new_columns, write_columns
+    from ilk.folder import counted, csv_chunks, find_model, new_parts, write_parts
     from ilk.job import recorded
 
     model = find_model(run)
@@ -259,17 +262,16 @@ def assign(
         )
     with warnings.catch_warnings(record=True) as made:
         warnings.simplefilter("always")
-        columns = new_columns(
-            model, model.read(data, **reading_of(options)), with_data=with_data, absent=absent
-        )
+        table = model.open(data, options["memory"], **reading_of(options))
+        parts = new_parts(model, table, with_data=with_data, absent=absent)
+        if output == "-":
+            for chunk in csv_chunks(counted(parts, table.n_rows)):
+                put(chunk, end="")
+        else:
+            write_parts(output, parts, table.n_rows, overwrite=force)
     if not quiet:
-        for code, text in recorded(made):
+        for code, text in dict.fromkeys(recorded(made)):
             say(f"caution [{code}]: {shown(text, 400)}")
-    if output == "-":
-        for chunk in csv_chunks(columns):
-            put(chunk, end="")
-    else:
-        write_columns(output, columns, overwrite=force)
     return 0
 
 

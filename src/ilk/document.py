@@ -7,7 +7,6 @@ from typing import Any
 
 import ilk
 from ilk.fitting.model import Model
-from ilk.fitting.weights import row_weights
 from ilk.prepare import Job, Prepared
 from ilk.report.provenance import provenance
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry
@@ -16,6 +15,7 @@ from ilk.selection.search import Search
 from ilk.selection.sharpness import Sharpness
 from ilk.table.fingerprint import fingerprint
 from ilk.table.ledger import Caution
+from ilk.table.piecewise import PieceTable
 
 
 def summary_of(
@@ -63,8 +63,8 @@ def summary_of(
         "source": ready.table.source,
         "table": {
             "rows": ready.table.n_rows,
-            "rows_used": ready.rows.n_rows,
-            "weight": row_weights(ready.rows).total if ready.rows.weighted else None,
+            "rows_used": found.fit.n_rows,
+            "weight": None if ready.schema.weight is None else float(grouping.size.sum()),
             "columns": column_entries(ready.schema, ready.used),
             "missing": missing_entry(ready.schema, ready.table.n_rows),
             "ledger": ready.ledger.to_dict(),
@@ -121,4 +121,6 @@ def reproduction(ready: Prepared, found: Search, options: dict[str, Any]) -> dic
     """How to get the same result again."""
     trace = [record.cost for record in found.fit.trace]
     starts = [start.cost for start in found.fit.starts]
-    return provenance(options, ready.table.source, fingerprint(ready.table), trace, starts)
+    table = ready.table
+    mark = table.fingerprint if isinstance(table, PieceTable) else fingerprint(table)
+    return provenance(options, table.source, mark, trace, starts)

@@ -26,8 +26,8 @@ from ilk.measures.drift import (
 )
 from ilk.report.facts import Described, decimals_of
 from ilk.table.block import Array, Encoding
+from ilk.table.cells import as_numbers, level_codes
 from ilk.table.encode import check_weight, encode_new
-from ilk.table.kinds import as_numbers, level_codes
 from ilk.table.read import Table
 from ilk.table.schema import ColumnInfo
 

@@ -7,13 +7,14 @@ import io
 import json
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from ilk.answer import settled
-from ilk.errors import ModelFileError, ResourceError, UsageError, shown
+from ilk.errors import DataError, ModelFileError, ResourceError, UsageError, shown
 from ilk.fitting.model import Model
 from ilk.fitting.model_file import load
 from ilk.job import Result, recorded
@@ -21,12 +22,16 @@ from ilk.report.explanation import without_rows
 from ilk.report.page import page
 from ilk.report.summary import SCHEMA, VERSION
 from ilk.store import write_atomically
+from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table, read
 
 SUFFIX = ".ilk"
 MODEL, SUMMARY, REPORT = "model.ilk", "summary.json", "report.html"
 PACKED = (".gz", ".zst", ".bz2")
 CSV_ROWS = 65536
+
+Columns = dict[str, Any]
+"""Some rows by column, in the order in which they are written."""
 
 
 def folder_for(source: str) -> str:
@@ -103,12 +108,11 @@ def write_run(
     if rows:
         with warnings.catch_warnings(record=True) as made:
             warnings.simplefilter("always")
-            columns = assignment_columns(result)
+            name = "assignments.parquet" if parquet else "assignments.csv"
+            write_parts(target / name, assignment_parts(result), result.table.n_rows, overwrite=force)
         summary["warnings"] += [
             {"code": code, "text": text} for code, text in recorded(made) if code == "column-renamed"
         ]
-        name = "assignments.parquet" if parquet else "assignments.csv"
-        write_columns(target / name, columns, overwrite=force)
         files.insert(0, name)
     stale = {"assignments.csv", "assignments.parquet"} - set(files)
     for name in stale if force else ():  # of an earlier run: rows of another clustering
@@ -126,54 +130,108 @@ def json_bytes(document: Any) -> bytes:
     return (json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode()
 
 
-def assignment_columns(result: Result) -> dict[str, Any]:
+def assignment_parts(result: Result) -> Iterator[Columns]:
     """Row number, id and truth where named, then group, second and novelty."""
-    table, schema = result.table, result.model.schema
-    columns: dict[str, Any] = {"row": np.arange(table.n_rows)}
-    for name in (schema.id, schema.truth):
-        if name is not None:
-            columns[name] = table.column(name)
-    placed = settled(result.model.place(table), result.labels, result.probabilities)
-    columns.update(result.model.columns_for(placed, tuple(columns)))
-    return columns
+    schema = result.model.schema
+    names = [name for name in (schema.id, schema.truth) if name is not None]
+    for first, part in _numbered(result.table):
+        here = slice(first, first + part.n_rows)
+        columns: Columns = {"row": np.arange(here.start, here.stop)}
+        columns.update({name: part.column(name) for name in names})
+        chances = None if result.probabilities is None else result.probabilities[here]
+        placed = settled(result.model.place(part), result.labels[here], chances)
+        columns.update(result.model.columns_for(placed, tuple(columns)))
+        yield columns
 
 
-def new_columns(
-    model: Model, table: Table, *, with_data: bool = False, absent: str = "error"
-) -> dict[str, Any]:
-    """The columns that `ilk assign` writes."""
-    columns: dict[str, Any] = {"row": np.arange(table.n_rows)}
+def new_parts(
+    model: Model, table: Table | PieceTable, *, with_data: bool = False, absent: str = "error"
+) -> Iterator[Columns]:
+    """The columns that `ilk assign` writes, part by part of the table."""
     keep = table.names if with_data else [name for name in (model.schema.id,) if name in table.names]
-    if "row" in keep:
-        columns = {}
-    columns.update({name: table.column(name) for name in keep})
-    columns.update(model.columns_for(model.place(table, absent=absent), tuple(columns)))
-    return columns
+    for first, part in _numbered(table):
+        columns: Columns = {} if "row" in keep else {"row": np.arange(first, first + part.n_rows)}
+        columns.update({name: part.column(name) for name in keep})
+        columns.update(model.columns_for(model.place(part, absent=absent), tuple(columns)))
+        yield columns
 
 
-def write_columns(path: str | os.PathLike[str], columns: dict[str, Any], *, overwrite: bool = False) -> None:
+def _numbered(table: Table | PieceTable) -> Iterator[tuple[int, Table]]:
+    """The parts of a table, each with the number of its first row: one part of a table in memory."""
+    first = 0
+    for part in table.parts() if isinstance(table, PieceTable) else [table]:
+        yield first, part
+        first += part.n_rows
+
+
+def write_columns(path: str | os.PathLike[str], columns: Columns, *, overwrite: bool = False) -> None:
     """CSV, or Parquet where the path says so, at one stroke."""
-    if str(path).endswith((".parquet", ".pq")):
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+    write_parts(path, iter([columns]), _length(columns), overwrite=overwrite)
 
-        table = pa.table(columns)
-        write_atomically(path, lambda file: pq.write_table(table, file), overwrite=overwrite)
-        return
+
+def write_parts(
+    path: str | os.PathLike[str], parts: Iterator[Columns], n_rows: int, *, overwrite: bool = False
+) -> None:
+    """As `write_columns`, rows part by part; refused, and nothing written, unless just `n_rows` come."""
+    packed = str(path).endswith((".parquet", ".pq"))
 
     def write(file: IO[bytes]) -> None:
-        for chunk in csv_chunks(columns):
+        if packed:
+            _write_parquet(file, counted(parts, n_rows))
+            return
+        for chunk in csv_chunks(counted(parts, n_rows)):
             file.write(chunk.encode("utf-8", "backslashreplace"))
 
     write_atomically(path, write, overwrite=overwrite)
 
 
-def csv_chunks(columns: dict[str, Any]) -> Any:
+def counted(parts: Iterator[Columns], n_rows: int) -> Iterator[Columns]:
+    """The parts as they are; an error at the end unless they held just so many rows."""
+    written = 0
+    for columns in parts:
+        written += _length(columns)
+        yield columns
+    if written != n_rows:
+        raise DataError(
+            "rows-lost",
+            f"{n_rows} rows were read and {written} would be written",
+            do="The table may have changed on the way: run again when it is at rest",
+        )
+
+
+def _write_parquet(file: IO[bytes], parts: Iterator[Columns]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    for columns in parts:
+        table = pa.table(columns)
+        if writer is None:  # a part whose groups are all missing tells nothing of their type
+            fields = [
+                pa.field(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in table.schema
+            ]
+            writer = pq.ParquetWriter(file, pa.schema(fields))
+        writer.write_table(table.cast(writer.schema))
+    if writer is not None:
+        writer.close()
+
+
+def _length(columns: Columns) -> int:
+    return max((len(values) for values in columns.values()), default=0)
+
+
+def csv_chunks(parts: Iterator[Columns]) -> Iterator[str]:
     """CSV text, header first, some thousand rows at a time; a missing cell is empty."""
-    n_rows = max((len(values) for values in columns.values()), default=0)
+    for number, columns in enumerate(parts):
+        yield from _csv_of_part(columns, header=number == 0)
+
+
+def _csv_of_part(columns: Columns, *, header: bool) -> Iterator[str]:
+    n_rows = _length(columns)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(columns)
+    if header:
+        writer.writerow(columns)
     for first in range(0, n_rows, CSV_ROWS):
         parts = [_cells(values[first : first + CSV_ROWS]) for values in columns.values()]
         writer.writerows(zip(*parts, strict=True))

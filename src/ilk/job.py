@@ -15,10 +15,12 @@ import numpy as np
 from ilk.answer import (
     evidence_of,
     for_every_row,
+    looked_at,
     memberships,
     model_of,
     sharpness_of_groups,
     told_groups,
+    with_sizes,
 )
 from ilk.cautions import cautions
 from ilk.document import reproduction, summary_of
@@ -42,6 +44,7 @@ from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.verdict import Verdict, judge
 from ilk.table.block import Array
 from ilk.table.ledger import Caution
+from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table
 
 GAUSSIAN = "gaussian"
@@ -71,7 +74,7 @@ class Result:
     verdict: Verdict
     warnings: tuple[Caution, ...]
     model: Model
-    table: Table = field(repr=False)
+    table: Table | PieceTable = field(repr=False)
     _summary: dict[str, Any] = field(repr=False)
 
     @property
@@ -145,6 +148,7 @@ def cluster(
     budget: float | None = None,
     threads: int | None = None,
     callback: Callable[[Progress], None] | None = None,
+    memory: float | str | None = None,
 ) -> Result:
     """Find the groups of a table, choose how many there are, and say what each is.
 
@@ -171,6 +175,9 @@ def cluster(
     budget : seconds after which the best found so far is taken
     threads : None for all cores, or a number; the result does not depend on it
     callback : called with a `Progress` after each candidate
+    memory : bytes, or a text such as "2GB", that the run may use; by default most of what the machine has
+        A Parquet file or folder, a text file or an Arrow stream that does not fit is read in pieces: labels, sizes and
+        parameters are those of memory, groups are described from a sample of rows, and there are no `probabilities`.
 
     Examples
     --------
@@ -183,7 +190,7 @@ def cluster(
     """
     job = Job(
         data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback,
-        merge=merge, min_size=min_size, max_size=max_size, match_to=match_to,
+        merge=merge, min_size=min_size, max_size=max_size, match_to=match_to, memory=memory,
     )  # fmt: skip
     result = run(job)
     if result.interrupted:
@@ -285,7 +292,7 @@ def _searched(
     except NoModelError:
         if job.method != "auto":
             raise
-    ready = prepare(replace(job, method=K_MEANS.name))
+    ready = prepare(replace(job, data=ready.table, method=K_MEANS.name))
     note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
     ready = replace(ready, warnings=(*ready.warnings, note))
     recipes = [replace(K_MEANS, n_starts=N_STARTS)]
@@ -347,9 +354,10 @@ def _result(
     times: tuple[float, float],
     old: Model | None,
 ) -> Result:
-    labels = grouping.labels
+    everything, labels = grouping, grouping.labels
+    ready, grouping = looked_at(ready, grouping)
     probabilities = memberships(ready, grouping)
-    own = None if probabilities is None else probabilities[np.arange(len(labels)), labels]
+    own = None if probabilities is None else probabilities[np.arange(ready.rows.n_rows), grouping.labels]
     sharp = sharpness_of_groups(ready, found, grouping, job.seed)
     groups = told_groups(ready, grouping, sharp, own)
     matching = None
@@ -358,16 +366,17 @@ def _result(
     model = model_of(job, ready, found, grouping, groups)
     verdict = judge(found, grouping, model.letters, [c.name for c in ready.used.numeric])
     told = explanation(evidence_of(ready, grouping, model, probabilities, sharp), groups)
+    if ready.looked is not None:
+        groups, probabilities = with_sizes(groups, everything), None
     groups = tuple(replace(group, rule=rule) for group, rule in zip(groups, told.pop("rules"), strict=True))
     truth = None
     if job.truth is not None:
-        known = ready.table.column(job.truth).to_pylist()
-        marks = np.array(model.letters)[labels]
-        truth = truth_entry(marks, [known[i] for i in ready.kept], job.truth)
+        marks = np.array(model.letters)[grouping.labels]
+        truth = truth_entry(marks, ready.cells(job.truth).to_pylist(), job.truth)
     sizing = grouping.sizing
     if sizing is not None:
         notes = [*notes, *sizing.cautions(grouping.grouped.group_of, model.letters)]
-    summary = summary_of(job, ready, found, grouping, sharp, notes)
+    summary = summary_of(job, ready, found, everything, sharp, notes)
     summary.update(
         verdict=verdict.to_dict(),
         merge=grouping.to_dict(model.letters),

@@ -84,7 +84,7 @@ def _placed(old: Model, ready: Prepared) -> tuple[Array, Array]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            placed = old.place(ready.table)
+            placed = old.place(ready.told)
     except DataError as error:
         raise DataError(
             error.code,
@@ -92,7 +92,8 @@ def _placed(old: Model, ready: Prepared) -> tuple[Array, Array]:
             where=error.where,
             do="Match to a run of a table with the same columns",
         ) from None
-    return placed.group[ready.kept], placed.novelty[ready.kept] < 1
+    used = slice(None) if ready.told.n_rows == len(ready.kept) else ready.kept
+    return placed.group[used], placed.novelty[used] < 1
 
 
 def _marks(old: Model, partner: dict[int, int], n_groups: int) -> list[str]:

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows, thread_count
-from ilk.errors import DataError, shown
+from ilk.engines.memory import MemoryRows
+from ilk.engines.stream import StreamRows
+from ilk.errors import DataError, rows_shown, shown
 from ilk.fitting.model import design, numbers_only
 from ilk.fitting.scene import Treat
 from ilk.report.facts import Described
 from ilk.selection.assorted import ASSORTED
 from ilk.selection.search import Progress
-from ilk.table.block import Array, Encoding
-from ilk.table.condition import encoding_of, survey
-from ilk.table.encode import Encoded, encode
+from ilk.table.block import BLOCK_ROWS, Array, Encoding
+from ilk.table.condition import encoding_of, precision_cautions, survey
+from ilk.table.encode import check_weights, codes_of, encode, numbers_of
 from ilk.table.ledger import Caution, Ledger
-from ilk.table.read import Table, read
-from ilk.table.schema import Schema, infer
+from ilk.table.pack import Layout, Packed, pack
+from ilk.table.piecewise import PieceTable
+from ilk.table.read import Table
+from ilk.table.room import memory_bytes, open_table
+from ilk.table.schema import Schema, asked_kinds, infer
+from ilk.table.spool import Sliceable
+from ilk.threads import thread_count
 
+TOLD_ROWS = 100_000  # of a table in pieces, from which groups are described
 LEAST_DISTINCT = 18  # distinct rows: two for each of nine components
 DISTINCT_SEARCHED = 10_000  # rows among which they are counted
 
@@ -49,6 +57,7 @@ class Job:
     min_size: int | None = None
     max_size: int | None = None
     match_to: Any = None  # a model, or where one is
+    memory: Any = None
 
     @property
     def as_asked(self) -> bool:
@@ -58,11 +67,26 @@ class Job:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Looked:
+    """Of a table in pieces, the rows that are told: a sample drawn by weight, or all of a small table.
+
+    `places` are their places among the rows used, `table` holds them; `skipped` are the rows that are not used.
+    """
+
+    places: Array
+    table: Table
+    skipped: Array
+
+
 @dataclass(frozen=True)
 class Prepared:
-    """The rows ready for fitting, the columns ready for telling; `kept` are the numbers of the rows used."""
+    """The rows ready for fitting, the columns ready for telling; `kept` are the numbers of the rows used.
 
-    table: Table
+    Of a table in pieces only the rows that are `looked` at are told: `described` and `kept` are theirs.
+    """
+
+    table: Table | PieceTable
     schema: Schema
     used: Schema
     rows: Rows
@@ -75,28 +99,44 @@ class Prepared:
     encoding: Encoding  # of the table's numbers; the rows have another once their columns are treated
     treat: Treat | None = None
     treatment: Mapping[str, str] = field(default_factory=dict)
+    looked: Looked | None = None
+
+    @property
+    def told(self) -> Table:
+        """The table of the rows that are told, in memory."""
+        table = self.looked.table if self.looked else self.table
+        assert isinstance(table, Table)
+        return table
+
+    def cells(self, name: str) -> Any:
+        """The cells of a column in the rows that are told."""
+        column = self.told.column(name)
+        return column if len(column) == len(self.kept) else column.take(self.kept)
 
 
-def method_for(schema: Schema, encoded: Encoded) -> str:
+def method_for(schema: Schema, numbers: Sliceable, complete: bool) -> str:
     """The method that "auto" stands for: the assorted model where there are categories or blanks, Gaussian mixtures
     where all is numbers; K-means where too few rows differ to have spreads."""
     if schema.coded:
         return ASSORTED
-    few = np.unique(encoded.numbers[:DISTINCT_SEARCHED], axis=0)
+    few = np.unique(numbers[:DISTINCT_SEARCHED], axis=0)
     if len(few) <= LEAST_DISTINCT:
         return "k-means"
-    return "gaussian" if encoded.complete else ASSORTED
+    return "gaussian" if complete else ASSORTED
 
 
 def prepare(job: Job) -> Prepared:
     """From data to rows: the columns a method of numbers uses, and all columns that are told."""
     threads = thread_count(job.threads)
-    table = job.data if isinstance(job.data, Table) else read(job.data, **job.reading)
+    given = isinstance(job.data, (Table, PieceTable))
+    table = job.data if given else open_table(job.data, job.memory, **job.reading)
     if table.n_rows == 0:
         raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
+    if isinstance(table, PieceTable):
+        return _prepared_in_pieces(job, table, threads)
     schema = infer(table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth)
     encoded = encode(table, schema)
-    method = method_for(schema, encoded) if job.method == "auto" else job.method
+    method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
     used = numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
@@ -122,10 +162,79 @@ def prepare(job: Job) -> Prepared:
         codes = None if codes is None else codes[~blank]
     rows = _conditioned(raw, weight, None if mixed else job.scale, threads, codes if mixed else None)
     numbers = encoded.numbers[~blank] if blank.any() else encoded.numbers
-    described = _described(schema, used, replace(encoded, codes=codes), numbers)
+    described = _described(schema, used, numbers, codes)
     return Prepared(
         table, schema, used, rows, weight, described, kept, ledger, tuple(warnings), method, rows.encoding
     )
+
+
+def _prepared_in_pieces(job: Job, table: PieceTable, threads: int) -> Prepared:
+    """As `prepare`, for a table larger than memory: a pass for the schema, one to pack the rows, and two for their
+    conditioning; then the rows that are told are fetched."""
+    table.gather(asked_kinds(job.types, job.ignore), threads)
+    schema = infer(table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth)
+    method = ASSORTED if job.method == "auto" and schema.coded else job.method
+    used = numbers_only(schema, "gaussian" if method == "auto" else method)
+    if not used.used:
+        raise _no_numbers(schema, table.source, method)
+    mixed = method == ASSORTED
+    layout = Layout(schema, _numbers_alone if mixed else partial(_designed, schema, used), mixed)
+    packed = pack(table, layout, memory_bytes(job.memory), threads)
+    if len(packed.raw) == 0:
+        raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
+    if packed.weight is not None:
+        check_weights(packed.weight[at : at + BLOCK_ROWS] for at in range(0, len(packed.raw), BLOCK_ROWS))
+    names = [c.name for c in (*schema.numeric, *schema.coded)]
+    facts = survey(packed.raw, weight=packed.weight, names=names)
+    if method == "auto":
+        method = method_for(schema, packed.raw, facts.complete)
+        used = numbers_only(schema, method)
+    scale = None if method == ASSORTED else job.scale
+    encoding = encoding_of(packed.raw, facts, scale=scale, weight=packed.weight)
+    rows = StreamRows(
+        packed.raw,
+        encoding,
+        weight=packed.weight,
+        codes=packed.codes,
+        complete=facts.complete,
+        threads=threads,
+    )
+    looked, kept = _looked(table, rows, packed, job.seed)
+    numbers, codes = numbers_of(looked.table, schema.numeric), codes_of(looked.table, schema.coded)[0]
+    ledger, notes = _set_aside(table, packed, method)
+    warnings = (*table.warnings, *schema.warnings, *precision_cautions(facts, names), *notes)
+    described = _described(schema, used, numbers, codes)
+    return Prepared(
+        table, schema, used, rows, None, described, kept, ledger, warnings, method, encoding, looked=looked
+    )
+
+
+def _numbers_alone(numbers: Array, codes: Array | None) -> Array:
+    return numbers
+
+
+def _designed(schema: Schema, used: Schema, numbers: Array, codes: Array | None) -> Array:
+    return design(numbers, codes, schema, used)
+
+
+def _looked(table: PieceTable, rows: StreamRows, packed: Packed, seed: int) -> tuple[Looked, Array]:
+    """The rows that are told, and their numbers in the table."""
+    places = np.arange(rows.n_rows) if rows.n_rows <= TOLD_ROWS else rows.drawn(TOLD_ROWS, seed)
+    numbers = packed.numbers_of(places)
+    return Looked(places, table.take(numbers), packed.skipped), numbers
+
+
+def _set_aside(table: PieceTable, packed: Packed, method: str) -> tuple[Ledger, list[Caution]]:
+    ledger, notes = table.ledger, list[Caution]()
+    if len(packed.empty):
+        ledger = ledger.without("entirely missing", packed.empty)
+        text = f"{rows_shown(packed.empty.tolist())} have no value in the columns used and were set aside"
+        notes.append(("empty-rows", text))
+    if len(packed.blank):
+        ledger = ledger.without(f"without a value that {method} can use", packed.blank)
+        text = f"{len(packed.blank)} rows have no value in the columns {method} uses and get no group"
+        notes.append(("empty-rows", text))
+    return ledger, notes
 
 
 def _conditioned(
@@ -136,11 +245,11 @@ def _conditioned(
     return MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
 
 
-def _described(schema: Schema, used: Schema, encoded: Encoded, numbers: Array) -> tuple[Described, ...]:
+def _described(schema: Schema, used: Schema, numbers: Array, codes: Array | None) -> tuple[Described, ...]:
     columns = [Described(c.name, numbers[:, j]) for j, c in enumerate(schema.numeric)]
     for j, c in enumerate(schema.coded):
-        assert encoded.codes is not None
-        columns.append(Described(c.name, encoded.codes[:, j], c.levels or (), used[c.name].used))
+        assert codes is not None
+        columns.append(Described(c.name, codes[:, j], c.levels or (), used[c.name].used))
     return tuple(columns)
 
 

@@ -31,6 +31,7 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         options["min_size"],
         options["max_size"],
         options["match_to"],
+        options.get("memory"),
     )
 
 

@@ -175,6 +175,11 @@ def _all_of(*options: Decorator) -> Decorator:
     return add
 
 
+MEMORY = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Memory to use, such as 2GB; a larger table is read in pieces, with the same result.",
+)
 READING = _all_of(
     click.option(
         "--sep", metavar="CHAR", help="What separates the cells of a text file; found out if not given."

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ilk.table.kinds import count_distinct, level_codes, ordered_levels, sorted_levels
+from ilk.table.cells import count_distinct, level_codes, ordered_levels, sorted_levels
 
 WHOLE = st.integers(-(2**63), 2**63 - 1) | st.integers(2**53, 2**53 + 4)  # float64 would join some of these
 REAL = st.floats(allow_nan=False) | st.sampled_from([0.0, -0.0, 1.5])

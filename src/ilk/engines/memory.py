@@ -6,34 +6,15 @@ result do not depend on how many threads there are. Kernels release the interpre
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cache
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from ilk.engines.base import Result, Rows, State, SummableT
 from ilk.engines.draw import drawn_by_weight, drawn_rows
-from ilk.errors import UsageError
 from ilk.table.block import Array, Block, Encoding, block_rows
-
-Item = TypeVar("Item")
-
-
-def thread_count(threads: int | None) -> int:
-    """Threads to use: None or -1 for all the process may run on; at most 256."""
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if threads is None or threads == -1:
-        return available
-    if isinstance(threads, bool) or threads < 1:
-        raise UsageError(
-            "bad-threads", f"threads={threads!r}", do="Give a number of 1 or more, or -1 for all"
-        )
-    return min(int(threads), 256)
+from ilk.threads import Item, in_order, thread_count
 
 
 class MemoryRows:
@@ -105,9 +86,7 @@ class MemoryRows:
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
         """Results in order, a few items ahead at a time so that memory stays bounded."""
-        if self.threads == 1 or len(items) == 1:
-            return map(function, items)
-        return _Walk(function, items, self.threads).results()
+        return in_order(function, items, self.threads)
 
     def sample(self, n_rows: int, seed: int) -> Block:
         if self.n_rows <= n_rows:
@@ -126,80 +105,3 @@ def held(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
     if isinstance(rows, MemoryRows) and rows.n_rows <= n_rows:
         return rows
     return MemoryRows.of_block(rows.sample(n_rows, seed), rows.threads)
-
-
-class _Walk(Generic[Item, Result]):
-    """Items done by several threads, their results told in order; the thread that asks for them works too."""
-
-    def __init__(self, function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> None:
-        self.function, self.items, self.threads = function, items, threads
-        self.ahead = 4 * threads  # results that may wait to be told
-        self.taken = self.told = 0
-        self.finished: dict[int, Result] = {}
-        self.change = threading.Condition()
-        self.error: BaseException | None = None
-        self.stopped = False
-
-    def results(self) -> Iterator[Result]:
-        pool = _pool(self.threads)
-        for _ in range(min(self.threads, len(self.items)) - 1):
-            pool.submit(self._help)
-        try:
-            for number in range(len(self.items)):
-                yield self._wait_for(number)
-        finally:  # an interrupt or an error in one thread ends the others at their next item
-            with self.change:
-                self.stopped = True
-                self.change.notify_all()
-
-    def _wait_for(self, number: int) -> Result:
-        while True:
-            with self.change:
-                while number not in self.finished and not self._may_take() and self.error is None:
-                    self.change.wait()
-                if self.error is not None:
-                    raise self.error
-                if number in self.finished:
-                    self.told = number + 1
-                    self.change.notify_all()
-                    return self.finished.pop(number)
-                mine, self.taken = self.taken, self.taken + 1
-            self._do(mine)
-
-    def _may_take(self) -> bool:
-        return self.taken < min(len(self.items), self.told + self.ahead)
-
-    def _help(self) -> None:
-        while True:
-            with self.change:
-                while not self._may_take():
-                    if self.stopped or self.taken == len(self.items):
-                        return
-                    self.change.wait()
-                if self.stopped:
-                    return
-                mine, self.taken = self.taken, self.taken + 1
-            try:
-                self._do(mine)
-            except BaseException as error:
-                with self.change:
-                    self.error = error
-                    self.change.notify_all()
-                return
-
-    def _do(self, number: int) -> None:
-        result = self.function(self.items[number])
-        with self.change:
-            self.finished[number] = result
-            self.change.notify_all()
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    """One pool per size for the life of the process; starting threads anew costs more than a small pass."""
-    return ThreadPoolExecutor(threads, thread_name_prefix="ilk")
-
-
-# A forked child has none of the parent's threads: it must make its own pools.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)

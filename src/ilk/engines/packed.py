@@ -15,9 +15,9 @@ from typing import Any, Generic
 import numpy as np
 
 from ilk.engines.base import Result, State, SummableT
-from ilk.engines.memory import thread_count
 from ilk.random import stream
 from ilk.table.block import Array, Block, Encoding, block_rows
+from ilk.threads import thread_count
 
 
 @dataclass(frozen=True)

@@ -150,3 +150,12 @@ def finish(
         row_cost=row_cost if trim else None,
         log_certainty=log_certainty,
     )
+
+
+def label_counts(labels: Array, k: int) -> Array:
+    """Rows of each of K labels; block by block, so that no index of all rows is made."""
+    counts = np.zeros(k, dtype=np.int64)
+    for first in range(0, len(labels), BLOCK_ROWS):
+        block = labels[first : first + BLOCK_ROWS]
+        counts += np.bincount(block[block >= 0], minlength=k)
+    return counts

@@ -30,7 +30,9 @@ from ilk.fitting.grouped import Grouped
 from ilk.fitting.scene import Treat
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.encode import Encoded, encode_new
+from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table, from_arrow, read
+from ilk.table.room import open_table
 from ilk.table.schema import Schema
 
 KIND = "clustering model"
@@ -111,21 +113,34 @@ class Model:
         A column of ours that `data` has already is named `group_ilk`, with a warning. `absent="missing"`
         takes every cell of a missing column as missing.
         """
-        return self.assign_table(self.read(data), absent=absent)
+        return self.assign_table(self.open(data), absent=absent)
 
     def read(self, data: Any, **reading: Any) -> Table:
         """New data as a table; a file with a header alone is an empty table, not a refusal."""
         try:
             return read(data, **reading)
         except DataError as error:
-            if error.code != "no-rows":
-                raise
-            warn("no-rows", error.what, depth=4)
-            empty = [np.empty(0, float if c.levels is None else str) for c in self.schema.used]
-            return from_arrow(pa.table(empty, names=[c.name for c in self.schema.used]), "the table")
+            return self._empty(error)
 
-    def assign_table(self, table: Table, *, absent: str = "error") -> Any:
+    def open(self, data: Any, memory: Any = None, **reading: Any) -> Table | PieceTable:
+        """As `read`, in pieces where the table is larger than memory."""
+        try:
+            return open_table(data, memory, **reading)
+        except DataError as error:
+            return self._empty(error)
+
+    def _empty(self, error: DataError) -> Table:
+        if error.code != "no-rows":
+            raise error
+        warn("no-rows", error.what, depth=5)
+        empty = [np.empty(0, float if c.levels is None else str) for c in self.schema.used]
+        return from_arrow(pa.table(empty, names=[c.name for c in self.schema.used]), "the table")
+
+    def assign_table(self, table: Table | PieceTable, *, absent: str = "error") -> Any:
         """As `assign`, for a table that has been read."""
+        if isinstance(table, PieceTable):
+            parts = [self.columns_for(self.place(part, absent=absent), table.names) for part in table.parts()]
+            return pa.concat_tables([pa.table(part) for part in parts], promote_options="default")
         columns = self.columns_for(self.place(table, absent=absent), table.names)
         return table.give_back(columns)
 

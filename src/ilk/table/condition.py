@@ -16,6 +16,7 @@ from ilk.errors import SHOWN_ROWS, DataError, UsageError, shown, warn
 from ilk.kernels import plain
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.ledger import Caution
+from ilk.table.spool import Sliceable
 
 SAMPLE_ROWS = 2_000
 """Rows looked at for the median of columns with far outliers."""
@@ -71,7 +72,7 @@ def condition(
     return encoding_of(raw, facts, scale=scale, weight=weight)
 
 
-def survey(raw: Array, *, weight: Array | None = None, names: Sequence[str] | None = None) -> Survey:
+def survey(raw: Sliceable, *, weight: Sliceable | None = None, names: Sequence[str] | None = None) -> Survey:
     """Range, mean and missing cells per column, block by block; infinite cells are refused."""
     facts = _pass(raw, weight, shrink=1.0)
     if np.isinf(facts.low).any() or np.isinf(facts.high).any():
@@ -138,7 +139,7 @@ def tally(block: Array, part: Array | None, pivot: Array, shrink: float) -> Tall
     return Tally(low, high, total, heft, missing)
 
 
-def _pass(raw: Array, weight: Array | None, shrink: float) -> Survey:
+def _pass(raw: Sliceable, weight: Sliceable | None, shrink: float) -> Survey:
     n_columns = raw.shape[1]
     nothing = np.zeros(n_columns)
     met = Tally(nothing + np.inf, nothing - np.inf, nothing, nothing, np.zeros(n_columns, dtype=np.int64))
@@ -156,11 +157,11 @@ def _ranges(block: Array, pivot: Array) -> tuple[Array, Array, Array]:
         return ranges(block, pivot)
 
 
-def float_type(raw: Array) -> np.dtype[np.floating]:
+def float_type(raw: Sliceable) -> np.dtype[np.floating]:
     return np.dtype(np.float32) if raw.dtype == np.float32 else np.dtype(np.float64)
 
 
-def first_values(raw: Array) -> Array:
+def first_values(raw: Sliceable) -> Array:
     """The first finite value of each column, 0 where there is none (or none in the first rows)."""
     head = raw[:PIVOT_ROWS].astype(np.float64)
     finite = np.isfinite(head)
@@ -170,11 +171,11 @@ def first_values(raw: Array) -> Array:
 
 
 def encoding_of(
-    raw: Array,
+    raw: Sliceable,
     facts: Survey,
     *,
     scale: str | None = None,
-    weight: Array | None = None,
+    weight: Sliceable | None = None,
 ) -> Encoding:
     """The encoding for surveyed numbers; `scale="standard"` adds one factor per column."""
     check_scale(scale)
@@ -205,7 +206,7 @@ def _power(facts: Survey) -> float:
     return float(np.ldexp(1.0, max(-limit, min(exponent, limit, room))))
 
 
-def _centre(raw: Array, facts: Survey, power: float, weight: Array | None) -> Array:
+def _centre(raw: Sliceable, facts: Survey, power: float, weight: Sliceable | None) -> Array:
     """A location per column in encoded units, rounded to a short dyadic number."""
     location, width = facts.mean * power, facts.width * (2 * power)
     present = facts.high >= facts.low
@@ -234,7 +235,7 @@ def middle_rows(n_rows: int) -> Array:
     return np.arange(min(n_rows, SAMPLE_ROWS)) * n_rows // min(n_rows, SAMPLE_ROWS)
 
 
-def _middle(raw: Array, power: float, weight: Array | None) -> tuple[Array, Array]:
+def _middle(raw: Sliceable, power: float, weight: Sliceable | None) -> tuple[Array, Array]:
     """Weighted median and robust spread (median to the 16 and 84 % points, the larger) of a fixed sample."""
     rows = middle_rows(raw.shape[0])
     heft = None if weight is None else weight[rows].astype(np.float64)
@@ -295,7 +296,7 @@ class Spread:
         return np.asarray(np.minimum(factor, np.finfo(facts.dtype).max))
 
 
-def _factor(raw: Array, facts: Survey, encoding: Encoding, weight: Array | None) -> Array:
+def _factor(raw: Sliceable, facts: Survey, encoding: Encoding, weight: Sliceable | None) -> Array:
     spread = Spread.about(facts, encoding)
     sums = np.zeros((2, raw.shape[1]))
     for start in range(0, raw.shape[0], BLOCK_ROWS):
@@ -327,7 +328,7 @@ def _name(names: Sequence[str] | None, j: int) -> str:
     return repr(shown(names[j])) if names is not None else str(j)
 
 
-def _infinite(raw: Array, names: Sequence[str] | None) -> DataError:
+def _infinite(raw: Sliceable, names: Sequence[str] | None) -> DataError:
     """The refusal of infinite cells, counted block by block."""
     columns: dict[int, int] = {}
     first: list[int] = []

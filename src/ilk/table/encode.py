@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from ilk.errors import SHOWN_ROWS, DataError, UsageError, rows_shown, shown
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
+from ilk.table.cells import EXACT_WHOLE, as_numbers, is_number, level_codes, type_name
 from ilk.table.columns import Column
 from ilk.table.condition import Survey, condition, encoding_of, precision_cautions, survey
-from ilk.table.kinds import EXACT_WHOLE, as_numbers, is_number, level_codes, type_name
 from ilk.table.ledger import Caution, Ledger
 from ilk.table.read import Table
 from ilk.table.schema import ColumnInfo, Schema
@@ -77,8 +77,8 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
     if table.n_rows == 0:
         raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
     names = [c.name for c in schema.numeric]
-    numbers = _numbers(table, schema.numeric)
-    codes, _ = _codes(table, schema.coded)
+    numbers = numbers_of(table, schema.numeric)
+    codes, _ = codes_of(table, schema.coded)
     heft = _weight_of(table, schema, weight)
     facts = survey(numbers, weight=heft, names=names)
     ledger, kept = table.ledger, None
@@ -166,8 +166,8 @@ def encode_new(
     for info in schema.used:
         if info.name not in lacking:
             _check_type(table, info)
-    numbers = _numbers(table, schema.numeric)
-    codes, unseen = _codes(table, schema.coded)
+    numbers = numbers_of(table, schema.numeric)
+    codes, unseen = codes_of(table, schema.coded)
     warnings += unseen
     names = [c.name for c in schema.numeric]
     facts = survey(numbers, names=names)
@@ -198,7 +198,7 @@ def level_value(level: str, kind: str) -> Any:
     return level
 
 
-def _numbers(table: Table, columns: Sequence[ColumnInfo]) -> Array:
+def numbers_of(table: Table, columns: Sequence[ColumnInfo]) -> Array:
     """The numeric cells, (rows, columns); the user's own float array wherever it can serve."""
     if table.array is not None and all(c.name in table.names for c in columns):
         places = [table.names.index(c.name) for c in columns]
@@ -218,7 +218,7 @@ def _numbers(table: Table, columns: Sequence[ColumnInfo]) -> Array:
     return numbers
 
 
-def _codes(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None, list[Caution]]:
+def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None, list[Caution]]:
     """Level numbers by value, with a count of the cells whose level the schema does not know."""
     if not columns:
         return None, []
@@ -282,18 +282,23 @@ def _empty_rows(numbers: Array, codes: Array | None, facts: Survey) -> Array:
 
 
 def _weight_of(table: Table, schema: Schema, weight: Any) -> Array | None:
-    if weight is None and schema.weight is None:
-        return None
     if weight is not None:
         return check_weight(weight, table.n_rows)
-    assert schema.weight is not None
+    heft = weight_cells(table, schema)
+    return None if heft is None else check_weight(heft, table.n_rows)
+
+
+def weight_cells(table: Table, schema: Schema) -> Array | None:
+    """The weight column as numbers, not yet checked; None where the table has none."""
+    if schema.weight is None:
+        return None
     column = table.column(schema.weight)
     if not is_number(column.type):
         raise DataError(
             "bad-weight",
             f"weight column {shown(schema.weight)!r} holds {type_name(column.type)}, not numbers",
         )
-    return check_weight(as_numbers(column, schema.weight), table.n_rows)
+    return np.asarray(as_numbers(column, schema.weight))
 
 
 def check_weight(weight: Any, n_rows: int) -> Array:
@@ -309,32 +314,45 @@ def check_weight(weight: Any, n_rows: int) -> Array:
     if heft.ndim != 1 or heft.shape[0] != n_rows:
         shape = "x".join(map(str, heft.shape)) or "one number"
         raise DataError("bad-weight", f"the weights have shape {shape} and the table has {n_rows} rows")
+    check_weights([heft])
+    return heft
+
+
+def check_weights(parts: Iterable[Array]) -> None:
+    """Refuse weights that cannot be weights; they come in parts, in row order."""
+    first_row, least, most, total = 0, np.inf, 0.0, 0.0
+    for heft in parts:
+        _check_cells(heft, first_row)
+        first_row += len(heft)
+        positive = heft[heft > 0]
+        least, most = min(least, positive.min(initial=np.inf)), max(most, positive.max(initial=0.0))
+        with np.errstate(over="ignore"):
+            total += positive.sum()
+    if first_row and not most > 0:
+        raise DataError("bad-weight", "all weights are zero", do="At least one row must count")
+    if most / LARGEST_WEIGHT_RATIO > least:
+        raise DataError(
+            "bad-weight",
+            f"weights range from {least:.3g} to {most:.3g}; the smallest would be lost in rounding",
+            do="Give the smallest ones weight 0, or bring the weights closer together",
+        )
+    if not np.isfinite(total):
+        raise DataError(
+            "bad-weight", "the sum of the weights is infinite", do="Divide all weights by one number"
+        )
+
+
+def _check_cells(heft: Array, first_row: int) -> None:
     for fault, rows in (
         ("missing", np.isnan(heft)),
         ("infinite", np.isinf(heft)),
         ("negative", heft < 0),
     ):
         if rows.any():
-            where = rows_shown(np.flatnonzero(rows).tolist())
+            where = rows_shown((first_row + np.flatnonzero(rows)).tolist())
             raise DataError(
                 "bad-weight", f"weights are {fault}", where=where, do="Give a number of 0 or more per row"
             )
-    positive = heft[heft > 0]
-    if n_rows and not len(positive):
-        raise DataError("bad-weight", "all weights are zero", do="At least one row must count")
-    if len(positive) and positive.max() / LARGEST_WEIGHT_RATIO > positive.min():
-        raise DataError(
-            "bad-weight",
-            f"weights range from {positive.min():.3g} to {positive.max():.3g}; "
-            "the smallest would be lost in rounding",
-            do="Give the smallest ones weight 0, or bring the weights closer together",
-        )
-    with np.errstate(over="ignore"):
-        if not np.isfinite(positive.sum()):
-            raise DataError(
-                "bad-weight", "the sum of the weights is infinite", do="Divide all weights by one number"
-            )
-    return heft
 
 
 def whole_number_cautions(array: Array) -> list[Caution]:

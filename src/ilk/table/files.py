@@ -153,7 +153,7 @@ def _read_file(path: str, name: str, options: TextOptions) -> Table:
     if size == 0:
         raise DataError("no-rows", f"{name} is empty", do="Give a file with a header line and rows")
     if head[:4] == b"PAR1" or ending in (".parquet", ".pq"):
-        return _read_parquet(path, name, damaged=head[:4] != b"PAR1" or tail[-4:] != b"PAR1")
+        return _read_parquet(path, name, cut_short=head[:4] != b"PAR1" or tail[-4:] != b"PAR1")
     if head[:6] == b"ARROW1" or ending in (".feather", ".arrow", ".ipc") or head[:4] == b"\xff\xff\xff\xff":
         return _read_arrow(path, name, streamed=head[:4] == b"\xff\xff\xff\xff")
     _refuse_foreign(head, name)
@@ -195,17 +195,17 @@ def _is_json_lines(head: bytes) -> bool:
         return line[0].startswith(b'{"') and len(line) == 1 and len(head) >= 4096
 
 
-def _read_parquet(path: str, name: str, *, damaged: bool) -> Table:
+def _read_parquet(path: str, name: str, *, cut_short: bool) -> Table:
     import pyarrow.parquet as pq
 
-    if damaged:
-        raise _damaged(name, "Parquet", "its first or last four bytes are not PAR1; it may be cut short")
+    if cut_short:
+        raise damaged(name, "Parquet", "its first or last four bytes are not PAR1; it may be cut short")
     try:
         with pa.OSFile(path) as handle, pq.ParquetFile(handle, arrow_extensions_enabled=False) as file:
             _check_declared(file.metadata, name)
             return from_arrow(file.read(), name)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _damaged(name, "Parquet", str(error)) from None
+        raise damaged(name, "Parquet", str(error)) from None
 
 
 def _check_declared(facts: Any, name: str) -> None:
@@ -214,7 +214,7 @@ def _check_declared(facts: Any, name: str) -> None:
     declared = sum(max(facts.row_group(i).total_byte_size, 0) for i in groups)
     rows = sum(facts.row_group(i).num_rows for i in groups)
     if rows != facts.num_rows or facts.num_rows < 0:
-        raise _damaged(name, "Parquet", f"its footer counts {facts.num_rows} rows, its parts {rows}")
+        raise damaged(name, "Parquet", f"its footer counts {facts.num_rows} rows, its parts {rows}")
     declared = max(declared, facts.num_rows * max(facts.num_columns, 1))
     if declared > MAX_PARQUET_BYTES:
         raise ResourceError(
@@ -230,20 +230,24 @@ def _read_arrow(path: str, name: str, *, streamed: bool) -> Table:
             arrow = (pa.ipc.open_stream if streamed else pa.ipc.open_file)(handle).read_all()
         arrow.validate(full=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _damaged(name, "Arrow", str(error)) from None
+        raise damaged(name, "Arrow", str(error)) from None
     return from_arrow(arrow, name)
 
 
-def _damaged(name: str, kind: str, why: str) -> DataError:
+def damaged(name: str, kind: str, why: str) -> DataError:
+    """The refusal of a file that cannot be read."""
     reason = shown(why.splitlines()[0] if why else "no reason given", 160)
     return DataError(
         "file-damaged", f"{name} is not a readable {kind} file: {reason}", do="Write or fetch it again"
     )
 
 
-def _read_folder(path: str) -> Table:
-    """All Parquet files of a folder, in the order of their names, but those that begin with . or _."""
+def parquet_files(path: str) -> tuple[str, list[tuple[str, str]]]:
+    """The name of a Parquet file or folder, and its files with their names in the order of names; in a folder all but
+    those that begin with . or _."""
     name = display_name(path.rstrip("/"))
+    if not os.path.isdir(path):
+        return name, [(path, name)]
     files = sorted(
         p
         for p in Path(path).rglob("*.parquet")
@@ -261,7 +265,12 @@ def _read_folder(path: str) -> Table:
             f"{name} keeps columns in its folder names",
             do="Write it as one folder of plain Parquet files",
         )
-    tables = [_read_parquet(str(p), f"{name}/{shown(p.name)}", damaged=_cut_short(p)).arrow for p in files]
+    return name, [(str(p), f"{name}/{shown(p.name)}") for p in files]
+
+
+def _read_folder(path: str) -> Table:
+    name, files = parquet_files(path)
+    tables = [_read_parquet(file, own, cut_short=is_cut_short(Path(file))).arrow for file, own in files]
     try:
         return from_arrow(pa.concat_tables(tables, promote_options="default"), name)
     except pa.ArrowException as error:
@@ -270,7 +279,8 @@ def _read_folder(path: str) -> Table:
         ) from None
 
 
-def _cut_short(path: Path) -> bool:
+def is_cut_short(path: Path) -> bool:
+    """Whether a Parquet file lacks its first or last bytes."""
     with _opened(str(path)) as stream:
         first = stream.read(4)
         stream.seek(max(-4, -path.stat().st_size), os.SEEK_END)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ilk.errors import SHOWN_ROWS, DataError, rows_shown, shown
-from ilk.table.columns import NUMBER, Column, number_text
+from ilk.table.cells import EXACT_WHOLE, MANY_LEVELS, Cells, Columns, is_number, type_name
+from ilk.table.columns import NUMBER
 from ilk.table.ledger import Caution
-from ilk.table.read import Table
 from ilk.table.schema import ColumnInfo
 
 FEW_VALUES = 10
@@ -23,11 +21,8 @@ LEVEL_SHARE, LEVELS_ALWAYS, LEVELS_NEVER = 0.2, 20, 1000
 """A category may have levels up to this share of the rows; 20 are always allowed and above 1,000 never."""
 MIXED_SHARE = 0.8
 """Text of which so many cells are numbers (with more than a few values) is a number column with faults."""
-SENTINELS = (-999999, -99999, -9999, -999, -99, 999, 9999, 99999, 999999)
-SENTINEL_SHARE, SENTINEL_DEVIATIONS = 0.01, 5.0
 DOUBTFUL_MARKS = ("-", "--", "?", ".", "NA", "N/A", "n/a", "null", "None", "missing", "unknown", "")
 """Levels that may mean "not known"; they are kept, with a warning."""
-EXACT_WHOLE = 2**53
 _DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?\s?(Z|[+-]\d{2}:?\d{2})?)?"
     r"|\d{1,2}[/.]\d{1,2}[/.]\d{4}|\d{4}/\d{2}/\d{2}"
@@ -61,7 +56,7 @@ _TEXTS = {
 class Judge:
     """Decides column by column and gathers the warnings, one per code for all columns together."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Columns) -> None:
         self.table = table
         self.found: dict[str, list[str]] = {}
 
@@ -76,10 +71,8 @@ class Judge:
 
     def special(self, name: str, role: str) -> ColumnInfo:
         """A column with a part of its own (weight, truth, id): not clustered on."""
-        column = self.table.column(name)
-        return ColumnInfo(
-            name, "left out", f"used as {role}", str(column.type), missing=int(column.null_count)
-        )
+        column = self.table.cells(name)
+        return ColumnInfo(name, "left out", f"used as {role}", str(column.type), missing=column.missing)
 
     def column(self, name: str, asked: str | Sequence[str] | None) -> ColumnInfo:
         """The kind of one column, by the user's word or by the rules."""
@@ -90,20 +83,20 @@ class Judge:
             asked is None or problem.code != "data-mixed" or asked in ("numeric", "count")
         ):
             raise problem
-        column = self.table.column(name)
+        column = self.table.cells(name)
         if asked is None:
             return self._by_rule(name, column)
         return self._as_asked(name, column, asked)
 
     def _type(self, name: str) -> Any:
-        return self.table.column(name).type
+        return self.table.cells(name).type
 
     def _warn(self, code: str, name: str) -> None:
         self.found.setdefault(code, []).append(name)
 
-    def _by_rule(self, name: str, column: Column) -> ColumnInfo:
-        facts: dict[str, Any] = {"type": type_name(column.type), "missing": int(column.null_count)}
-        if column.null_count == len(column):
+    def _by_rule(self, name: str, column: Cells) -> ColumnInfo:
+        facts: dict[str, Any] = {"type": type_name(column.type), "missing": column.missing}
+        if column.missing == column.n_rows:
             self._warn("all-missing", name)
             return ColumnInfo(name, "left out", "all missing", **facts)
         kind = column.type
@@ -119,10 +112,10 @@ class Judge:
             return self._number(name, column, facts)
         return self._text(name, column, facts)
 
-    def _number(self, name: str, column: Column, facts: dict[str, Any]) -> ColumnInfo:
-        distinct = number_levels(column, FEW_VALUES + 1)
+    def _number(self, name: str, column: Cells, facts: dict[str, Any]) -> ColumnInfo:
+        distinct = column.few_values(FEW_VALUES + 1)
         whole = (
-            all(float(v).is_integer() for v in distinct) if len(distinct) <= FEW_VALUES else is_whole(column)
+            all(float(v).is_integer() for v in distinct) if len(distinct) <= FEW_VALUES else column.is_whole()
         )
         if len(distinct) == 1:
             return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
@@ -130,11 +123,11 @@ class Judge:
             return self._levels(name, column, "two values", facts)
         if pa.types.is_decimal(column.type):
             self._warn("decimal", name)
-        if pa.types.is_integer(column.type) and _beyond_exact(column):
+        if pa.types.is_integer(column.type) and max(map(abs, column.ends())) > EXACT_WHOLE:
             self._warn("precision-lost", name)
         few = whole and len(distinct) <= FEW_VALUES
-        count = len(distinct) if len(distinct) <= FEW_VALUES else count_distinct(column)
-        if whole and count == len(column) - facts["missing"] > FEW_VALUES:
+        count = len(distinct) if len(distinct) <= FEW_VALUES else column.n_distinct()
+        if whole and count == column.n_rows - facts["missing"] > FEW_VALUES:
             if _ID_NAME.search(name):
                 self._warn("id-like", name)
                 return ColumnInfo(name, "left out", "identifier: all different", distinct=count, **facts)
@@ -142,25 +135,25 @@ class Judge:
                 self._warn("looks-like-id", name)
         if few:
             self._warn("few-values", name)
-        if has_sentinel(column):
+        if column.has_sentinel():
             self._warn("sentinel", name)
         reason = f"whole numbers, only {count} values" if few else "number"
         return ColumnInfo(name, "numeric", reason, distinct=count, **facts)
 
-    def _category(self, name: str, column: Column, facts: dict[str, Any]) -> ColumnInfo:
-        levels = ordered_levels(column)
+    def _category(self, name: str, column: Cells, facts: dict[str, Any]) -> ColumnInfo:
+        levels = column.levels(ordered=True)
         if column.type.ordered and len(levels) > 2:
             return ColumnInfo(
                 name, "ordinal", "ordered category", levels=levels, distinct=len(levels), **facts
             )
         return self._levels(name, column, "category", facts)
 
-    def _text(self, name: str, column: Column, facts: dict[str, Any]) -> ColumnInfo:
-        levels = pc.drop_null(pc.unique(column)).to_pylist()
-        present = len(column) - facts["missing"]
+    def _text(self, name: str, column: Cells, facts: dict[str, Any]) -> ColumnInfo:
+        levels = column.texts()
+        present, count = column.n_rows - facts["missing"], _how_many(levels, column)
         if all(_DATE.fullmatch(level.strip()) for level in levels):
             reason = "date in text; write the part that matters as a number"
-            return ColumnInfo(name, "left out", reason, distinct=len(levels), **facts)
+            return ColumnInfo(name, "left out", reason, distinct=count, **facts)
         numbers = [level for level in levels if NUMBER.fullmatch(level.strip())]
         if FEW_VALUES < len(numbers) < len(levels):
             self._refuse_mixed(name, column, numbers)
@@ -168,43 +161,40 @@ class Judge:
             self._warn("digits-as-text", name)
         elif all(_DRESSED.fullmatch(level.strip()) for level in levels):
             self._warn("number-format", name)
-        if len(levels) == present > 2:
+        if count == present > 2:
             self._warn("id-like", name)
-            return ColumnInfo(name, "left out", "identifier: all different", distinct=len(levels), **facts)
+            return ColumnInfo(name, "left out", "identifier: all different", distinct=count, **facts)
         return self._levels(name, column, "text", facts)
 
-    def _refuse_mixed(self, name: str, column: Column, numbers: list[str]) -> None:
-        number = pc.is_in(column, pa.array(numbers, type=column.type))
-        rows = pc.indices_nonzero(pc.and_(pc.invert(number), pc.is_valid(column))).to_pylist()
-        count = pc.sum(number).as_py()
-        if count < MIXED_SHARE * (count + len(rows)):
+    def _refuse_mixed(self, name: str, column: Cells, numbers: list[str]) -> None:
+        count, n_texts, rows, first = column.rows_outside(numbers)
+        if count < MIXED_SHARE * (count + n_texts):
             return
-        cell = shown(column[rows[0]].as_py())
+        cell = shown(first)
         raise DataError(
             "data-mixed",
-            f"column {shown(name)!r} mixes {count} numbers and {len(rows)} texts such as {cell!r}",
+            f"column {shown(name)!r} mixes {count} numbers and {n_texts} texts such as {cell!r}",
             where=f"{self.table.source}, text in {rows_shown(rows)}",
             do=f'Mend the cells, read them as missing (missing=["{cell}"] for a text file), or name the kind '
             f'types={{"{shown(name)}": "categorical"}} or "ignore"',
         )
 
-    def _levels(self, name: str, column: Column, reason: str, facts: dict[str, Any]) -> ColumnInfo:
+    def _levels(self, name: str, column: Cells, reason: str, facts: dict[str, Any]) -> ColumnInfo:
         """Binary, categorical, or left out for having one level or too many."""
-        levels = sorted_levels(column)
-        limit = min(max(LEVELS_ALWAYS, int(LEVEL_SHARE * len(column))), LEVELS_NEVER)
-        if len(levels) == 1:
+        levels = column.levels()
+        count = _how_many(levels, column)
+        limit = min(max(LEVELS_ALWAYS, int(LEVEL_SHARE * column.n_rows)), LEVELS_NEVER)
+        if count == 1:
             return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
-        if len(levels) > limit:
+        if count > limit:
             self._warn("id-like", name)
-            reason = (
-                f"{len(levels):,} levels, more than {limit:,} (a fifth of the rows, {LEVELS_NEVER:,} at most)"
-            )
-            return ColumnInfo(name, "left out", reason, distinct=len(levels), **facts)
+            reason = f"{count:,} levels, more than {limit:,} (a fifth of the rows, {LEVELS_NEVER:,} at most)"
+            return ColumnInfo(name, "left out", reason, distinct=count, **facts)
         self._look_at_levels(name, column, levels)
         kind = "binary" if len(levels) == 2 else "categorical"
         return ColumnInfo(name, kind, reason, levels=levels, distinct=len(levels), **facts)
 
-    def _look_at_levels(self, name: str, column: Column, levels: Sequence[str]) -> None:
+    def _look_at_levels(self, name: str, column: Cells, levels: Sequence[str]) -> None:
         if is_number(column.type) or pa.types.is_boolean(column.type):
             return
         alike = {" ".join(unicodedata.normalize("NFKC", level).casefold().split()) for level in levels}
@@ -213,28 +203,21 @@ class Judge:
         if any(level.strip() in DOUBTFUL_MARKS for level in levels):
             self._warn("doubtful-marks", name)
 
-    def _as_asked(self, name: str, column: Column, asked: str | Sequence[str]) -> ColumnInfo:
-        facts: dict[str, Any] = {"type": type_name(column.type), "missing": int(column.null_count)}
-        if column.null_count == len(column):
+    def _as_asked(self, name: str, column: Cells, asked: str | Sequence[str]) -> ColumnInfo:
+        facts: dict[str, Any] = {"type": type_name(column.type), "missing": column.missing}
+        if column.missing == column.n_rows:
             self._warn("all-missing", name)
             return ColumnInfo(name, "left out", "all missing", **facts)
         if asked in ("numeric", "count"):
-            numbers, reason = as_numbers(column, name), "as asked"
+            count, reason = column.n_numbers(name, counts=asked == "count"), "as asked"
             if pa.types.is_temporal(column.type):
                 reason = "as asked: days" + (
                     " since 1970-01-01 UTC" if not pa.types.is_duration(column.type) else ""
                 )
-            numbers = numbers[~np.isnan(numbers)]
-            if asked == "count" and not ((numbers >= 0) & (numbers == np.floor(numbers))).all():
-                raise DataError(
-                    "not-counts",
-                    f"column {shown(name)!r} holds numbers that count nothing",
-                    do='Counts are whole and 0 or more; ask for "numeric" if it measures',
-                )
-            return ColumnInfo(name, str(asked), reason, distinct=_distinct(numbers), **facts)
+            return ColumnInfo(name, str(asked), reason, distinct=count, **facts)
         if not isinstance(asked, str):
             return self._given_levels(name, column, tuple(asked), facts)
-        levels = ordered_levels(column) if asked == "ordinal" else sorted_levels(column)
+        levels = column.levels(ordered=asked == "ordinal")
         text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if asked == "ordinal" and text and not all(NUMBER.fullmatch(level) for level in levels):
             raise DataError(
@@ -244,6 +227,12 @@ class Judge:
             )
         if len(levels) == 1:
             return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
+        if _how_many(levels, column) > len(levels):
+            raise DataError(
+                "too-many-levels",
+                f"column {shown(name)!r} has more than {MANY_LEVELS:,} levels, too many for a table read in pieces",
+                do='Join levels first, or leave the column out: "ignore"',
+            )
         if asked == "binary" and len(levels) != 2:
             raise DataError(
                 "not-binary",
@@ -253,9 +242,9 @@ class Judge:
         return ColumnInfo(name, asked, "as asked", levels=levels, distinct=len(levels), **facts)
 
     def _given_levels(
-        self, name: str, column: Column, levels: tuple[str, ...], facts: dict[str, Any]
+        self, name: str, column: Cells, levels: tuple[str, ...], facts: dict[str, Any]
     ) -> ColumnInfo:
-        found = sorted_levels(column)
+        found = column.levels()
         unknown = [level for level in found if level not in levels]
         if unknown:
             raise DataError(
@@ -267,158 +256,11 @@ class Judge:
         return ColumnInfo(name, "ordinal", "as asked", levels=levels, distinct=len(found), **facts)
 
 
-def type_name(kind: Any) -> str:
-    """A short name of an Arrow type that does not depend on the library it came from."""
-    if pa.types.is_dictionary(kind):
-        return "category"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "text"
-    return str(kind)
-
-
-def is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def is_whole(column: Column) -> bool:
-    if pa.types.is_integer(column.type):
-        return True
-    return bool(pc.all(pc.equal(column, pc.floor(column))).as_py())
-
-
-def number_levels(column: Column, limit: int) -> list[float]:
-    """Distinct values in order, or the first `limit` of them when there are more; -0.0 is 0."""
-    found: set[Any] = set()
-    start, step = 0, 256  # most columns show enough values in their first rows
-    while start < len(column) and len(found) < limit:
-        found |= {v + 0 for v in pc.drop_null(pc.unique(column.slice(start, step))).to_pylist()}
-        start, step = start + step, 1 << 16
-    return sorted(found)[:limit]
-
-
-def count_distinct(column: Column) -> int:
-    """How many different numbers a column holds; sorting them takes less room and time than hashing them."""
-    if pa.types.is_decimal(column.type):
-        return int(pc.count_distinct(column, mode="only_valid").as_py())
-    present = pc.drop_null(column) if column.null_count else column
-    return _distinct(present.to_numpy())
-
-
-def _distinct(numbers: Any) -> int:
-    ordered = np.sort(numbers)
-    return int(np.count_nonzero(ordered[1:] != ordered[:-1])) + (len(ordered) > 0)
-
-
-def _beyond_exact(column: Column) -> bool:
-    ends = pc.min_max(column).as_py()
-    return bool(max(abs(ends["min"]), abs(ends["max"])) > EXACT_WHOLE)
-
-
-def _is_run(column: Column) -> bool:
+def _is_run(column: Cells) -> bool:
     """Whole numbers, all different, without a gap between the smallest and the largest."""
-    ends = pc.min_max(column).as_py()
-    return bool(ends["max"] - ends["min"] + 1 == len(column) - column.null_count)
+    least, most = column.ends()
+    return bool(most - least + 1 == column.n_rows - column.missing)
 
 
-def has_sentinel(column: Column) -> bool:
-    """Whether a known stand-in for "missing" lies at an end of the column, far from the rest and often."""
-    ends = pc.min_max(column).as_py()
-    for value in (ends["min"], ends["max"]):
-        if value in SENTINELS:
-            numbers = as_numbers(column, "")
-            numbers = numbers[~np.isnan(numbers)]
-            rest = numbers[numbers != value]
-            often = len(numbers) - len(rest) >= max(2, SENTINEL_SHARE * len(numbers))
-            if (
-                often
-                and len(rest)
-                and abs(rest.mean() - float(value)) > SENTINEL_DEVIATIONS * (rest.std() or 1.0)
-            ):
-                return True
-    return False
-
-
-def level_texts(values: Column) -> list[str | None]:
-    """The text that stands for each value as a level: the same from every source."""
-    kind = values.type
-    if is_number(kind):
-        return [None if v is None else number_text(v) for v in values.to_pylist()]
-    if pa.types.is_boolean(kind):
-        return [None if v is None else ("true" if v else "false") for v in values.to_pylist()]
-    return [None if v is None else str(v) for v in values.to_pylist()]
-
-
-def _dictionary(column: Column) -> tuple[Column, Column]:
-    """(values, indices) of a column; chunks with dictionaries of their own are brought together."""
-    if pa.types.is_null(column.type) or len(column) == 0:
-        return pa.array([], pa.string()), pa.nulls(len(column), pa.int32())
-    if isinstance(column, pa.ChunkedArray):
-        encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
-        column = encoded.unify_dictionaries().combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], encoded.type)
-    elif not pa.types.is_dictionary(column.type):
-        column = pc.dictionary_encode(column)
-    return column.dictionary, column.indices
-
-
-def level_codes(column: Column) -> tuple[list[str | None], Any]:
-    """Level texts of the dictionary and, per row, the place in it (-1 where missing)."""
-    values, indices = _dictionary(column)
-    places = pc.fill_null(indices.cast(pa.int32()), -1).to_numpy(zero_copy_only=False)
-    return level_texts(values), places
-
-
-def _observed(column: Column) -> list[str]:
-    if pa.types.is_dictionary(column.type):
-        values, indices = _dictionary(column)
-        column = values.take(pc.drop_null(pc.unique(indices)).sort())
-    return list(dict.fromkeys(text for text in level_texts(pc.unique(column)) if text is not None))
-
-
-def ordered_levels(column: Column) -> tuple[str, ...]:
-    """Observed levels in the order of an ordered category, of numbers, or of the alphabet."""
-    if pa.types.is_dictionary(column.type) and column.type.ordered:
-        return tuple(_observed(column))
-    return sorted_levels(column)
-
-
-def sorted_levels(column: Column) -> tuple[str, ...]:
-    """Observed levels, numbers by value and texts by code point."""
-    levels = _observed(column)
-    key: Callable[[str], Any] = (lambda t: (0, float(t), t)) if all(map(NUMBER.fullmatch, levels)) else str
-    return tuple(sorted(levels, key=key))
-
-
-def as_numbers(column: Column, name: str) -> Any:
-    """A column as float64 with NaN where missing; text must be numbers throughout."""
-    kind = column.type
-    if pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if pa.types.is_duration(kind):
-        return (
-            column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64()).to_numpy()
-            / 86_400e6
-        )
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        stamp = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        return stamp.cast(pa.float64(), safe=False).to_numpy() / 86_400e6
-    if pa.types.is_dictionary(kind):
-        column = column.cast(kind.value_type)
-        kind = column.type
-    if pa.types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    elif not is_number(kind):
-        cells = pc.utf8_trim_whitespace(column)
-        bad = pc.invert(pc.match_substring_regex(cells, "^" + NUMBER.pattern.replace(r"\d", "[0-9]") + "$"))
-        rows = pc.indices_nonzero(pc.fill_null(bad, False)).to_pylist()
-        if rows:
-            cell = shown(column[rows[0]].as_py())
-            raise DataError(
-                "not-numeric",
-                f"column {shown(name)!r} was asked to be numeric; {len(rows)} cells are no numbers",
-                where=f"{cell!r} first; {rows_shown(rows)}",
-                do='Mend the cells, or ask for "categorical"',
-            )
-        column = pc.replace_substring_regex(cells, r"^\+", "")
-    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+def _how_many(levels: Sequence[str], column: Cells) -> int:
+    return len(levels) if len(levels) < MANY_LEVELS else column.n_distinct()

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ilk.errors import DataError, UsageError, shown
 from ilk.table.block import Array
+from ilk.table.cells import Cells, HeldCells
 from ilk.table.columns import Column, from_objects, unsupported, usable_names
 from ilk.table.ledger import Caution, Ledger
 
@@ -49,6 +50,10 @@ class Table:
             return self.columns[j]
         assert self.array is not None
         return pa.array(np.ascontiguousarray(self.array[:, j]), from_pandas=True)
+
+    def cells(self, name: str) -> Cells:
+        """One column as the rules for kinds see it."""
+        return HeldCells(self.column(name))
 
     @cached_property
     def arrow(self) -> Any:

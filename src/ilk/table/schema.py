@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from ilk.errors import DataError, ModelFileError, UsageError, shown
+from ilk.table.cells import Columns
 from ilk.table.ledger import Caution
-from ilk.table.read import Table
 
 Kind = Literal["numeric", "count", "binary", "categorical", "ordinal", "left out"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -80,7 +80,7 @@ class Schema:
         return cls(tuple(ColumnInfo(name, "numeric", "number", "float64") for name in names))
 
     @classmethod
-    def infer(cls, table: Table, **asked: Any) -> Schema:
+    def infer(cls, table: Columns, **asked: Any) -> Schema:
         """The schema of a table; see `infer`."""
         return infer(table, **asked)
 
@@ -157,7 +157,7 @@ def _column_from(entry: Any) -> ColumnInfo:
 
 
 def infer(
-    table: Table,
+    table: Columns,
     types: Types | str | os.PathLike[str] | None = None,
     ignore: str | Sequence[str] = (),
     id: str | None = None,
@@ -173,10 +173,7 @@ def infer(
     """
     from ilk.table.kinds import Judge
 
-    asked: dict[str, str | Sequence[str]] = {}
-    if types is not None:
-        asked.update(types if isinstance(types, Mapping) else read_types(types))
-    asked.update(dict.fromkeys([ignore] if isinstance(ignore, str) else ignore, "ignore"))
+    asked = asked_kinds(types, ignore)
     for name, kind in asked.items():
         _check_name(table, name, "types")
         _check_kind(name, kind)
@@ -197,7 +194,18 @@ def infer(
     return schema
 
 
-def _check_name(table: Table, name: str, role: str) -> None:
+def asked_kinds(
+    types: Types | str | os.PathLike[str] | None, ignore: str | Sequence[str] = ()
+) -> dict[str, str | Sequence[str]]:
+    """The kinds that the user gave, by column."""
+    asked: dict[str, str | Sequence[str]] = {}
+    if types is not None:
+        asked.update(types if isinstance(types, Mapping) else read_types(types))
+    asked.update(dict.fromkeys([ignore] if isinstance(ignore, str) else ignore, "ignore"))
+    return asked
+
+
+def _check_name(table: Columns, name: str, role: str) -> None:
     if name not in table.names:
         near = difflib.get_close_matches(str(name), table.names, n=3)
         hint = (

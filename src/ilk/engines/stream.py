@@ -1,0 +1,80 @@
+"""The table on disk, walked by threads in fixed blocks: for tables larger than memory.
+
+Blocks are cut by global row number as in memory and partials are added in block order, so a fit has the same bits. A
+thread reads the rows of its block when it comes to it; no more blocks are in memory than threads work on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ilk.engines.base import Result, State, SummableT
+from ilk.engines.draw import drawn_by_weight, drawn_rows
+from ilk.table.block import Array, Block, Encoding, block_rows
+from ilk.table.spool import Sliceable
+from ilk.threads import in_order, thread_count
+
+
+class StreamRows:
+    """Rows whose cells are read when a block is visited; `raw`, `codes` and `weight` give slices of them."""
+
+    def __init__(
+        self,
+        raw: Sliceable,
+        encoding: Encoding,
+        *,
+        weight: Sliceable | None = None,
+        codes: Sliceable | None = None,
+        complete: bool = True,
+        threads: int | None = None,
+    ) -> None:
+        self.raw, self.encoding, self.weight, self.codes = raw, encoding, weight, codes
+        self.complete, self.weighted = complete, weight is not None
+        self.threads = thread_count(threads)
+        self.n_rows, self.n_columns = raw.shape
+        self.block_rows = block_rows(self.n_rows, self.n_columns)
+
+    def _cells(self, which: slice | Array, first_row: int = 0) -> Block:
+        return Block(
+            self.raw[which],
+            self.encoding,
+            first_row,
+            None if self.weight is None else self.weight[which],
+            None if self.codes is None else self.codes[which],
+            self.complete,
+        )
+
+    def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
+        partials = self.scan(visit, state)
+        total = next(partials)
+        for partial in partials:
+            total += partial
+        return total
+
+    def scan(self, visit: Callable[[State, Block], Result], state: State) -> Iterator[Result]:
+        def visit_block(first: int) -> Result:
+            return visit(state, self._cells(slice(first, first + self.block_rows), first))
+
+        return in_order(visit_block, range(0, self.n_rows, self.block_rows), self.threads)
+
+    def sample(self, n_rows: int, seed: int) -> Block:
+        if self.n_rows <= n_rows:
+            return self._cells(slice(0, self.n_rows))
+        return replace(self.take(self.drawn(n_rows, seed)), weight=None)
+
+    def drawn(self, n_rows: int, seed: int) -> Array:
+        """The numbers of the rows of a sample."""
+        if self.weight is None:
+            return drawn_rows(self.n_rows, n_rows, seed)
+        return drawn_by_weight(self._weights, n_rows, seed)
+
+    def _weights(self) -> Iterator[Array]:
+        assert self.weight is not None
+        for first in range(0, self.n_rows, self.block_rows):
+            yield self.weight[first : first + self.block_rows]
+
+    def take(self, rows: Array) -> Block:
+        return self._cells(np.asarray(rows))

@@ -1,0 +1,110 @@
+"""A table in pieces: the same schema, the same cells and the same conditioning as in memory, however it is cut."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ilk.errors import DataError
+from ilk.table import pack as packing
+from ilk.table.condition import encoding_of, survey
+from ilk.table.encode import encode
+from ilk.table.pack import Layout, pack
+from ilk.table.read import from_arrow, read
+from ilk.table.schema import infer
+from tests.table.tables import arrow_tables, as_stream, in_pieces
+
+
+def layout(schema):
+    return Layout(schema, lambda numbers, codes: numbers, True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(table=arrow_tables(), rows=st.integers(1, 40), threads=st.integers(1, 3))
+def test_the_schema_is_that_of_memory(table, rows, threads):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "table.parquet")
+        pieces = in_pieces(table, path, rows)
+        whole = read(str(path))
+        pieces.gather({}, threads)
+        assert outcome(pieces) == outcome(whole)
+
+
+@settings(max_examples=40, deadline=None)
+@given(table=arrow_tables(), rows=st.integers(1, 40))
+def test_a_stream_has_the_schema_of_memory(table, rows):
+    ordered = pa.DictionaryArray.from_arrays(
+        pa.array([i % 2 for i in range(table.num_rows)]), ["low", "high", "never"], ordered=True
+    )
+    table = table.append_column("grade", ordered)
+    pieces = as_stream(table, rows)
+    pieces.gather({}, 1)
+    assert outcome(pieces) == outcome(from_arrow(table, "stream"))
+
+
+def outcome(table):
+    try:
+        schema = infer(table)
+    except DataError as error:
+        return error.code, error.what
+    return schema, schema.warnings
+
+
+@settings(max_examples=40, deadline=None)
+@given(table=arrow_tables(), rows=st.integers(1, 40), kept=st.booleans())
+def test_the_cells_are_those_of_memory(table, rows, kept):
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "_reads_faster", lambda *_: kept)
+        path = Path(folder, "table.parquet")
+        pieces, whole = in_pieces(table, path, rows), read(str(path))
+        try:
+            schema = infer(whole)
+            encoded = encode(whole, schema, scale="standard")
+        except DataError:
+            return
+        packed = pack(pieces, layout(schema), 1e9, 2)
+        n = encoded.n_rows
+        assert packed.kept == kept
+        assert np.array_equal(packed.raw[:n], encoded.numbers, equal_nan=True)
+        assert packed.raw.dtype == encoded.numbers.dtype
+        assert (packed.codes is None) == (encoded.codes is None)
+        if encoded.codes is not None:
+            assert np.array_equal(packed.codes[:n], encoded.codes)
+        chosen = np.arange(n)[::-2]
+        assert np.array_equal(packed.raw[chosen], encoded.numbers[chosen], equal_nan=True)
+        facts = survey(packed.raw)
+        found = encoding_of(packed.raw, facts, scale="standard")
+        assert facts.complete == encoded.complete
+        assert found.power == encoded.encoding.power
+        assert np.array_equal(found.centre, encoded.encoding.centre)
+        assert np.array_equal(found.factor, encoded.encoding.factor)
+        assert len(packed.skipped) == table.num_rows - n
+        assert pieces.take(chosen).arrow.num_rows == len(chosen)
+
+
+def test_different_values_beyond_count_are_estimated_and_identifiers_counted(tmp_path):
+    n = 60_000
+    draws = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "number": draws.normal(size=n),
+            "amount": draws.integers(0, 40_000, n),
+            "user_id": draws.permutation(10**7)[:n],
+            "name": [f"n{i}" for i in range(n)],
+            "word": [f"w{i}" for i in draws.integers(0, 30_000, n)],
+        }
+    )
+    pieces = in_pieces(table, tmp_path / "t.parquet", 7000)
+    pieces.gather({}, 2)
+    found, whole = infer(pieces), infer(from_arrow(table, pieces.source))
+    for name in ("user_id", "name"):
+        assert found[name] == whole[name]
+    for name in ("number", "amount", "word"):
+        assert found[name].kind == whole[name].kind
+        assert found[name].distinct == pytest.approx(whole[name].distinct, rel=0.05)
