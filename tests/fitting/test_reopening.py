@@ -121,6 +121,16 @@ def test_lost_components_are_told(mixture):
     assert np.isfinite(found.bic())
 
 
+def test_lost_components_are_told_also_where_small_ones_are_merged():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.warns(IlkWarning) as told:
+        found = ilk.GaussianMixture(
+            12, membership="hard", min_size=8, init=np.arange(30) % 12, structure="VII"
+        ).fit(X)
+    assert {"component-vanished", "small-components"} <= {warning.message.code for warning in told}
+    assert np.bincount(found.labels_).min() >= 8
+
+
 def test_a_start_that_kept_all_components_is_preferred():
     X, label = clusters(3, n=60, k=3, away=15.0)
     with warnings.catch_warnings():

@@ -32,7 +32,7 @@ from ilk.estimators.frames import Answer, answered
 from ilk.families.covariance import Prior, Structure
 from ilk.families.mixture import Noise
 from ilk.fitting.fit import Fit
-from ilk.fitting.loop import Stop, run_starts
+from ilk.fitting.loop import COMPONENT_VANISHED, OK, Stop, run_starts
 from ilk.fitting.mixture import MixturePlan, finish_mixture, fit_mixture
 from ilk.fitting.table_moments import TableMoments, bounding_noise, broad_noise, table_moments
 from ilk.measures.criteria import aic, bic, icl, log_certainty
@@ -248,7 +248,14 @@ def without_small(rows: Rows, family: Any, found: Fit, plan: MixturePlan, min_si
         again = finish_mixture(rows, runs[0], runs, trim=plan.trim)
         later = [replace(record, number=record.number + found.n_passes) for record in again.trace]
         trace = (*found.trace, *later)
-        found = replace(again, n_passes=found.n_passes + again.n_passes, trace=trace, starts=found.starts)
+        lost_before = again.status == OK and found.status == COMPONENT_VANISHED and found.converged
+        found = replace(
+            again,
+            n_passes=found.n_passes + again.n_passes,
+            trace=trace,
+            starts=found.starts,
+            status=found.status if lost_before else again.status,
+        )
     return found
 
 

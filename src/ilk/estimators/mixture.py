@@ -31,7 +31,9 @@ class GaussianMixture(NumericMixture):
     n_init : None or int
         How many starts; None for the default of `init`.
     membership : "soft" or "hard"
-        "hard" is classification EM: each row belongs to its likeliest component.
+        "hard" is classification EM: each row belongs to its likeliest component. One that is left with too few
+        rows begins again at the rows that fit worst; where that is in vain it is dropped, with a warning
+        (`component-vanished`), and `status_` is "component_vanished".
     prior : None or "default" or Prior
         A conjugate prior on means and covariances, "default" with mclust's settings.
     noise : bool or "uniform" or "gaussian"
