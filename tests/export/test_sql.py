@@ -135,6 +135,19 @@ def test_levels_may_hold_any_character(sql_labels):
     assert sql_labels(model, table) == assigned(model, table)
 
 
+@pytest.mark.parametrize("levels", [("no", "yes"), ("F", "T"), ("False", "True")])
+def test_yes_and_no_that_the_database_holds_as_truth_values(sql_labels, levels):
+    """DuckDB reads such columns of a text file as BOOLEAN; the rows are the same, and so are their groups."""
+    side = np.arange(60) % 2
+    flag = [None if i % 10 == 0 else bool(s) for i, s in enumerate(side)]
+    text = [None if value is None else levels[value] for value in flag]
+    table = {"x": 1.0 * side + np.arange(60) % 7 * 0.4, "flag": text}
+    model = ilk.cluster(pa.table(table), k=2).model
+    odd = {**table, "flag": [*text[:-1], "perhaps"]}
+    assert sql_labels(model, table) == sql_labels(model, {**table, "flag": flag}) == assigned(model, table)
+    assert sql_labels(model, odd) == assigned(model, odd)
+
+
 def assigned_group(model, table):
     made = model.assign(pa.table(table))
     return made["group_ilk" if "group" in table else "group"].to_pylist()

@@ -18,6 +18,8 @@ from ilk.table.treat import SCALES, Category, Number
 
 NAN = "CAST('NaN' AS DOUBLE)"
 TEMPORAL = ("date", "timestamp", "time", "duration")
+TRUTHS = (("f", "t"), ("false", "true"), ("n", "y"), ("no", "yes"))
+"""Levels that a database may have read as truth values, where ilk read text."""
 NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal")
 
 
@@ -104,7 +106,12 @@ def _read(column: ColumnInfo, dialect: Dialect) -> str:
         return f"CAST({name} AS BOOLEAN)"
     if column.type.startswith(NUMBERS):
         return f"NULLIF(CAST({name} AS DOUBLE), {NAN})"
-    return f"CAST({name} AS STRING)"
+    as_text = f"CAST({name} AS STRING)"
+    if tuple(level.lower() for level in column.levels) not in TRUTHS:
+        return as_text
+    no, yes = (dialect.text(level) for level in column.levels)
+    truth = f"CASE CAST({name} AS BOOLEAN) WHEN TRUE THEN {yes} WHEN FALSE THEN {no} END"
+    return f"CASE WHEN LOWER(TYPEOF({name})) = 'boolean' THEN {truth} ELSE {as_text} END"
 
 
 def _key(level: str, column: ColumnInfo, dialect: Dialect) -> str:
