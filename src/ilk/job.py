@@ -7,11 +7,12 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
 
+from ilk.afar import Afar
 from ilk.answer import (
     evidence_of,
     for_every_row,
@@ -25,6 +26,7 @@ from ilk.answer import (
 from ilk.cautions import cautions
 from ilk.document import reproduction, summary_of
 from ilk.engines.base import Rows
+from ilk.engines.frames import frame_of
 from ilk.errors import IlkWarning, NoModelError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.model import Model
@@ -154,7 +156,7 @@ def cluster(
 
     Parameters
     ----------
-    data : frame (pandas, Polars, Arrow, DuckDB), 2-D array, list of rows, or path of a file
+    data : frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), 2-D array, list of rows, or path of a file
     k : "auto", a number, or a range of numbers to choose from
         A number is taken as the number of groups; otherwise it is how many pieces the best model may have.
     method : "auto" or "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means"
@@ -264,10 +266,18 @@ def run(job: Job) -> Result:
     seed, budget = seed_of(job.seed), _seconds(job.budget)
     job = replace(job, seed=seed)  # a generator gives one number only once
     old = None if job.match_to is None else earlier(job.match_to)
+    frame = frame_of(job.data)
+    afar = None if frame is None else Afar.of(frame, seed)
+    if afar is not None:
+        job = replace(job, data=afar.table)
     ready = prepare(job)
     ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
     searched = time.monotonic()
     ready, found = _searched(job, ready, ks, seed, budget)
+    if afar is not None:
+        left = inf if budget is None else max(0.0, budget - (time.monotonic() - began))
+        found = afar.polished(ready, found, left)
+        notes = [*notes, *afar.cautions]
     searched = time.monotonic() - searched
     wish = Wish(job.merge, ks[0], job.as_asked, job.min_size, job.max_size)
     grouping = group(ready.rows, found, wish, seed)

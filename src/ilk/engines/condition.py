@@ -9,7 +9,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.errors import SHOWN_ROWS
+from ilk.errors import SHOWN_ROWS, DataError
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.condition import (
     PIVOT_ROWS,
@@ -57,6 +57,39 @@ def conditioned(rows: RowsT, facts: Survey, scale: str | None = None) -> RowsT:
         spread = Spread.about(facts, encoding)
         encoding = replace(encoding, factor=spread.factor(facts, rows.reduce(_visit_spread, spread)))
     return rows.encoded(encoding, facts.complete)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """How many weights are above 0, and how many cannot be weights."""
+
+    counting: int
+    faulty: int
+
+    def __add__(self, other: _Weights) -> _Weights:
+        return _Weights(self.counting + other.counting, self.faulty + other.faulty)
+
+
+def _visit_weights(_: None, block: Block) -> _Weights:
+    weight = block.weights
+    faulty = ~(np.isfinite(weight) & (weight >= 0))
+    return _Weights(int((weight > 0).sum()), int(faulty.sum()))
+
+
+def check_weights(rows: Rows) -> int:
+    """The number of rows that count; weights that cannot be are refused."""
+    if not rows.weighted:
+        return rows.n_rows
+    met = rows.reduce(_visit_weights, None)
+    if met.faulty:
+        raise DataError(
+            "bad-weight",
+            f"{met.faulty} weights are missing, infinite or negative",
+            do="Give a number of 0 or more per row",
+        )
+    if not met.counting:
+        raise DataError("bad-weight", "all weights are zero", do="At least one row must count")
+    return met.counting
 
 
 def _pass(rows: Rows, head: Array, shrink: float) -> Survey:

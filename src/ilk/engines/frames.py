@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from ilk.engines.draw import drawn_rows
 from ilk.engines.futures import DaskPool, FuturesRows, is_dask_array, is_dask_frame
 from ilk.engines.packed import Layout, Pack
 from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
@@ -26,14 +27,19 @@ Fill = Callable[[Any], Mapping[str, Any]]
 class Frame(Protocol):
     """A table of named columns that lie elsewhere, with their Arrow types."""
 
+    source: str
     schema: Any
 
     def rows(self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None) -> Any:
         """The rows, packed from the columns `names`; their encoding is still to be found."""
         ...
 
-    def head(self, n_rows: int) -> Any:
-        """The first rows as an Arrow table."""
+    def count(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def sample(self, share: float, seed: int) -> Any:
+        """About this share of the rows, drawn evenly, as an Arrow table; a share of 1 is all rows in their order."""
         ...
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
@@ -58,7 +64,7 @@ class SparkFrame:
     def __init__(self, native: Any) -> None:
         from pyspark.sql.pandas.types import to_arrow_schema
 
-        self.native = native
+        self.native, self.source = native, "Spark frame"
         self.schema = to_arrow_schema(native.schema)
 
     def rows(
@@ -67,8 +73,12 @@ class SparkFrame:
         chosen = self.native.select(*(f"`{name.replace('`', '``')}`" for name in names))
         return SparkRows.of_frame(chosen, packer, layout, threads=threads)
 
-    def head(self, n_rows: int) -> Any:
-        return self.native.limit(n_rows).toArrow()
+    def count(self) -> int:
+        return int(self.native.count())
+
+    def sample(self, share: float, seed: int) -> Any:
+        drawn = self.native if share >= 1 else self.native.sample(fraction=share, seed=seed % 2**63)
+        return drawn.toArrow()
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
         return with_columns(self.native, fill, columns)
@@ -78,7 +88,7 @@ class DaskFrame:
     """A Dask frame. Results go back as a frame of their own, with the index and the parts of the user's."""
 
     def __init__(self, native: Any) -> None:
-        self.native = native
+        self.native, self.source = native, "Dask frame"
         self.schema = pa.Schema.from_pandas(native._meta, preserve_index=False)
 
     def rows(
@@ -87,13 +97,17 @@ class DaskFrame:
         parts = self.native[list(names)].to_delayed()
         return _dask_rows(parts, _PackPandas(packer), layout, threads)
 
-    def head(self, n_rows: int) -> Any:
-        return _arrow(self.native.head(n_rows, npartitions=-1))
+    def count(self) -> int:
+        return len(self.native)
+
+    def sample(self, share: float, seed: int) -> Any:
+        drawn = self.native if share >= 1 else self.native.sample(frac=share, random_state=seed % 2**32)
+        return _arrow(drawn.compute())
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
-        pandas = type(self.native._meta)
-        meta = {name: np.empty(0, _numpy_type(kind)) for name, kind in columns.items()}
-        return self.native.map_partitions(_FillPandas(fill), meta=pandas(meta, index=self.native._meta.index))
+        empty = self.native._meta
+        meta = {name: empty.index.to_series().astype(_pandas_type(kind)) for name, kind in columns.items()}
+        return self.native.map_partitions(_FillPandas(fill), meta=type(empty)(meta, index=empty.index))
 
 
 class DaskArray:
@@ -106,7 +120,7 @@ class DaskArray:
             raise UsageError(
                 "bad-shape", f"the Dask array has {native.ndim} dimensions, not 2", do="Reshape your data"
             )
-        self.native = native.rechunk({1: -1})
+        self.native, self.source = native.rechunk({1: -1}), "Dask array"
         kind = pa.from_numpy_dtype(native.dtype)
         self.schema = pa.schema([(f"x{j}", kind) for j in range(native.shape[1])])
 
@@ -117,15 +131,20 @@ class DaskArray:
         parts = self.native.to_delayed().ravel()
         return _dask_rows(parts, _PackArray(packer, tuple(names), tuple(places)), layout, threads)
 
-    def head(self, n_rows: int) -> Any:
-        return _named(self.native[:n_rows].compute(), self.schema.names)
+    def count(self) -> int:
+        return len(self.native)
+
+    def sample(self, share: float, seed: int) -> Any:
+        n_all = self.count()
+        drawn = self.native if share >= 1 else self.native[drawn_rows(n_all, round(share * n_all), seed)]
+        return _named(drawn.compute(), self.schema.names)
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
         import dask.array as da
 
         names = tuple(self.schema.names)
         made = [
-            self.native.map_blocks(_FillArray(fill, names, name), dtype=_numpy_type(kind), drop_axis=1)
+            self.native.map_blocks(_FillArray(fill, names, name), dtype=_array_type(kind), drop_axis=1)
             for name, kind in columns.items()
         ]
         return made[0] if len(made) == 1 else da.stack(made, axis=1)
@@ -147,8 +166,12 @@ def _named(array: Array, names: Sequence[str]) -> Any:
     return pa.table({name: np.ascontiguousarray(array[:, j]) for j, name in enumerate(names)})
 
 
-def _numpy_type(kind: Any) -> Any:
+def _array_type(kind: Any) -> Any:
     return object if pa.types.is_string(kind) else np.dtype(kind.to_pandas_dtype())
+
+
+def _pandas_type(kind: Any) -> Any:
+    return "str" if pa.types.is_string(kind) else np.dtype(kind.to_pandas_dtype())
 
 
 @dataclass(frozen=True)

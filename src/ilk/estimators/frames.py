@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.engines.base import Rows
-from ilk.engines.condition import conditioned, survey_rows
+from ilk.engines.condition import check_weights, conditioned, survey_rows
 from ilk.engines.frames import Frame
 from ilk.engines.packed import Cutter, Layout, NumberPacker
 from ilk.errors import DataError, UsageError, shown, warn
@@ -27,7 +27,7 @@ def frame_rows(
     names = [name for name in frame.schema.names if name not in weight]
     layout = Layout(_number_type(frame, [*names, *weight]), len(names), weighted=bool(weight))
     rows = frame.rows([*names, *weight], NumberPacker(layout), layout, threads)
-    n_counting = _check_weights(rows) if weight else rows.n_rows
+    n_counting = check_weights(rows)
     if n_counting < k:
         raise DataError(
             "fewer-rows-than-groups",
@@ -66,37 +66,6 @@ def _number_type(frame: Frame, names: Sequence[str]) -> str:
                 do="Select the columns of numbers, or use ilk.cluster, which takes all kinds",
             )
     return "float32" if all(kind == pa.float32() for kind in kinds.values()) else "float64"
-
-
-@dataclass(frozen=True)
-class _Weights:
-    """How many weights are above 0, and how many cannot be weights."""
-
-    counting: int
-    faulty: int
-
-    def __add__(self, other: _Weights) -> _Weights:
-        return _Weights(self.counting + other.counting, self.faulty + other.faulty)
-
-
-def _visit_weights(_: None, block: Block) -> _Weights:
-    weight = block.weights
-    faulty = ~(np.isfinite(weight) & (weight >= 0))
-    return _Weights(int((weight > 0).sum()), int(faulty.sum()))
-
-
-def _check_weights(rows: Rows) -> int:
-    """The number of rows that count; weights that cannot be are refused."""
-    met = rows.reduce(_visit_weights, None)
-    if met.faulty:
-        raise DataError(
-            "bad-weight",
-            f"{met.faulty} weights are missing, infinite or negative",
-            do="Give a number of 0 or more per row",
-        )
-    if not met.counting:
-        raise DataError("bad-weight", "all weights are zero", do="At least one row must count")
-    return met.counting
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ its groups, and per group the quantiles of the costs of its training rows, from 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,6 +19,7 @@ import pyarrow as pa
 from ilk import kernels, store
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
+from ilk.engines.frames import Frame, frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, warn
 from ilk.families.assorted import Assorted, Clusters
@@ -111,9 +113,28 @@ class Model:
         refused. A level that was not seen in training counts as missing, with a warning. A row without a
         value in the columns used has no group.
         A column of ours that `data` has already is named `group_ilk`, with a warning. `absent="missing"`
-        takes every cell of a missing column as missing.
+        takes every cell of a missing column as missing. A Spark frame comes back with our columns beside its own.
         """
+        frame = frame_of(data)
+        if frame is not None:
+            return self._assign_frame(frame, absent)
         return self.assign_table(self.open(data), absent=absent)
+
+    def _assign_frame(self, frame: Frame, absent: str) -> Any:
+        """On the workers; what would be warned of rows is left unsaid."""
+        lacking = [c.name for c in self.schema.used if c.name not in frame.schema.names]
+        if lacking:
+            encode_new(
+                from_arrow(frame.schema.empty_table(), frame.source),
+                self.schema,
+                self.encoding,
+                absent=absent,
+            )
+        kinds = dict(zip(OUTPUT, (pa.string(), pa.float64(), pa.string(), pa.float64()), strict=True))
+        if not is_soft(self.family):
+            del kinds["probability"]
+        names = free_names(tuple(frame.schema.names), tuple(kinds))
+        return frame.filled(_Assign(self, names, absent), dict(zip(names, kinds.values(), strict=True)))
 
     def read(self, data: Any, **reading: Any) -> Table:
         """New data as a table; a file with a header alone is an empty table, not a refusal."""
@@ -217,6 +238,21 @@ class Model:
             "training": dict(self.training),
             "treatment": None if self.treat is None else self.treat.to_dict(),
         }
+
+
+@dataclass(frozen=True)
+class _Assign:
+    """What travels to the rows of a frame."""
+
+    model: Model
+    names: tuple[str, ...]
+    absent: str
+
+    def __call__(self, arrow: Any) -> dict[str, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            placed = self.model.place(from_arrow(arrow, "the frame"), absent=self.absent)
+        return dict(zip(self.names, self.model.columns_for(placed).values(), strict=True))
 
 
 def parameter_tree(params: Centroids | Mixture | Clusters) -> dict[str, Any]:

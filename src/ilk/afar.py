@@ -1,0 +1,142 @@
+"""The main job on a table that lies on a cluster: the model is chosen on a sample, its parameters come from all rows.
+
+The groups are described by the rows of the sample, under the parameters that passes over all rows have ended in.
+A table no larger than a sample is taken whole, and the answer is that of the table in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.engines.condition import check_weights
+from ilk.engines.derived import derive
+from ilk.engines.frames import Frame
+from ilk.engines.packed import Layout, Pack
+from ilk.errors import DataError
+from ilk.families.base import Family
+from ilk.fitting.fit import fit
+from ilk.fitting.loop import USABLE, Stop, run_starts
+from ilk.fitting.model import design
+from ilk.fitting.scene import Treat
+from ilk.fitting.weights import row_weights
+from ilk.prepare import Prepared
+from ilk.selection.search import Search
+from ilk.table.block import Block, Encoding
+from ilk.table.encode import encode_new
+from ilk.table.kinds import as_numbers
+from ilk.table.ledger import Caution
+from ilk.table.read import Table, from_arrow
+from ilk.table.schema import Schema
+
+SAMPLE_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class Afar:
+    """A frame on a cluster, how many rows it has, and a sample of them as a table in memory."""
+
+    frame: Frame
+    n_rows: int
+    table: Table
+
+    @classmethod
+    def of(cls, frame: Frame, seed: int) -> Afar:
+        n_rows = frame.count()
+        if not n_rows:
+            raise DataError("no-rows", f"the {frame.source} has no rows", do="Give at least one row")
+        arrow = frame.sample(min(1.0, SAMPLE_ROWS / n_rows), seed)
+        return cls(frame, n_rows, from_arrow(arrow, frame.source))
+
+    @property
+    def is_whole(self) -> bool:
+        return self.n_rows <= SAMPLE_ROWS
+
+    @property
+    def cautions(self) -> list[Caution]:
+        if self.is_whole:
+            return []
+        text = (
+            f"K was chosen, and the groups are described, on a sample of {self.table.n_rows:,} of {self.n_rows:,} "
+            "rows; the parameters come from all rows. Labels and probabilities are those of the sample: "
+            "result.assign(frame) labels every row"
+        )
+        return [("sampled-frame", text)]
+
+    def polished(self, ready: Prepared, found: Search, seconds: float) -> Search:
+        """The model found on the sample, run to its end on all rows: a fit with these parameters, and with the labels
+        of the rows of the sample."""
+        if self.is_whole:
+            return found
+        rows = _all_rows(self.frame, ready)
+        family, trim = _family_for(ready, found, rows), found.recipe.trim
+        stop = replace(found.recipe.stop, seconds=seconds)
+        run = run_starts(rows, [family], [found.fit.params], trim=trim, stop=stop)[0]
+        if run.status not in USABLE:
+            return found
+        own: Family[Any] = found.recipe.family
+        here = fit(ready.rows, own, [run.params], trim=trim, stop=Stop(max_passes=0))
+        trace = tuple(run.trace)
+        told = replace(here, reason=run.reason, trace=trace, n_passes=len(trace), starts=found.fit.starts)
+        return replace(found, fit=told)
+
+
+def _all_rows(frame: Frame, ready: Prepared) -> Rows:
+    """All rows as the model sees them: its columns, packed by its schema, treated as it treats them."""
+    packer = ModelPacker(ready.used, ready.treat is not None)
+    layout = packer.layout
+    packed = frame.rows(packer.names, packer, layout, ready.rows.threads)
+    check_weights(packed)
+    complete = bool(packed.reduce(_visit_blanks, None) == 0)
+    rows: Rows = packed.encoded(ready.encoding, complete)
+    return rows if ready.treat is None else derive(rows, ready.treat)
+
+
+def _visit_blanks(_: None, block: Block) -> int:
+    return int(np.isnan(block.raw).sum())
+
+
+def _family_for(ready: Prepared, found: Search, rows: Rows) -> Family[Any]:
+    """The family found, weighing as many rows as there are."""
+    if ready.treat is None:
+        return found.recipe.family
+    share = row_weights(rows).total / row_weights(ready.rows).total
+    return Treat(ready.treat.plan.weighing(share), ready.treat.scales).family
+
+
+@dataclass(frozen=True)
+class ModelPacker:
+    """Packs Arrow tables by a schema, as the rows of a sample were encoded; `coded` keeps categories as codes."""
+
+    schema: Schema
+    coded: bool
+
+    @property
+    def names(self) -> list[str]:
+        weight = [] if self.schema.weight is None else [self.schema.weight]
+        return [*(column.name for column in self.schema.used), *weight]
+
+    @property
+    def layout(self) -> Layout:
+        n_codes = len(self.schema.coded) if self.coded else 0
+        n_binary = 0 if self.coded else sum(column.kind == "binary" for column in self.schema.coded)
+        weighted = self.schema.weight is not None
+        return Layout("float64", len(self.schema.numeric) + n_binary, n_codes, weighted)
+
+    def __call__(self, arrow: Any) -> Pack:
+        table = from_arrow(arrow, "the frame")
+        untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
+        encoded = encode_new(table, self.schema, untouched)
+        raw = encoded.numbers if self.coded else design(encoded.numbers, encoded.codes, self.schema)
+        codes = encoded.codes if self.coded else None
+        blank = np.asarray(np.isnan(raw).all(axis=1))
+        if codes is not None:
+            blank &= (codes < 0).all(axis=1)
+        weight = None
+        if self.schema.weight is not None:
+            weight = as_numbers(table.column(self.schema.weight), self.schema.weight)[~blank]
+        codes = None if codes is None else codes[~blank].astype(np.int32)
+        return Pack(raw[~blank].astype(np.float64), weight, codes)
