@@ -180,3 +180,43 @@ def test_frames_that_cannot_be_fitted_are_refused(cluster):
         ilk.KMeans(2).fit(few, sample_weight="heft")
     with pytest.raises(UsageError, match="not the name of a column"):
         ilk.KMeans(2).fit(few, sample_weight=[1.0, 1.0])
+
+
+def mixed_columns() -> dict[str, Any]:
+    draws = np.random.default_rng(6)
+    group = draws.integers(0, 2, size=3000)
+    size = draws.normal(size=3000) + 5 * group
+    size[::40] = np.nan
+    kind = np.where(draws.random(3000) < 0.9, np.array(["low", "high"])[group], "low")
+    return {"size": size, "kind": kind.tolist(), "length": draws.normal(size=3000) - 4 * group}
+
+
+def test_the_main_job_takes_a_frame_and_labels_it(cluster, monkeypatch):
+    columns = mixed_columns()
+    native = cluster.frame(columns)
+    here, there = (ilk.cluster(data, k=range(1, 4)) for data in (columns, native))
+    assert np.array_equal(here.labels, there.labels)
+    assert [g.name for g in here.groups] == [g.name for g in there.groups]
+    assert "sampled-frame" not in dict(there.warnings)
+    answer = cluster.arrow(there.assign(native))
+    assert answer["group"].to_pylist() == [here.model.letters[g] for g in here.labels]
+    np.testing.assert_allclose(answer["probability"], here.assign(columns)["probability"], atol=1e-4)
+
+
+def test_a_large_frame_is_polished_on_all_rows(cluster, monkeypatch):
+    """From a sample of a third the parameters of all rows are reached."""
+    monkeypatch.setattr("ilk.afar.SAMPLE_ROWS", 1000)
+    columns = mixed_columns()
+    native = cluster.frame(columns)
+    here, there = (ilk.cluster(data, k=2) for data in (columns, native))
+    assert "sampled-frame" in dict(there.warnings)
+    assert 600 < len(there.labels) < 1400
+    answer = cluster.arrow(there.assign(native))["group"].to_pylist()
+    agreed = np.mean(np.array(answer) == np.array(here.model.letters)[here.labels])
+    assert max(agreed, 1 - agreed) > 0.99
+    numbers = {"length": columns["length"]}
+    here, there = (
+        ilk.cluster(data, k=2, method="gaussian").model for data in (numbers, cluster.frame(numbers))
+    )
+    means = [np.sort(model.encoding.undo(model.params.mean)[:, 0]) for model in (here, there)]
+    np.testing.assert_allclose(*means, rtol=1e-3)

@@ -71,9 +71,10 @@ class SparkRows(PackedRows):
         with _translated():
             partials = self._packs.frame.mapInArrow(fold, PARTIAL)
             n_bytes, n_partials = self._partial_bytes(visit), self._packs.n_tasks
+            width = -(-self._packs.n_parts // n_partials)
             while n_partials > BUNCH and n_partials * n_bytes > DRIVER_BYTES:
-                partials = _bunched(partials, self._packs.n_parts // n_partials * BUNCH)
-                n_partials = -(-n_partials // BUNCH)
+                width, n_partials = width * BUNCH, -(-n_partials // BUNCH)
+                partials = _bunched(partials, width)
             table = partials.toArrow().sort_by("part")
         total, *others = [pickle.loads(data.as_buffer()) for data in table["data"]]  # noqa: S301
         for other in others:
@@ -213,7 +214,7 @@ def _translated() -> Iterator[None]:
 
 def _bunched(partials: Any, width: int) -> Any:
     """Partials added up in bunches of `width` parts that follow each other."""
-    bunch = partials.selectExpr("part", "data", f"part div {max(width, 1)} as bunch")
+    bunch = partials.selectExpr("part", "data", f"part div {width} as bunch")
     return bunch.repartition("bunch").sortWithinPartitions("part").mapInArrow(_Merge(), PARTIAL)
 
 

@@ -1,0 +1,117 @@
+"""What is Spark's own: packs written where none persist, partials added up by tasks, workers without ilk."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ilk.engines import spark
+from ilk.engines.frames import SparkFrame
+from ilk.engines.packed import Layout, NumberPacker, Pack
+from ilk.errors import EngineError
+from ilk.table.block import Array, Block
+from tests.engines.clusters import Cluster, running
+
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    pytest.mark.skipif(os.environ.get("ILK_KERNELS") == "numpy", reason="tried with the compiled kernels"),
+]
+
+LAYOUT = Layout("float64", 2)
+X = np.random.default_rng(0).normal(size=(3000, 2))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with running("spark") as found:
+        yield found
+
+
+def frame(cluster: Cluster, n_parts: int = 2) -> Any:
+    native = cluster.frame({"a": X[:, 0], "b": X[:, 1], "row": np.arange(len(X))})
+    return native.repartitionByRange(n_parts, "row").sortWithinPartitions("row").drop("row")
+
+
+def rows_of(cluster: Cluster, n_parts: int = 2) -> spark.SparkRows:
+    return SparkFrame(frame(cluster, n_parts)).rows(["a", "b"], NumberPacker(LAYOUT), LAYOUT, 1)
+
+
+class Joined(tuple[int, ...]):
+    """First rows of blocks, in the order in which they were added."""
+
+    def __add__(self, other: tuple[int, ...]) -> Joined:  # type: ignore[override]
+        return Joined((*self, *other))
+
+
+def first_rows(_: None, block: Block) -> Joined:
+    return Joined([block.first_row])
+
+
+def raw_of(_: None, block: Block) -> Array:
+    return block.raw.copy()
+
+
+def test_packs_are_written_where_spark_does_not_persist(cluster, monkeypatch, tmp_path):
+    from pyspark.errors import PySparkException
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    def refused(self: Any, level: Any) -> Any:
+        raise PySparkException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported")
+
+    monkeypatch.setattr(DataFrame, "persist", refused)
+    with pytest.raises(EngineError, match="ILK_SPARK_SPOOL to a path"):
+        rows_of(cluster)
+    monkeypatch.setenv(spark.SPOOL, str(tmp_path))
+    rows = rows_of(cluster)
+    assert list(tmp_path.glob("ilk-*/*.parquet"))
+    assert np.array_equal(np.concatenate([*rows.scan(raw_of, None)]), X)
+
+
+def test_many_partials_are_added_in_bunches_and_in_order(cluster, monkeypatch):
+    rows = rows_of(cluster, 7)
+    assert len(rows.first_row) == 8
+    monkeypatch.setattr(spark, "BUNCH", 2)
+    bunched = []
+    monkeypatch.setattr(spark, "_bunched", lambda *args: bunched.append(args[1]) or BUNCHED(*args))
+    for limit in (256 << 20, 0):
+        monkeypatch.setattr(spark, "DRIVER_BYTES", limit)
+        assert rows.reduce(first_rows, None) == tuple(rows.first_row[:-1])
+    assert bunched == [2, 4]
+
+
+BUNCHED = spark._bunched
+
+
+def test_few_tasks_walk_many_small_parts(cluster, monkeypatch):
+    monkeypatch.setattr(spark, "FEW_TASKS", 3)
+    rows = rows_of(cluster, 7)
+    assert rows._packs.n_tasks == 3
+    assert sorted(rows.reduce(first_rows, None)) == rows.first_row[:-1].tolist()
+    assert np.array_equal(np.concatenate([*rows.scan(raw_of, None)]), X)
+
+
+class Absent:
+    """A packer whose module no worker has."""
+
+    def __reduce__(self) -> Any:
+        return importlib.import_module, ("ilk_of_tomorrow",)
+
+    def __call__(self, table: Any) -> Pack:
+        raise AssertionError
+
+
+def test_a_worker_without_the_package_is_told_in_words(cluster):
+    with pytest.raises(EngineError, match=r"no module 'ilk_of_tomorrow'.*Install ilk") as error:
+        SparkFrame(frame(cluster)).rows(["a", "b"], Absent(), LAYOUT, 1)
+    assert error.value.code == "worker-lacks-package"
+    assert error.value.exit_code == 7
+
+
+def test_a_frame_without_rows_is_refused(cluster):
+    with pytest.raises(Exception, match="has no rows"):
+        SparkFrame(frame(cluster).where("a > 99")).rows(["a", "b"], NumberPacker(LAYOUT), LAYOUT, 1)
