@@ -19,7 +19,7 @@ from ilk.engines.packed import Layout, Pack
 from ilk.errors import DataError
 from ilk.families.base import Family
 from ilk.fitting.fit import fit
-from ilk.fitting.loop import USABLE, Stop, run_starts
+from ilk.fitting.loop import Stop, run_starts
 from ilk.fitting.model import design
 from ilk.fitting.scene import Treat
 from ilk.fitting.weights import row_weights
@@ -75,7 +75,7 @@ class Afar:
         family, trim = _family_for(ready, found, rows), found.recipe.trim
         stop = replace(found.recipe.stop, seconds=seconds)
         run = run_starts(rows, [family], [found.fit.params], trim=trim, stop=stop)[0]
-        if run.status not in USABLE:
+        if not run.usable:
             return found
         own: Family[Any] = found.recipe.family
         here = fit(ready.rows, own, [run.params], trim=trim, stop=Stop(max_passes=0))

@@ -126,7 +126,11 @@ def fit_assorted(
     if scene is not whole:
         there = replace(whole, scales=state.scene.scales, options=state.scene.options)
         state = State(there, state.params, state.cost, search.stopped or state.reason, state.trace)
-        state = state if search.stopped else search.polished(there, state.params)
+        if not search.stopped:
+            state = search.polished(there, state.params)
+        if quest.k is None and not search.stopped:
+            state = search.born(state)
+            candidates = _with_born(candidates, scene, state)
     if cools(options):
         state = _cooled(search, state)
     return _finished(search, state, candidates)
@@ -215,6 +219,15 @@ def _best(search: Search, quest: Quest) -> State:
 def _candidates(search: Search) -> tuple[Candidate, ...]:
     """The best state of every K visited."""
     return tuple(_candidate(search.best[k]) for k in sorted(search.best))
+
+
+def _with_born(candidates: tuple[Candidate, ...], sample: Scene, state: State) -> tuple[Candidate, ...]:
+    """With a K that only all rows show; what it costs is measured on the rows searched, as for the others."""
+    if state.k in {candidate.k for candidate in candidates}:
+        return candidates
+    scene = replace(sample, scales=state.scene.scales, options=state.scene.options)
+    cost = float(step_of(scene, state.params).cost.value) + scene.family.penalty(state.params)
+    return (*candidates, _candidate(State(scene, state.params, cost)))
 
 
 def _candidate(state: State) -> Candidate:

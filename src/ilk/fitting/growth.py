@@ -18,6 +18,7 @@ from scipy.special import xlogy
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import GrowingFamily, Partial
+from ilk.fitting.births import births_of
 from ilk.fitting.embedding import HALVES, KINDS, Points, random_memberships
 from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import (
@@ -131,6 +132,16 @@ class Search:
                 if better is None:
                     return
             state = better
+
+    def born(self, state: State) -> State:
+        """Births among all rows of a table whose search was on a sample, as long as J falls."""
+        while state.k < self.most and not self.stopped:
+            proposals = births_of(state.scene, state.params, BIRTH_SHARES)
+            better = self._accepted(state, self._fits(state.scene, proposals))
+            if better is None:
+                break
+            state = better
+        return state
 
     def polished(self, scene: Scene, params: Any) -> State:
         """A fit to its end, on the best scales."""

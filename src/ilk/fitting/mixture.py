@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ilk.table.block import Array, Block
 SEARCH_ROWS = 10_000  # starts are compared on a sample of so many rows
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
 N_POLISHED = 2  # of the starts compared, so many run to the end
+FAR_FROM_BEST = 1e-3  # of the cost: a start so much dearer on a sample would only cost passes over all rows
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ def fit_mixture(
     chosen = sorted(found, key=rank_of)[:N_POLISHED]
     if not chosen[0].usable:  # not one start is usable: report the commonest failure with what it reached
         return finish_mixture(rows, chosen[0], found, trim=plan.trim)
-    chosen = [run for run in chosen if run.usable]
+    far = inf if sample.n_rows == rows.n_rows else chosen[0].cost + FAR_FROM_BEST * abs(chosen[0].cost)
+    chosen = [run for run in chosen if run.usable and run.cost <= far]
     polished = run_starts(
         rows,
         [family] * len(chosen),
