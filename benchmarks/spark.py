@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from benchmarks.tables import groups, some_rows
 from ilk.engines.frames import SparkFrame
 from ilk.engines.memory import MemoryRows
-from ilk.engines.packed import Layout, NumberPacker
+from ilk.engines.packed import NumberPacker, PackLayout
 from ilk.families.base import KEEP_ALL, Partial
 from ilk.families.centroid import Centroids, Means
 from ilk.table.block import Block
@@ -172,7 +172,7 @@ def tax(spark: Any, folder: Path, n_rows: int, rounds: int) -> None:
     X, _ = groups(n_rows, 16, 20, SPREAD, "float64")
     facts = survey(X)
     encoding = encoding_of(X, facts)
-    layout = Layout("float64", 16)
+    layout = PackLayout("float64", 16)
     native = frame(spark, folder, X)
     packed = SparkFrame(native).rows(native.columns, NumberPacker(layout), layout)
     there = packed.encoded(encoding, facts.complete)

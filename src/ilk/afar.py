@@ -14,8 +14,8 @@ import numpy as np
 from ilk.engines.base import Rows
 from ilk.engines.condition import check_weights
 from ilk.engines.derived import derive
-from ilk.engines.frames import Frame
-from ilk.engines.packed import Layout, Pack
+from ilk.engines.frames import Frame, frame_of
+from ilk.engines.packed import Pack, PackLayout
 from ilk.errors import DataError
 from ilk.families.base import Family
 from ilk.fitting.fit import fit
@@ -26,8 +26,8 @@ from ilk.fitting.weights import row_weights
 from ilk.prepare import Prepared
 from ilk.selection.search import Search
 from ilk.table.block import Block, Encoding
+from ilk.table.cells import as_numbers
 from ilk.table.encode import encode_new
-from ilk.table.kinds import as_numbers
 from ilk.table.ledger import Caution
 from ilk.table.read import Table, from_arrow
 from ilk.table.schema import Schema
@@ -44,7 +44,11 @@ class Afar:
     table: Table
 
     @classmethod
-    def of(cls, frame: Frame, seed: int) -> Afar:
+    def of(cls, data: Any, seed: int) -> Afar | None:
+        """None where the data do not lie on a cluster."""
+        frame = frame_of(data)
+        if frame is None:
+            return None
         n_rows = frame.count()
         if not n_rows:
             raise DataError("no-rows", f"the {frame.source} has no rows", do="Give at least one row")
@@ -120,11 +124,11 @@ class ModelPacker:
         return [*(column.name for column in self.schema.used), *weight]
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> PackLayout:
         n_codes = len(self.schema.coded) if self.coded else 0
         n_binary = 0 if self.coded else sum(column.kind == "binary" for column in self.schema.coded)
         weighted = self.schema.weight is not None
-        return Layout("float64", len(self.schema.numeric) + n_binary, n_codes, weighted)
+        return PackLayout("float64", len(self.schema.numeric) + n_binary, n_codes, weighted)
 
     def __call__(self, arrow: Any) -> Pack:
         table = from_arrow(arrow, "the frame")

@@ -26,7 +26,6 @@ from ilk.answer import (
 from ilk.cautions import cautions
 from ilk.document import reproduction, summary_of
 from ilk.engines.base import Rows
-from ilk.engines.frames import frame_of
 from ilk.errors import IlkWarning, NoModelError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.model import Model
@@ -266,11 +265,8 @@ def run(job: Job) -> Result:
     seed, budget = seed_of(job.seed), _seconds(job.budget)
     job = replace(job, seed=seed)  # a generator gives one number only once
     old = None if job.match_to is None else earlier(job.match_to)
-    frame = frame_of(job.data)
-    afar = None if frame is None else Afar.of(frame, seed)
-    if afar is not None:
-        job = replace(job, data=afar.table)
-    ready = prepare(job)
+    afar = Afar.of(job.data, seed)
+    ready = prepare(job if afar is None else replace(job, data=afar.table))
     ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
     searched = time.monotonic()
     ready, found = _searched(job, ready, ks, seed, budget)

@@ -14,7 +14,7 @@ import ilk
 from ilk.engines.base import Rows
 from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
-from ilk.engines.packed import Layout, NumberPacker
+from ilk.engines.packed import NumberPacker, PackLayout
 from ilk.errors import DataError, UsageError
 from ilk.families.centroid import Means
 from ilk.families.covariance import Structure
@@ -63,7 +63,7 @@ def both(cluster: Cluster, X: Array, weight: Array | None = None) -> tuple[Memor
     encoding = encoding_of(X, facts, weight=weight)
     here = MemoryRows(X, encoding, weight=weight, complete=facts.complete)
     columns = {f"x{j}": X[:, j] for j in range(X.shape[1])} | ({} if weight is None else {"heft": weight})
-    layout = Layout("float64", X.shape[1], weighted=weight is not None)
+    layout = PackLayout("float64", X.shape[1], weighted=weight is not None)
     frame = frame_of(cluster.frame(columns))
     assert frame is not None
     there = frame.rows(list(columns), NumberPacker(layout), layout, 1)

@@ -12,7 +12,7 @@ import pytest
 
 from ilk.engines import spark
 from ilk.engines.frames import SparkFrame
-from ilk.engines.packed import Layout, NumberPacker, Pack
+from ilk.engines.packed import NumberPacker, Pack, PackLayout
 from ilk.errors import EngineError
 from ilk.table.block import Array, Block
 from tests.engines.clusters import Cluster, running
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(os.environ.get("ILK_KERNELS") == "numpy", reason="tried with the compiled kernels"),
 ]
 
-LAYOUT = Layout("float64", 2)
+LAYOUT = PackLayout("float64", 2)
 X = np.random.default_rng(0).normal(size=(3000, 2))
 
 

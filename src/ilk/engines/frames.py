@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ilk.engines.draw import drawn_rows
 from ilk.engines.futures import DaskPool, FuturesRows, is_dask_array, is_dask_frame
-from ilk.engines.packed import Layout, Pack
+from ilk.engines.packed import Pack, PackLayout
 from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
 from ilk.table.block import Array
 
@@ -30,7 +30,7 @@ class Frame(Protocol):
     source: str
     schema: Any
 
-    def rows(self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None) -> Any:
+    def rows(self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None) -> Any:
         """The rows, packed from the columns `names`; their encoding is still to be found."""
         ...
 
@@ -68,7 +68,7 @@ class SparkFrame:
         self.schema = to_arrow_schema(native.schema)
 
     def rows(
-        self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None = None
+        self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None = None
     ) -> SparkRows:
         chosen = self.native.select(*(f"`{name.replace('`', '``')}`" for name in names))
         return SparkRows.of_frame(chosen, packer, layout, threads=threads)
@@ -92,7 +92,7 @@ class DaskFrame:
         self.schema = pa.Schema.from_pandas(native._meta, preserve_index=False)
 
     def rows(
-        self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None = None
+        self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None = None
     ) -> FuturesRows:
         parts = self.native[list(names)].to_delayed()
         return _dask_rows(parts, _PackPandas(packer), layout, threads)
@@ -125,7 +125,7 @@ class DaskArray:
         self.schema = pa.schema([(f"x{j}", kind) for j in range(native.shape[1])])
 
     def rows(
-        self, names: Sequence[str], packer: Packer, layout: Layout, threads: int | None = None
+        self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None = None
     ) -> FuturesRows:
         places = [self.schema.get_field_index(name) for name in names]
         parts = self.native.to_delayed().ravel()
@@ -150,7 +150,9 @@ class DaskArray:
         return made[0] if len(made) == 1 else da.stack(made, axis=1)
 
 
-def _dask_rows(parts: Any, pack: Callable[[Any], Pack], layout: Layout, threads: int | None) -> FuturesRows:
+def _dask_rows(
+    parts: Any, pack: Callable[[Any], Pack], layout: PackLayout, threads: int | None
+) -> FuturesRows:
     from dask import delayed
 
     pool = DaskPool.current()

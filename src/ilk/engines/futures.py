@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ilk.engines.packed import Layout, Pack, PackedRows, Visit
+from ilk.engines.packed import Pack, PackedRows, PackLayout, Visit
 from ilk.errors import DataError, EngineError, shown
 from ilk.table.block import Encoding
 
@@ -47,7 +47,7 @@ class FuturesRows(PackedRows):
 
     @classmethod
     def of_parts(
-        cls, pool: Pool, parts: Sequence[Reference], layout: Layout, *, threads: int | None = None
+        cls, pool: Pool, parts: Sequence[Reference], layout: PackLayout, *, threads: int | None = None
     ) -> FuturesRows:
         """Rows of packs in the making; not conditioned, and taken for incomplete until it is known."""
         packs = _Packs.of_parts(pool, parts, layout)
@@ -98,12 +98,14 @@ class FuturesRows(PackedRows):
 class _Packs:
     """References to the packs that have rows, and how many those are."""
 
-    def __init__(self, pool: Pool, packs: Sequence[Reference], sizes: Sequence[int], layout: Layout) -> None:
+    def __init__(
+        self, pool: Pool, packs: Sequence[Reference], sizes: Sequence[int], layout: PackLayout
+    ) -> None:
         self.pool, self.packs, self.sizes, self.layout = pool, tuple(packs), tuple(sizes), layout
         weakref.finalize(self, pool.free, self.packs)
 
     @classmethod
-    def of_parts(cls, pool: Pool, parts: Sequence[Reference], layout: Layout) -> _Packs:
+    def of_parts(cls, pool: Pool, parts: Sequence[Reference], layout: PackLayout) -> _Packs:
         counts = [pool.submit(_size_of, part) for part in parts]
         sizes = [pool.get(count) for count in counts]
         pool.free(counts)

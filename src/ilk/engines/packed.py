@@ -21,7 +21,7 @@ from ilk.threads import thread_count
 
 
 @dataclass(frozen=True)
-class Layout:
+class PackLayout:
     """What the cells of all packs of a table are."""
 
     dtype: str  # of the numbers: "float64" or "float32"
@@ -53,7 +53,7 @@ class Pack:
         return b"".join(np.ascontiguousarray(part).tobytes() for part in parts if part is not None)
 
     @classmethod
-    def from_bytes(cls, data: Any, n_rows: int, layout: Layout) -> Pack:
+    def from_bytes(cls, data: Any, n_rows: int, layout: PackLayout) -> Pack:
         """The arrays as views of a buffer."""
         weight = np.frombuffer(data, np.float64, n_rows) if layout.weighted else None
         at = 8 * n_rows if layout.weighted else 0
@@ -125,7 +125,12 @@ class PackedRows(ABC):
     """Rows in packs; engines say how a visit comes to them."""
 
     def __init__(
-        self, sizes: Sequence[int], layout: Layout, encoding: Encoding, complete: bool, threads: int | None
+        self,
+        sizes: Sequence[int],
+        layout: PackLayout,
+        encoding: Encoding,
+        complete: bool,
+        threads: int | None,
     ) -> None:
         self.layout, self.encoding, self.complete = layout, encoding, complete
         self.threads = thread_count(threads)
@@ -233,7 +238,7 @@ def _visit_positions(state: _Positions, block: Block) -> Array:
 class NumberPacker:
     """Packs Arrow tables of numbers, the weight last where there is one."""
 
-    layout: Layout
+    layout: PackLayout
 
     def __call__(self, table: Any) -> Pack:
         columns = [column.cast("float64", safe=False).to_numpy() for column in table.columns]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.engines.packed import Layout, Pack, PackedRows, Visit
+from ilk.engines.packed import Pack, PackedRows, PackLayout, Visit
 from ilk.errors import DataError, EngineError, shown
 from ilk.table.block import Array, Encoding
 
@@ -57,7 +57,9 @@ class SparkRows(PackedRows):
         self._packs = packs
 
     @classmethod
-    def of_frame(cls, frame: Any, packer: Packer, layout: Layout, *, threads: int | None = None) -> SparkRows:
+    def of_frame(
+        cls, frame: Any, packer: Packer, layout: PackLayout, *, threads: int | None = None
+    ) -> SparkRows:
         """The rows of a frame, packed; not conditioned, and taken for incomplete until it is known."""
         packs = _Packs.of_frame(frame, packer, layout)
         return cls(packs, Encoding(1.0, np.zeros(layout.n_columns)), False, threads)
@@ -118,7 +120,7 @@ class _Packs:
     """The packed frame, persisted; its parts have names (numbers with gaps where a part has no row) and sizes."""
 
     frame: Any
-    layout: Layout
+    layout: PackLayout
     names: Array
     sizes: tuple[int, ...]
     first: Pack  # the first row
@@ -135,7 +137,7 @@ class _Packs:
         return {int(name): int(row) for name, row in zip(self.names, first, strict=True)}
 
     @classmethod
-    def of_frame(cls, frame: Any, packer: Packer, layout: Layout) -> _Packs:
+    def of_frame(cls, frame: Any, packer: Packer, layout: PackLayout) -> _Packs:
         with _translated():
             packed, forget = _kept(frame.mapInArrow(_Packing(packer, layout.row_bytes), PACKED))
             counts = packed.select("part", "size").toArrow()
@@ -256,7 +258,7 @@ class _Unpacking:
     """On the workers: what visits see of the rows of packed bytes."""
 
     visit: Visit[Any, Any]
-    layout: Layout
+    layout: PackLayout
     first_rows: dict[int, int]
 
     def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, int, Pack]]:

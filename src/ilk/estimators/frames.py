@@ -12,7 +12,7 @@ import pyarrow as pa
 from ilk.engines.base import Rows
 from ilk.engines.condition import check_weights, conditioned, survey_rows
 from ilk.engines.frames import Frame
-from ilk.engines.packed import Cutter, Layout, NumberPacker
+from ilk.engines.packed import Cutter, NumberPacker, PackLayout
 from ilk.errors import DataError, UsageError, shown, warn
 from ilk.fitting.model import free_names
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
@@ -25,7 +25,7 @@ def frame_rows(
     """The rows of a fit, checked and conditioned; `sample_weight` is the name of a column."""
     weight = _weight_name(frame, sample_weight)
     names = [name for name in frame.schema.names if name not in weight]
-    layout = Layout(_number_type(frame, [*names, *weight]), len(names), weighted=bool(weight))
+    layout = PackLayout(_number_type(frame, [*names, *weight]), len(names), weighted=bool(weight))
     rows = frame.rows([*names, *weight], NumberPacker(layout), layout, threads)
     n_counting = check_weights(rows)
     if n_counting < k:
@@ -86,7 +86,7 @@ def answered(frame: Frame, names: Sequence[str], answer: Answer, columns: Mappin
             f"the frame has no column {shown(absent[0])!r}, which was fitted",
             do="Give a frame with the columns of the fit",
         )
-    layout = Layout(_number_type(frame, names), len(names))
+    layout = PackLayout(_number_type(frame, names), len(names))
     wanted = dict(zip(free_names(tuple(frame.schema.names), tuple(columns)), columns.values(), strict=True))
     return frame.filled(_Fill(tuple(names), layout, answer, tuple(wanted)), wanted)
 
@@ -96,7 +96,7 @@ class _Fill:
     """What travels to the rows of a frame."""
 
     names: tuple[str, ...]
-    layout: Layout
+    layout: PackLayout
     answer: Answer
     columns: tuple[str, ...]
 
