@@ -39,6 +39,7 @@ test-all: setup  ## every test with the compiled kernels, all but the slow ones 
 bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench]'
 	$(RUN) benchmarks
+	$(RUN) benchmarks.stream
 
 docs: setup  ## the documentation, into build/docs; a warning is an error
 	$(RUN) sphinx -W --keep-going -q -j auto docs build/docs

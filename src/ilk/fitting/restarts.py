@@ -14,6 +14,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.families.base import Family, SpreadFamily, Sums
 from ilk.families.centroid import Means, Moments
+from ilk.fitting import parallel
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, finish, fit, start_records
 from ilk.fitting.loop import INTERRUPTED, PASS_LIMIT, PROVEN, Event, Run, Stop, run_starts
@@ -47,8 +48,12 @@ def fit_recipe(
     callback: Callable[[Event], None] | None = None,
 ) -> Fit:
     """Fit `recipe` with K components. Several starts on a large table run to their end on the sample they were
-    drawn from; those that end near the best of them go on with all rows."""
+    drawn from; those that end near the best of them go on with all rows. "k-means||" draws from all rows."""
     family, trim, stop = recipe.family, recipe.trim, recipe.stop
+    if recipe.init == parallel.NAME:
+        drawn = [parallel.parallel_centres(rows, k, seed, number) for number in range(recipe.n_starts)]
+        starts = [from_centres(rows, family, points) for points in drawn]
+        return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
     block = rows.sample(sample_rows(rows.n_columns, k), seed)
     on_all_rows = block.n_rows == rows.n_rows or recipe.n_starts == 1
     if not on_all_rows:
@@ -97,7 +102,9 @@ def named_starts(sample: Block, recipe: Recipe, k: int, seed: int) -> list[Array
     """Centres of every start of the recipe; each start draws from its own stream."""
     if recipe.init not in STARTS:
         raise UsageError(
-            "bad-start", f"init={recipe.init!r} is not a start", do=f"Choose one of {', '.join(STARTS)}"
+            "bad-start",
+            f"init={recipe.init!r} is not a start",
+            do=f"Choose one of {', '.join((*STARTS, parallel.NAME))}",
         )
     ordered = in_content_order(sample)
     return [start_centres(recipe.init, ordered, k, seed, number) for number in range(recipe.n_starts)]
