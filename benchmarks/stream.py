@@ -2,8 +2,8 @@
 
 `python -m benchmarks.stream` writes a file of 6.4 GB decoded to the folder for temporary files, and removes it. Whole
 fits (the job with K-means, K=20; a full-covariance mixture, K=10) run under a gigabyte, each in a process of its own;
-they end when their seconds are spent, so that the figures do not depend on how many passes a table takes. A pass is timed
-over the packed rows, and over a slice of the rows in memory, one thread, in turn; the ratio is per row.
+they end when their seconds are spent, so that the figures do not depend on how many passes a table takes. A pass is
+timed over the packed rows, and over a slice of the rows in memory, one thread, in turn; the ratio is per row.
 """
 
 from __future__ import annotations

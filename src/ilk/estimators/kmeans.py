@@ -156,8 +156,9 @@ class KMeans(CentroidEstimator):
     n_clusters : int
         Number of groups.
     init : str or array
-        "k-means++", "k-log-k", "farthest-first", "random", "random-hull", "ward", an array of centres
-        (n_clusters, n_features), or one label per row.
+        "k-means++", "k-log-k", "farthest-first", "random", "random-hull", "ward", "k-means||" (which draws from
+        all rows, the others from a sample of a large table), an array of centres (n_clusters, n_features), or one
+        label per row.
     n_init : int
         Starts that run, the best of which is kept; 1 when `init` is an array.
     max_iter, tol : int, float

@@ -101,11 +101,8 @@ def _fit_by_heats(
 def named_starts(sample: Block, recipe: Recipe, k: int, seed: int) -> list[Array]:
     """Centres of every start of the recipe; each start draws from its own stream."""
     if recipe.init not in STARTS:
-        raise UsageError(
-            "bad-start",
-            f"init={recipe.init!r} is not a start",
-            do=f"Choose one of {', '.join((*STARTS, parallel.NAME))}",
-        )
+        known = ", ".join((*STARTS, parallel.NAME))
+        raise UsageError("bad-start", f"init={recipe.init!r} is not a start", do=f"Choose one of {known}")
     ordered = in_content_order(sample)
     return [start_centres(recipe.init, ordered, k, seed, number) for number in range(recipe.n_starts)]
 
