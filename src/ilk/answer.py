@@ -10,9 +10,10 @@ import numpy as np
 import ilk
 from ilk.drift import baseline
 from ilk.engines.memory import MemoryRows
+from ilk.families.unruled import UNRULED
 from ilk.fitting.fit import label_counts
 from ilk.fitting.grouped import visit_memberships
-from ilk.fitting.model import Model, Placed, cost_quantiles
+from ilk.fitting.model import N_QUANTILES, Model, Placed, cost_quantiles
 from ilk.prepare import Job, Prepared
 from ilk.report.evidence import Evidence
 from ilk.report.facts import Group, describe
@@ -99,7 +100,9 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
         tuple(g.letter for g in groups),
         tuple(g.name for g in groups),
         np.asarray(grouping.size, dtype=np.float64),
-        cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
+        np.zeros((len(grouping.size), N_QUANTILES))
+        if found.recipe.family is UNRULED
+        else cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
         {
             "rows": found.fit.n_rows,
             "source": ready.table.source,
@@ -113,7 +116,7 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
 def memberships(ready: Prepared, grouping: Grouping) -> Array | None:
     """Probability of each group for each row used; None for hard methods."""
     if not grouping.grouped.soft:
-        return None
+        return grouping.memberships
     return np.concatenate([*ready.rows.scan(visit_memberships, grouping.grouped)])
 
 
@@ -141,7 +144,9 @@ def evidence_of(
     ready: Prepared, grouping: Grouping, model: Model, probabilities: Array | None, sharp: Sharpness | None
 ) -> Evidence:
     """What the groups are explained from: plain arrays of the rows used."""
-    placed = settled(model.place_rows(ready.rows), grouping.labels, probabilities)
+    placed = None
+    if model.has_rule:
+        placed = settled(model.place_rows(ready.rows), grouping.labels, probabilities)
     ids = None if ready.schema.id is None else ready.cells(ready.schema.id)
     return Evidence(
         ready.described,
@@ -150,8 +155,8 @@ def evidence_of(
         ready.kept,
         weight=ready.weight,
         probabilities=probabilities,
-        second=placed.second,
-        novelty=placed.novelty,
+        second=None if placed is None else placed.second,
+        novelty=None if placed is None else placed.novelty,
         silhouette=None if sharp is None else (sharp.looked, sharp.values),
         ids=ids,
     )

@@ -139,6 +139,10 @@ def assignment_parts(result: Result) -> Iterator[Columns]:
         columns: Columns = {"row": np.arange(here.start, here.stop)}
         columns.update({name: part.column(name) for name in names})
         chances = None if result.probabilities is None else result.probabilities[here]
+        if not result.model.has_rule:
+            sure = None if chances is None else chances.max(axis=1)
+            yield columns | result.model.label_columns(result.labels[here], sure, tuple(columns))
+            continue
         placed = settled(result.model.place(part), result.labels[here], chances)
         columns.update(result.model.columns_for(placed, tuple(columns)))
         yield columns

@@ -26,14 +26,14 @@ from ilk.answer import (
 from ilk.cautions import cautions
 from ilk.document import reproduction, summary_of
 from ilk.engines.base import Rows
-from ilk.errors import IlkWarning, NoModelError, UsageError, shown, warn
+from ilk.errors import IlkWarning, NoModelError, ResourceError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.model import Model
 from ilk.fitting.weights import row_weights
 from ilk.matching import carried_over, earlier
-from ilk.prepare import Job, Prepared, prepare
+from ilk.prepare import Job, Prepared, only_rows, prepare
 from ilk.random import seed_of
-from ilk.recipes import CATALOGUE, K_MEANS
+from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
 from ilk.report.explanation import explanation, without_rows
 from ilk.report.facts import Group
 from ilk.report.summary import plain, truth_entry
@@ -49,7 +49,7 @@ from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table
 
 GAUSSIAN = "gaussian"
-METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE)
+METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE, *PARADIGMS)
 N_STARTS = 30  # of K-means and its kin, for each K
 PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
 
@@ -158,9 +158,10 @@ def cluster(
     data : frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), 2-D array, list of rows, or path of a file
     k : "auto", a number, or a range of numbers to choose from
         A number is taken as the number of groups; otherwise it is how many pieces the best model may have.
-    method : "auto" or "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means"
+    method : "auto" or "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means", or another paradigm
         "auto" takes Gaussian mixtures of fourteen structures where all columns are numbers, and the assorted model
-        where there are categories or blanks.
+        where there are categories or blanks. The other paradigms ("spectral", "typical-cuts", "dirichlet-process",
+        ...) and what each is for: `ilk choose`.
     weight, truth, id : names of columns
         How much a row counts; a known class to compare with, never used for fitting; what names a row.
     types : mapping or path of a types file
@@ -269,14 +270,18 @@ def run(job: Job) -> Result:
     ready = prepare(job if afar is None else replace(job, data=afar.table))
     ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
     searched = time.monotonic()
-    ready, found = _searched(job, ready, ks, seed, budget)
-    if afar is not None:
-        left = inf if budget is None else max(0.0, budget - (time.monotonic() - began))
-        found = afar.polished(ready, found, left)
-        notes = [*notes, *afar.cautions]
-    searched = time.monotonic() - searched
-    wish = Wish(job.merge, ks[0], job.as_asked, job.min_size, job.max_size)
-    grouping = group(ready.rows, found, wish, seed)
+    if ready.method in PARADIGMS:
+        ready, found, grouping = _parted(job, ready, ks, seed)
+        searched = time.monotonic() - searched
+    else:
+        ready, found = _searched(job, ready, ks, seed, budget)
+        if afar is not None:
+            left = inf if budget is None else max(0.0, budget - (time.monotonic() - began))
+            found = afar.polished(ready, found, left)
+            notes = [*notes, *afar.cautions]
+        searched = time.monotonic() - searched
+        wish = Wish(job.merge, ks[0], job.as_asked, job.min_size, job.max_size)
+        grouping = group(ready.rows, found, wish, seed)
     notes = [*ready.warnings, *notes, *cautions(job, ready, found)]
     return _result(job, ready, found, grouping, notes, (began, searched), old)
 
@@ -303,6 +308,33 @@ def _searched(
     ready = replace(ready, warnings=(*ready.warnings, note))
     recipes = [replace(K_MEANS, n_starts=N_STARTS)]
     return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
+
+
+def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[Prepared, Search, Grouping]:
+    """The groups of a paradigm beside the loop; rows in clusters too small to count are set aside."""
+    from ilk.selection.parted import part_rows  # imports scikit-learn, which takes a second
+
+    if ready.weight is not None:
+        raise UsageError(
+            "weight-not-taken",
+            f"{ready.method} counts every row once, and weight={shown(job.weight)!r} was given",
+            do="Leave the weights out, or take a method of centres or mixtures",
+        )
+    if ready.looked is not None or Afar.of(job.data, seed) is not None:
+        raise ResourceError(
+            "not-in-memory",
+            f"{ready.method} looks at all rows at once, and the table is not in memory",
+            do="Give a sample of the rows, or take a method of centres or mixtures",
+        )
+    if job.min_size is not None or job.max_size is not None:
+        raise UsageError(
+            "sizes-not-taken",
+            f"{ready.method} has groups of its own sizes, and min_size or max_size was given",
+            do="Leave them out, or take a method of centres or mixtures",
+        )
+    parted = part_rows(ready.rows, ready.used, ready.method, job.k, ks, seed)
+    why = "in clusters too small to count"
+    return only_rows(ready, parted.counted, why), parted.search, parted.grouping
 
 
 def known_method(method: str) -> None:

@@ -15,6 +15,7 @@ from ilk.engines.stream import StreamRows
 from ilk.errors import DataError, rows_shown, shown
 from ilk.fitting.model import design, numbers_only
 from ilk.fitting.scene import Treat
+from ilk.recipes import PARADIGMS
 from ilk.report.facts import Described
 from ilk.selection.assorted import ASSORTED
 from ilk.selection.search import Progress
@@ -137,10 +138,10 @@ def prepare(job: Job) -> Prepared:
     schema = infer(table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth)
     encoded = encode(table, schema)
     method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
-    used = numbers_only(schema, method)
+    mixed = method == ASSORTED or (_takes_anything(method) and (bool(schema.coded) or not encoded.complete))
+    used = replace(schema, warnings=()) if mixed else numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
-    mixed = method == ASSORTED
     raw = encoded.numbers if mixed else design(encoded.numbers, encoded.codes, schema, used)
     blank = np.zeros(len(raw), dtype=bool)
     if not mixed and not np.isfinite(raw).all():
@@ -237,12 +238,32 @@ def _set_aside(table: PieceTable, packed: Packed, method: str) -> tuple[Ledger, 
     return ledger, notes
 
 
+def _takes_anything(method: str) -> bool:
+    return method in PARADIGMS and PARADIGMS[method].takes == "anything"
+
+
 def _conditioned(
     raw: Array, weight: Array | None, scale: str | None, threads: int, codes: Array | None
 ) -> MemoryRows:
     facts = survey(raw, weight=weight)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
     return MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
+
+
+def only_rows(ready: Prepared, counted: Array, why: str) -> Prepared:
+    """Only the rows at the places `counted`; the ledger tells of the others."""
+    lost = np.setdiff1d(np.arange(ready.rows.n_rows), counted)
+    if not len(lost):
+        return ready
+    return replace(
+        ready,
+        rows=MemoryRows.of_block(ready.rows.take(counted), ready.rows.threads),
+        weight=None if ready.weight is None else ready.weight[counted],
+        described=tuple(replace(column, values=column.values[counted]) for column in ready.described),
+        kept=ready.kept[counted],
+        ledger=ready.ledger.without(why, ready.kept[lost]),
+        warnings=(*ready.warnings, ("rows-in-small-groups", f"{len(lost)} rows are {why} and get no group")),
+    )
 
 
 def _described(schema: Schema, used: Schema, numbers: Array, codes: Array | None) -> tuple[Described, ...]:

@@ -1,6 +1,9 @@
-"""The catalogue: every method as family + rule + start."""
+"""The catalogue: every method as family + rule + start, and the paradigms beside the loop with what they ask of K."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
 
 from ilk.families.centroid import Means, Medians
 from ilk.fitting.restarts import Recipe
@@ -10,3 +13,47 @@ K_MEDIANS = Recipe("k-medians", Medians())
 TRIMMED_K_MEANS = Recipe("trimmed-k-means", Means(), trim=0.05)
 
 CATALOGUE = {recipe.name: recipe for recipe in (K_MEANS, K_MEDIANS, TRIMMED_K_MEANS)}
+
+
+@dataclass(frozen=True)
+class Paradigm:
+    """A method that is not the loop; `selection/paradigms.py` has how it parts rows.
+
+    `k` is "fixed" where K is asked for, or chosen by a sign of the method's own; "found" where it comes out and cannot
+    be asked for; "most" where it comes out, up to the largest asked for. `any_shape` says that groups may wind around
+    each other, so that no straight cut need part them.
+    """
+
+    name: str
+    k: Literal["fixed", "found", "most"]
+    takes: Literal["numbers", "anything"]
+    how_k: str
+    any_shape: bool = False
+
+
+_LASTING = "the number that lasts over the widest range of heights"
+_LOWEST = "the number of the lowest BIC, of multinomials over the levels"
+PARADIGMS = {
+    paradigm.name: paradigm
+    for paradigm in (
+        Paradigm("dirichlet-process", "most", "anything", "the components that keep rows"),
+        Paradigm("information-bottleneck", "fixed", "anything", _LOWEST),
+        Paradigm("deterministic-bottleneck", "fixed", "anything", _LOWEST),
+        Paradigm("mean-shift", "found", "numbers", "the modes of the density"),
+        Paradigm("blurring-mean-shift", "found", "numbers", "the points in which rows meet"),
+        Paradigm("spectral", "fixed", "anything", "the number before the leap of the eigenvalues", True),
+        Paradigm(
+            "typical-cuts", "fixed", "anything", "the number that lasts longest as it grows hotter", True
+        ),
+        Paradigm("affinity-propagation", "found", "anything", "the rows that come to stand for others"),
+        Paradigm("single-linkage", "fixed", "anything", _LASTING, True),
+        *(
+            Paradigm(f"{linkage}-linkage", "fixed", "anything", _LASTING)
+            for linkage in ("complete", "average", "weighted")
+        ),
+        *(
+            Paradigm(f"{linkage}-linkage", "fixed", "numbers", _LASTING)
+            for linkage in ("ward", "centroid", "median")
+        ),
+    )
+}

@@ -27,6 +27,7 @@ from ilk.families.base import Family
 from ilk.families.centroid import Centroids, Means, Medians
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.families.unruled import UNRULED
 from ilk.fitting.fit import Fit
 from ilk.fitting.grouped import Grouped
 from ilk.fitting.scene import Treat
@@ -60,8 +61,8 @@ def family_of(name: str) -> Family[Any] | None:
     """The family of a saved model by its name, None for one that this version does not know."""
     if name.startswith("gaussian "):
         return Gaussian(Structure.parse(name.removeprefix("gaussian ")), np.ones(1))
-    centroids: dict[str, Family[Any]] = {"means": Means(), "medians": Medians()}
-    return centroids.get(name)
+    others: dict[str, Family[Any]] = {"means": Means(), "medians": Medians(), UNRULED.name: UNRULED}
+    return others.get(name)
 
 
 def is_soft(family: str) -> bool:
@@ -78,7 +79,7 @@ class Model:
     options: Mapping[str, Any]
     schema: Schema
     encoding: Encoding
-    params: Centroids | Mixture | Clusters
+    params: Centroids | Mixture | Clusters | None
     group_of: tuple[int, ...]  # of each component, a piece, the group
     letters: tuple[str, ...]
     names: tuple[str, ...]
@@ -97,6 +98,11 @@ class Model:
         family = family_of(self.family) if self.treat is None else self.treat.family
         assert family is not None
         return Grouped(family, self.params, np.array(self.group_of), is_soft(self.family))
+
+    @property
+    def has_rule(self) -> bool:
+        """Whether new rows can be placed; methods of distances have no rule for that."""
+        return self.family != UNRULED.name
 
     def __repr__(self) -> str:
         columns = len(self.schema.used)
@@ -167,6 +173,8 @@ class Model:
 
     def place(self, table: Table, *, absent: str = "error") -> Placed:
         """Group, second group and novelty of each row."""
+        if not self.has_rule:
+            UNRULED.refuse()
         untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
         encoded = encode_new(table, self.schema, untouched, absent=absent)
         for code, text in encoded.warnings:
@@ -205,6 +213,15 @@ class Model:
         }
         if not is_soft(self.family):
             del values["probability"]
+        return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
+
+    def label_columns(
+        self, labels: Array, probability: Array | None, taken: tuple[str, ...]
+    ) -> dict[str, Array]:
+        """The output columns of known labels, for groups without a rule."""
+        values = {"group": self._marks(labels)}
+        if probability is not None:
+            values["probability"] = np.round(probability, 4)
         return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
 
     def _marks(self, number: Array) -> Array:
@@ -255,8 +272,10 @@ class _Assign:
         return dict(zip(self.names, self.model.columns_for(placed).values(), strict=True))
 
 
-def parameter_tree(params: Centroids | Mixture | Clusters) -> dict[str, Any]:
+def parameter_tree(params: Centroids | Mixture | Clusters | None) -> dict[str, Any]:
     """Parameters as a tree of arrays and numbers."""
+    if params is None:
+        return {}
     if isinstance(params, Centroids):
         return {"centre": params.centre, "weight": params.weight}
     if isinstance(params, Clusters):

@@ -15,6 +15,7 @@ from ilk.families.assorted import Assorted, Clusters
 from ilk.families.centroid import Centroids
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import Mixture
+from ilk.families.unruled import UNRULED
 from ilk.fitting.model import KIND, N_QUANTILES, Model, family_of, is_soft
 from ilk.fitting.scene import Treat
 from ilk.table.block import Array, Encoding
@@ -59,7 +60,8 @@ class _Checked:
         binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
         n_columns = len(schema.numeric) + len(binary)
         n_columns = len(schema.numeric) if treat else n_columns
-        fits = len(schema.used) > 0 and (treat is not None or n_columns == len(schema.used))
+        ruled = family != UNRULED.name
+        fits = len(schema.used) > 0 and (not ruled or treat is not None or n_columns == len(schema.used))
         self.need(fits, "schema", "its columns do not fit the method")
         letters, names = self.texts("letters"), self.texts("names")
         k = len(letters)
@@ -69,10 +71,10 @@ class _Checked:
             "marks and names of the groups do not fit",
         )
         group_of = self.groups(k)
-        params: Centroids | Mixture | Clusters
+        params: Centroids | Mixture | Clusters | None = None
         if treat is not None:
             params = self.clusters(len(group_of), treat)
-        else:
+        elif ruled:
             make = self.mixture if is_soft(family) else self.centroids
             params = make(len(group_of), n_columns)
         sizes = self.array(tree, "sizes", (k,), least=0.0)
@@ -84,7 +86,7 @@ class _Checked:
             family,
             self.section("options"),
             schema,
-            self.encoding(n_columns),
+            self.encoding(n_columns if ruled else self.encoded_columns()),
             params,
             group_of,
             letters,
@@ -159,6 +161,11 @@ class _Checked:
                 bool(np.allclose(product, np.eye(n_columns), atol=1e-6)), "axes", "they are not orthogonal"
             )
         return Mixture(mixing, mean, Covariance(log_variance, axes))
+
+    def encoded_columns(self) -> int:
+        """How many columns were encoded, where no parameters say so."""
+        centre = self.section("encoding").get("centre")
+        return len(centre) if isinstance(centre, np.ndarray) else 0
 
     def encoding(self, n_columns: int) -> Encoding:
         plain = self.section("encoding")

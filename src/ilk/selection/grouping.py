@@ -65,6 +65,8 @@ class Grouping:
     split_gain: float  # BIC that one piece more would gain
     interrupted: bool = False
     sizing: Sizing | None = None  # what the wish for sizes changed
+    memberships: Array | None = None  # of methods that have them and no rule for new rows
+    gap: float | None = None  # by which groups of any shape lie apart; from 1 on no row has a stranger near
 
     @property
     def segmented(self) -> bool:

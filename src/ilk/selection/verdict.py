@@ -30,6 +30,9 @@ STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square
 FEW_ROWS = 30
 UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
 SOLID_STARTS = 0.20  # share of the starts of a method of centres that must reach the best optimum
+CLEAR_GAP = (
+    1.0  # between groups of any shape, in distances of fifth neighbours; halves of one cloud stay below
+)
 SKEWED = 1.0  # skewness of a column that is told to explain why one cloud was split
 MOST_NAMED = 3
 
@@ -158,10 +161,10 @@ def _no_groups(case: _Case) -> str:
 def _weak_reasons(case: _Case) -> list[Reason]:
     valley, clear, grouping = case.valley or 0.0, case.grouping.thresholds.clear, case.grouping
     reasons = []
+    parted = valley >= grouping.thresholds.merge and grouping.n_rows >= STABLE_ROWS
     held = (
         bool(case.stable)
-        and valley >= grouping.thresholds.merge
-        and grouping.n_rows >= STABLE_ROWS
+        and (parted or (grouping.gap or 0.0) > CLEAR_GAP)
         and float(np.mean(case.stable)) >= STABLE_MEAN
     )
     if valley < clear and not held:
@@ -188,6 +191,10 @@ def _unparted(case: _Case) -> Reason:
     assert pair is not None
     one, other = (case.letters[group] for group in pair)
     figure = f"({beside(case.valley or 0.0, clear)}, {clear:.2f} needed)"
+    gap = case.grouping.gap or 0.0
+    if gap > CLEAR_GAP:
+        apart = f"a gap of {gap:.1f} times the distance of neighbours"
+        return Reason("no_valley", f"no straight cut parts {one} and {other} {figure}, but {apart}")
     return Reason("no_valley", f"{one} and {other} are not parted clearly {figure}")
 
 

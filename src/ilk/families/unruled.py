@@ -1,0 +1,66 @@
+"""Groups without a rule: methods of distances say of the rows they saw where they belong, and nothing of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn
+
+from ilk.errors import UsageError
+from ilk.families.base import Cut
+from ilk.table.block import Array, Block
+
+
+@dataclass(frozen=True)
+class Unruled:
+    """A family only in name: whatever it is asked, it has no parameters to answer with."""
+
+    name: ClassVar[str] = "none"
+    starts_from_partition: ClassVar[bool] = False
+    n_phases: ClassVar[int] = 1
+
+    def refuse(self) -> NoReturn:
+        raise UsageError(
+            "no-rule",
+            "This method groups the rows it is given and has no rule for others",
+            do="Fit again with the new rows, or take a method of centres or mixtures",
+        )
+
+    def start(self, centres: Array) -> NoReturn:
+        self.refuse()
+
+    def step(self, params: Any, block: Block, cut: Cut) -> NoReturn:
+        self.refuse()
+
+    def assign(self, params: Any, block: Block) -> NoReturn:
+        self.refuse()
+
+    def cost(self, params: Any, block: Block) -> NoReturn:
+        self.refuse()
+
+    def update(self, params: Any, sums: Mapping[str, Any]) -> NoReturn:
+        self.refuse()
+
+    def centres(self, params: Any) -> NoReturn:
+        self.refuse()
+
+    def vacant(self, params: Any) -> NoReturn:
+        self.refuse()
+
+    def move(self, params: Any, which: Array, centres: Array) -> NoReturn:
+        self.refuse()
+
+    def select(self, params: Any, which: Array | Sequence[int]) -> NoReturn:
+        self.refuse()
+
+    def same(self, one: Any, other: Any) -> NoReturn:
+        self.refuse()
+
+    def status(self, params: Any) -> NoReturn:
+        self.refuse()
+
+    def penalty(self, params: Any) -> NoReturn:
+        self.refuse()
+
+
+UNRULED = Unruled()

@@ -1,0 +1,157 @@
+"""How each paradigm of the catalogue parts the rows of a table: in K groups, or in as many as it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import entr
+
+from ilk import kernels
+from ilk.families.base import Family
+from ilk.families.centroid import Means
+from ilk.families.covariance import Covariance, Structure
+from ilk.families.gaussian import Gaussian, Mixture
+from ilk.families.unruled import UNRULED
+from ilk.fitting.dirichlet import fit_process, make_process
+from ilk.fitting.loop import Stop
+from ilk.measures.criteria import bic
+from ilk.paradigms.blurring import blur
+from ilk.paradigms.bottleneck import Joint, squeeze
+from ilk.paradigms.gaussian_process import dirichlet_gaussians
+from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
+from ilk.paradigms.linkage import LINKAGES, cut_at, longest_lived, tree_of
+from ilk.paradigms.modes import flat_bandwidth, gaussian_bandwidth, mean_shift
+from ilk.paradigms.order import by_size
+from ilk.paradigms.typical_cuts import chosen, typical_cuts
+from ilk.selection.material import Material
+from ilk.table.block import Array
+
+SMALL_SHARE = 0.02  # of the rows: fewer are no typical cut, and no cluster of single linkage
+N_NEIGHBOURS = 10
+CONCENTRATION = 1.0
+DP_STOP = Stop(tolerance=1e-8, max_passes=1000)
+
+
+@dataclass(frozen=True, eq=False)
+class Parting:
+    """Labels of all rows, in canonical order, -1 for rows that belong nowhere; by which rule, if any, new rows are
+    placed; the criterion of each K that was tried, where the method has one; and whether it settled."""
+
+    labels: Array
+    family: Family[Any] = UNRULED
+    params: Any = None
+    memberships: Array | None = None  # of methods that have them and no rule
+    bic_of: tuple[tuple[int, float], ...] = ()
+    settled: bool = True
+
+    @property
+    def n_groups(self) -> int:
+        return int(self.labels.max()) + 1
+
+
+def _spectral(material: Material, k: int | None, most: int, seed: int) -> Parting:
+    matrix = material.distances.matrix
+    if k is None:
+        k = int(eigengaps(matrix, min(most, len(matrix) - 2), N_NEIGHBOURS).argmax()) + 1
+    return Parting(by_size(spectral(matrix, k, N_NEIGHBOURS, seed))[0])
+
+
+def _typical(material: Material, k: int | None, most: int, seed: int) -> Parting:
+    ladder = typical_cuts(material.distances.matrix, N_NEIGHBOURS, least_rows(material.n_rows), seed)
+    few = [step for step in ladder if step.n_clusters <= most] or ladder
+    return Parting(by_size(chosen(few, k).labels)[0])
+
+
+def _linked(method: str, material: Material, k: int | None, most: int, seed: int) -> Parting:
+    least = least_rows(material.n_rows) if method == "single" else 1
+    tree = tree_of(material.distances, method)
+    cut = longest_lived(tree, most, least) if k is None else cut_at(tree, k, least)
+    return Parting(by_size(cut.labels)[0])
+
+
+def _affinity(material: Material, k: int | None, most: int, seed: int) -> Parting:
+    found = affinity_propagation(material.distances.matrix, seed)
+    labels, order = by_size(found.labels)
+    if material.mixed:
+        return Parting(labels, settled=found.converged)
+    family = Means()
+    params = family.start(material.points[found.rows[order]])
+    return Parting(labels, family, params, settled=found.converged)
+
+
+def _mean_shift(material: Material, k: int | None, most: int, seed: int) -> Parting:
+    points = material.points
+    labels, modes = mean_shift(points, flat_bandwidth(points, seed))
+    labels, order = by_size(labels)
+    return Parting(labels, Means(), Means().start(modes[order]))
+
+
+def _blurring(material: Material, k: int | None, most: int, seed: int) -> Parting:
+    found = blur(material.points, gaussian_bandwidth(material.points, seed))
+    return Parting(by_size(found.labels)[0], settled=found.converged)
+
+
+def _dirichlet(material: Material, k: int | None, most: int, seed: int) -> Parting:
+    if material.mixed:
+        rows = material.rows
+        family = make_process(rows, material.level_start, CONCENTRATION)
+        fit = fit_process(rows, family, most, seed, DP_STOP)
+        kept = family.select(fit.params, np.flatnonzero(fit.size > 0))
+        shares = kernels.memberships(family.scores(kept, material.block), False)[0]
+        return Parting(fit.labels, memberships=shares, settled=fit.converged)
+    found = dirichlet_gaussians(material.points, most, seed)
+    labels, order = by_size(found.labels)
+    variance, axes = np.linalg.eigh(found.covariance[order])
+    share = found.mixing[order] / found.mixing[order].sum()
+    params = Mixture(share, found.mean[order], Covariance(np.log(variance), axes))
+    gaussian = Gaussian(Structure.parse("VVV"), material.points.var(axis=0))
+    return Parting(labels, gaussian, params, settled=found.converged)
+
+
+def _bottleneck(deterministic: bool, material: Material, k: int | None, most: int, seed: int) -> Parting:
+    """Where K is free, that of the lowest BIC: at beta = cells in a row the functional is the log-likelihood of a
+    mixture of multinomials, `-rows * (functional + beta H(Y))` (Slonim and Weiss 2002)."""
+    counts = material.counts
+    joint, total = Joint.of_counts(counts), counts.sum(axis=1)
+    beta, n_rows = float(total[total > 0].mean()), material.n_rows
+    n_columns = material.block.n_columns + len(material.level_start) - 1
+    found, scores = [], []
+    for number in range(1, min(most, n_rows) + 1) if k is None else [k]:
+        run = squeeze(joint, number, beta, seed, deterministic=deterministic)
+        groups = len(run.groups.share)
+        parameters = groups - 1 + groups * (counts.shape[1] - n_columns)
+        loglik = -n_rows * (run.functional + beta * float(entr(joint.level).sum()))
+        found.append(run)
+        scores.append((number, bic(loglik, parameters, n_rows)))
+    best = found[int(np.argmin([value for _, value in scores]))]
+    labels, order = by_size(best.membership.argmax(axis=1))
+    shares = (
+        None
+        if deterministic
+        else best.membership[:, order] / best.membership[:, order].sum(axis=1, keepdims=True)
+    )
+    return Parting(labels, memberships=shares, bic_of=tuple(scores), settled=best.converged)
+
+
+def least_rows(n_rows: int) -> int:
+    """Rows from which a cluster counts."""
+    return max(2, round(SMALL_SHARE * n_rows))
+
+
+Part = Callable[[Material, int | None, int, int], Parting]
+PARTS: dict[str, Part] = {
+    "spectral": _spectral,
+    "typical-cuts": _typical,
+    "affinity-propagation": _affinity,
+    "mean-shift": _mean_shift,
+    "blurring-mean-shift": _blurring,
+    "dirichlet-process": _dirichlet,
+    "information-bottleneck": partial(_bottleneck, False),
+    "deterministic-bottleneck": partial(_bottleneck, True),
+    **{f"{method}-linkage": partial(_linked, method) for method in LINKAGES},
+}
+"""By name: a function of the rows, of K or None, of the most groups where K is None, and of a seed."""

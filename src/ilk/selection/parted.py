@@ -1,0 +1,182 @@
+"""Groups of a paradigm beside the loop as the answer of any other method: found, grouped, measured for the verdict."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.errors import UsageError
+from ilk.families.gaussian import Gaussian
+from ilk.fitting.fit import Fit, StartRecord
+from ilk.fitting.grouped import Grouped
+from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
+from ilk.fitting.restarts import Recipe
+from ilk.measures.external import contingency, jaccard_per_cluster
+from ilk.random import stream
+from ilk.recipes import PARADIGMS, Paradigm
+from ilk.selection.grouping import Grouping
+from ilk.selection.material import Material
+from ilk.selection.merging import Merge, valley_matrix, weakest_pair
+from ilk.selection.paradigms import PARTS, Parting
+from ilk.selection.resampling import N_RESAMPLES
+from ilk.selection.search import STATUS_OF_REASON, Candidate, Search
+from ilk.selection.sharpness import Sharpness
+from ilk.selection.valley import MOST_ROWS, NumberGround
+from ilk.table.block import Array
+from ilk.table.schema import Schema
+
+RESAMPLED_ROWS = 400  # at most: most paradigms compare all pairs of rows, ten times over
+NEIGHBOUR = 5  # the neighbour whose distance is the yardstick of a gap
+
+
+@dataclass(frozen=True, eq=False)
+class Parted:
+    """`counted` are the places of the rows that belong to a group; search and grouping speak of these alone."""
+
+    counted: Array
+    search: Search
+    grouping: Grouping
+
+
+def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ...], seed: int) -> Parted:
+    """The groups that the paradigm `method` makes of all rows, and what the verdict needs to know of them."""
+    paradigm, began = PARADIGMS[method], time.monotonic()
+    wanted = wanted_k(paradigm, k, ks)
+    material = Material.of(rows.take(np.arange(rows.n_rows)), schema)
+    parting = PARTS[method](material, wanted, ks[-1], seed)
+    counted = np.flatnonzero(parting.labels >= 0)
+    few = material.take(counted) if len(counted) < rows.n_rows else material
+    labels = parting.labels[counted]
+    found = _search(few, paradigm, parting, labels, time.monotonic() - began)
+    return Parted(counted, found, _grouping(few, paradigm, parting, labels, seed))
+
+
+def wanted_k(paradigm: Paradigm, k: Any, ks: tuple[int, ...]) -> int | None:
+    """The one K asked for, None where the method is to find it; refused where it cannot be asked for."""
+    if isinstance(k, str) or (paradigm.k != "found" and len(ks) > 1):
+        return None
+    if paradigm.k == "fixed":
+        return ks[0]
+    instead = "Leave K out" + (
+        ", or give a range up to the most: k=range(1, 9)" if paradigm.k == "most" else ""
+    )
+    raise UsageError("k-not-taken", f"{paradigm.name} finds K itself: {paradigm.how_k}", do=instead)
+
+
+def _search(
+    material: Material, paradigm: Paradigm, parting: Parting, labels: Array, seconds: float
+) -> Search:
+    k, size = parting.n_groups, np.bincount(labels).astype(np.float64)
+    reason = NOTHING_CHANGED if parting.settled else PASS_LIMIT
+    start = StartRecord(float("nan"), 0, reason, OK)
+    fit = Fit(parting.params, labels, float("nan"), size, len(labels), 0, reason, OK, (), (start,))
+    sharp = _silhouettes(material, labels, k)
+    scores = parting.bic_of or ((k, None),)
+    order = sorted(range(len(scores)), key=lambda i: scores[i][1] or 0.0)
+    status = STATUS_OF_REASON.get(reason, OK)
+    candidates = tuple(
+        Candidate(
+            paradigm.name,
+            None,
+            number,
+            status if i == order[0] else OK,
+            bic=value,
+            silhouette=sharp.mean if sharp is not None and i == order[0] else None,
+            n_starts=1,
+            n_starts_at_best=1,
+            seconds=seconds / len(scores),
+        )
+        for i, (number, value) in enumerate(scores)
+    )
+    runner_up = order[1] if len(order) > 1 else None
+    recipe = Recipe(paradigm.name, parting.family)
+    return Search(candidates, order[0], runner_up, fit, recipe, sharp, len(labels), False)
+
+
+def _silhouettes(material: Material, labels: Array, k: int) -> Sharpness | None:
+    """By the distances that the groups were made from, where they were; None otherwise, and for a single group."""
+    known = material.measured
+    size = np.bincount(labels, minlength=k)
+    if known is None or k < 2:
+        return None
+    total = known.matrix @ np.eye(k)[labels]
+    everyone = np.arange(len(labels))
+    own = total[everyone, labels] / np.maximum(size[labels] - 1, 1)
+    others = total / size
+    others[everyone, labels] = np.inf
+    other = others.min(axis=1)
+    largest = np.maximum(own, other)
+    alone = size[labels] == 1
+    values = np.divide(other - own, largest, out=np.zeros(len(labels)), where=(largest > 0) & ~alone)
+    groups = tuple(float(values[labels == g].mean()) for g in range(k))
+    return Sharpness(float(values.mean()), 0.0, groups, "rows", len(labels), everyone, values)
+
+
+def _grouping(material: Material, paradigm: Paradigm, parting: Parting, labels: Array, seed: int) -> Grouping:
+    k = parting.n_groups
+    looked = _some(len(labels), MOST_ROWS, seed)
+    sample = material.take(looked).block
+    of = NumberGround.of if sample.codes is None else NumberGround.of_mixed
+    ground = of(sample, labels[looked], seed=seed)
+    groups = tuple((group,) for group in range(k))
+    valleys = valley_matrix(ground, groups)
+    shares = None
+    if parting.memberships is not None:
+        shares = parting.memberships[parting.labels >= 0]
+    return Grouping(
+        Grouped(parting.family, parting.params, np.arange(k), isinstance(parting.family, Gaussian)),
+        labels,
+        np.bincount(labels).astype(np.float64),
+        k,
+        Merge(None, groups, ()),
+        ground.thresholds,
+        valleys,
+        weakest_pair(ground, groups, valleys),
+        _returns(material, paradigm, labels, k, seed) if k > 1 else None,
+        float(len(labels)),
+        np.zeros(0),
+        0.0,
+        memberships=shares,
+        gap=_gap(material.take(looked), labels[looked]) if paradigm.any_shape and k > 1 else None,
+    )
+
+
+def _some(n_rows: int, most: int, seed: int) -> Array:
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(stream(seed, "parted").choice(n_rows, most, replace=False))
+
+
+def _returns(material: Material, paradigm: Paradigm, labels: Array, k: int, seed: int) -> tuple[float, ...]:
+    """Per group the mean Jaccard index of the group most like it among the rows that a bootstrap draws; a group of
+    which no row was drawn counts for nothing there."""
+    looked = _some(len(labels), RESAMPLED_ROWS, seed)
+    part, total, times = PARTS[paradigm.name], np.zeros(k), np.zeros(k)
+    for number in range(N_RESAMPLES):
+        draws = stream(seed, "resample", number)
+        drawn = np.unique(draws.choice(looked, len(looked)))
+        again = part(
+            material.take(drawn), k if paradigm.k == "fixed" else None, max(k, 9), seed + number
+        ).labels
+        both = contingency(labels[drawn], again)
+        there = np.array([int(name) for name in both.cluster_names])
+        total[there] += jaccard_per_cluster(both)
+        times[there] += 1
+    return tuple(float(value) for value in total / np.maximum(times, 1))
+
+
+def _gap(material: Material, labels: Array) -> float:
+    """How clearly the groups lie apart whatever their shape: the least, over all rows of two groups, of their distance
+    over the distance to the fifth neighbour within their groups. Above 1 nobody has a stranger so near."""
+    matrix = material.distances.matrix
+    same = labels[:, None] == labels
+    within = np.sort(np.where(same, matrix, np.inf), axis=1)
+    size = np.bincount(labels)[labels]
+    reach = within[np.arange(len(labels)), np.minimum(NEIGHBOUR, size - 1)]  # the row itself comes first
+    yard = np.maximum(reach[:, None], reach)
+    ratio = np.divide(matrix, yard, out=np.full_like(matrix, np.inf), where=(yard > 0) & ~same)
+    return float(ratio.min())
