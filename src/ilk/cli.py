@@ -37,6 +37,7 @@ def cli() -> None:
     ilk fit customers.csv                    groups of a table, into customers.ilk/
     ilk explain customers.ilk B              one group in words
     ilk assign customers.ilk new.csv         groups of new rows
+    ilk choose customers.csv                 which method is for this table
     ilk demo                                 try it on a bundled table
 
     Exit codes: 0 done, 1 our bug, 2 usage, 3 data refused, 4 no valid model or an asked condition failed,
@@ -59,7 +60,8 @@ def cli() -> None:
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="gaussian, k-means, k-medians or trimmed-k-means; auto: gaussian where all columns are numbers.",
+    help="gaussian, assorted, k-means, k-medians, trimmed-k-means, spectral, ...: ilk choose lists them; auto: "
+    "gaussian where all columns are numbers.",
 )
 @click.option(
     "--merge",
@@ -310,6 +312,39 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
         if output is not None:
             name = shown(output, 80)
             say(f"wrote {name}; edit it and give it back: ilk fit {shown(data, 80)} --types {name}")
+    return 0
+
+
+@cli.command()
+@click.argument("data", required=False)
+@TYPING
+@READING
+@SAYING
+def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
+    """Say which method is for which data; with DATA, which is for this table, and why."""
+    from ilk import choose as advice
+    from ilk.folder import json_bytes
+
+    surface = surface_of(sys.stdout)
+    if data is None:
+        if as_json:
+            put(json_bytes([vars(entry) for entry in advice.ENTRIES]).decode(), end="")
+        elif not quiet:
+            put(advice.guide(surface))
+        return 0
+    defaults = {
+        "k": "auto",
+        "method": "auto",
+        "scale": "standard",
+        "seed": 0,
+        "budget": None,
+        "threads": None,
+    }
+    found = advice.advise(job_of(data, {**defaults, "merge": "valley", **options, "quiet": True}))
+    if as_json:
+        put(json_bytes(found.to_dict()).decode(), end="")
+    elif not quiet:
+        put(advice.told(found, data, surface))
     return 0
 
 

@@ -25,11 +25,15 @@ from ilk.selection.paradigms import PARTS, Parting
 from ilk.selection.resampling import N_RESAMPLES
 from ilk.selection.search import STATUS_OF_REASON, Candidate, Search
 from ilk.selection.sharpness import Sharpness
-from ilk.selection.valley import MOST_ROWS, NumberGround
+from ilk.selection.valley import MOST_ROWS, NumberGround, Projection
+from ilk.selection.verdict import CLEAR_GAP
 from ilk.table.block import Array
 from ilk.table.schema import Schema
 
 RESAMPLED_ROWS = 400  # at most: most paradigms compare all pairs of rows, ten times over
+WINDING_MOST = 20  # groups that are looked for when it is asked whether they wind around each other
+ASTRAY = 0.05  # share of rows on the wrong side of a straight cut from which it parts nothing
+LONELY = 0.05  # share of the rows of a group that outliers may be
 NEIGHBOUR = 5  # the neighbour whose distance is the yardstick of a gap
 
 
@@ -145,6 +149,30 @@ def _grouping(material: Material, paradigm: Paradigm, parting: Parting, labels: 
     )
 
 
+def winding(rows: Rows, schema: Schema, most: int, seed: int) -> float | None:
+    """The gap between groups that no straight cut parts, seen on at most so many rows; None where there are none."""
+    material = Material.of(rows.take(_some(rows.n_rows, most, seed)), schema)
+    labels = PARTS["spectral"](material, None, WINDING_MOST, seed).labels
+    k = int(labels.max()) + 1
+    if k < 2:
+        return None
+    ground = (NumberGround.of if material.block.codes is None else NumberGround.of_mixed)(
+        material.block, labels, seed=seed
+    )
+    pairs = [(one, other) for one in range(k) for other in range(one)]
+    astray = max(_astray(ground.project((one,), (other,))) for one, other in pairs)
+    gap = _gap(material, labels)
+    return gap if astray > ASTRAY and gap > CLEAR_GAP else None
+
+
+def _astray(seen: Projection) -> float:
+    """Share of the rows of two groups on the wrong side of the best cut of the line between them."""
+    second = seen.of_second[np.argsort(seen.position, kind="stable")]
+    wrong = np.cumsum(np.where(second, 1, -1)) + int((~second).sum())  # where the second lies above the cut
+    least = min(int(wrong.min()), int((len(second) - wrong).min()), int(second.sum()), int((~second).sum()))
+    return least / len(second)
+
+
 def _some(n_rows: int, most: int, seed: int) -> Array:
     if n_rows <= most:
         return np.arange(n_rows)
@@ -171,12 +199,18 @@ def _returns(material: Material, paradigm: Paradigm, labels: Array, k: int, seed
 
 def _gap(material: Material, labels: Array) -> float:
     """How clearly the groups lie apart whatever their shape: the least, over all rows of two groups, of their distance
-    over the distance to the fifth neighbour within their groups. Above 1 nobody has a stranger so near."""
+    over the distance to the fifth neighbour within their groups. Above 1 nobody has a stranger so near. The loneliest
+    rows of each group, which have no near neighbours at all, are not asked."""
     matrix = material.distances.matrix
     same = labels[:, None] == labels
     within = np.sort(np.where(same, matrix, np.inf), axis=1)
     size = np.bincount(labels)[labels]
     reach = within[np.arange(len(labels)), np.minimum(NEIGHBOUR, size - 1)]  # the row itself comes first
+    lonely = np.zeros(len(labels), dtype=bool)
+    for group in np.unique(labels):
+        mine = labels == group
+        lonely[mine] = reach[mine] > np.quantile(reach[mine], 1 - LONELY)
     yard = np.maximum(reach[:, None], reach)
-    ratio = np.divide(matrix, yard, out=np.full_like(matrix, np.inf), where=(yard > 0) & ~same)
+    asked = (yard > 0) & ~same & ~lonely & ~lonely[:, None]
+    ratio = np.divide(matrix, yard, out=np.full_like(matrix, np.inf), where=asked)
     return float(ratio.min())

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
+from ilk.recipes import PARADIGMS
 from ilk.report.blocks.answer import _is_chosen
 from ilk.report.figures import value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
@@ -39,6 +40,9 @@ def _words(view: View) -> str:
     chosen = view.summary["chosen"]
     pieces, groups = chosen.get("pieces") or chosen["k"], chosen["k"]
     thing = "group" if pieces == groups else "piece"
+    if chosen.get("bic") is None and chosen["method"] in PARADIGMS:
+        found = "it was asked for" if chosen.get("as_asked") else PARADIGMS[chosen["method"]].how_k
+        return f"{chosen['method']} has no BIC. The number of groups: {found}."
     parts = ["BIC weighs fit against the number of parameters; lower is better."]
     if chosen.get("bic") is not None:
         parts.append(f"It is lowest for {several(pieces, thing)} ({_method(chosen)}).")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ilk.recipes import PARADIGMS
 from ilk.report.figures import seconds_text, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
 from ilk.report.svg import Scale, circle, line, polyline, svg, text
@@ -168,9 +169,11 @@ def _paper(view: View) -> Html:
     sentences: list[str] = [METHODS.get(chosen["method"], f"Rows were grouped by {chosen['method']}.")]
     if chosen.get("as_asked"):
         sentences.append(f"The number of groups ({view.k}) was given.")
+    elif chosen.get("bic") is None and chosen["method"] in PARADIGMS:
+        sentences.append(f"The number of groups is {PARADIGMS[chosen['method']].how_k}.")
     else:
         sentences.append("The model and its number of components were chosen by BIC (Schwarz 1978).")
-    if view.summary.get("merge"):
+    if view.summary.get("merge") and chosen["method"] not in PARADIGMS:
         sentences.append(
             "Components without a valley between them were merged, by the dip of their union on the "
             "discriminant direction (Hartigan and Hartigan 1985)."

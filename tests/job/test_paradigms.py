@@ -1,0 +1,130 @@
+"""`ilk.cluster(method=NAME)` for the paradigms beside the loop: groups, verdict, report, model, and clear refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ilk
+from ilk.errors import DataError, ResourceError, UsageError
+from ilk.measures import ari
+from ilk.paradigms import distance
+from ilk.paradigms.linkage import LINKAGES
+from ilk.recipes import PARADIGMS
+from ilk.selection.paradigms import PARTS
+
+RULED = {"mean-shift", "affinity-propagation", "dirichlet-process"}
+
+
+def three_groups(n_rows: int = 90) -> tuple[dict, np.ndarray]:
+    draws = np.random.default_rng(0)
+    truth = np.arange(n_rows) % 3
+    centre = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[truth]
+    points = centre + draws.normal(size=(n_rows, 2))
+    return {"size": points[:, 0], "width": points[:, 1]}, truth
+
+
+def mixed_table(n_rows: int = 90) -> tuple[dict, np.ndarray]:
+    table, truth = three_groups(n_rows)
+    table["size"][4] = np.nan
+    kind = [None if i == 7 else "abc"[t] for i, t in enumerate(truth)]
+    return {**table, "kind": kind, "grade": ["xyz"[t] for t in truth]}, truth
+
+
+def test_every_paradigm_of_the_catalogue_has_a_part():
+    assert set(PARTS) == set(PARADIGMS)
+    assert {f"{linkage}-linkage" for linkage in LINKAGES} <= set(PARADIGMS)
+
+
+@pytest.mark.parametrize("method", PARADIGMS)
+def test_groups_of_numbers(method, tmp_path):
+    table, truth = three_groups()
+    k = 3 if PARADIGMS[method].k == "fixed" else "auto"
+    result = ilk.cluster(table, k=k, method=method)
+    assert min(ari(truth, result.labels), ari(result.labels, truth)) > 0.6
+    if PARADIGMS[method].k == "fixed":
+        assert ari(truth, result.labels) == 1.0
+        assert (result.k, result.verdict.word) == (3, "solid")
+    assert result.summary()["chosen"]["method"] == method
+    assert result.verdict.icl_k is None
+    result.report(tmp_path / "report.html")
+    assert method in (tmp_path / "report.html").read_text()
+    result.save(tmp_path / "model.ilk")
+    model = ilk.load(tmp_path / "model.ilk")
+    if method in RULED:
+        letters = model.assign(table).column("group").to_pylist()
+        assert letters == [model.letters[label] for label in result.labels]
+    else:
+        with pytest.raises(UsageError, match="has no rule for others") as refused:
+            model.assign(table)
+        assert refused.value.code == "no-rule"
+
+
+@pytest.mark.parametrize("method", [name for name, one in PARADIGMS.items() if one.takes == "anything"])
+def test_groups_of_mixed_columns_with_blanks(method):
+    table, truth = mixed_table()
+    result = ilk.cluster(table, k=3 if PARADIGMS[method].k == "fixed" else "auto", method=method)
+    assert all(len(np.unique(truth[result.labels == g])) == 1 for g in range(result.k))
+    soft = method in ("dirichlet-process", "information-bottleneck")
+    assert (result.probabilities is not None) == soft
+    if soft:
+        np.testing.assert_allclose(result.probabilities.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(result.probabilities.argmax(axis=1), result.labels)
+
+
+@pytest.mark.parametrize("method", ["spectral", "typical-cuts", "average-linkage", "information-bottleneck"])
+def test_k_is_found(method):
+    table, truth = three_groups()
+    assert ari(truth, ilk.cluster(table, method=method).labels) == 1.0
+
+
+def test_rings_are_groups_that_no_straight_cut_parts():
+    draws = np.random.default_rng(1)
+    angle, truth = draws.uniform(0, 2 * np.pi, 300), np.arange(300) % 2
+    radius = np.where(truth, 6.0, 3.0) + draws.normal(0, 0.1, 300)
+    X = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+    result = ilk.cluster(X, method="typical-cuts")
+    assert ari(truth, result.labels) == 1.0
+    assert result.verdict.word != "weak"
+
+
+def test_halves_of_one_cloud_are_not_trusted():
+    X = np.random.default_rng(0).random((300, 2))
+    assert ilk.cluster(X, k=2, method="spectral").verdict.word == "weak"
+
+
+def test_rows_in_small_clusters_are_set_aside():
+    table, truth = three_groups()
+    far = {"size": [60.0, -70.0], "width": [80.0, 90.0]}
+    both = {name: np.append(column, far[name]) for name, column in table.items()}
+    result = ilk.cluster(both, k=3, method="single-linkage")
+    np.testing.assert_array_equal(result.labels[-2:], -1)
+    assert ari(truth, result.labels[:-2]) == 1.0
+    assert "rows-in-small-groups" in {code for code, _ in result.warnings}
+
+
+@pytest.mark.parametrize("method", ["mean-shift", "affinity-propagation", "dirichlet-process"])
+def test_k_cannot_be_asked_of_methods_that_find_it(method):
+    with pytest.raises(UsageError, match=f"{method} finds K itself") as refused:
+        ilk.cluster(three_groups()[0], k=3, method=method)
+    assert refused.value.code == "k-not-taken"
+
+
+def test_weights_are_refused():
+    table = {**three_groups()[0], "times": np.ones(90)}
+    with pytest.raises(UsageError, match="counts every row once") as refused:
+        ilk.cluster(table, weight="times", method="spectral")
+    assert refused.value.code == "weight-not-taken"
+
+
+def test_blanks_are_refused_by_methods_of_numbers():
+    with pytest.raises(DataError, match="numbers without blanks") as refused:
+        ilk.cluster(mixed_table()[0], method="mean-shift")
+    assert refused.value.code == "blank-cells"
+
+
+def test_tables_too_long_for_all_pairs_are_refused(monkeypatch):
+    monkeypatch.setattr(distance, "MOST_ROWS", 50)
+    with pytest.raises(ResourceError, match="all pairs of 90 rows") as refused:
+        ilk.cluster(three_groups()[0], method="spectral")
+    assert refused.value.code == "too-many-rows"
