@@ -27,6 +27,7 @@ class Gaussians:
     mean: Array
     covariance: Array
     converged: bool
+    n_passes: int
 
 
 def dirichlet_gaussians(points: Array, most: int, seed: int) -> Gaussians:
@@ -35,7 +36,7 @@ def dirichlet_gaussians(points: Array, most: int, seed: int) -> Gaussians:
     model = BayesianGaussianMixture(
         n_components=most,
         weight_concentration_prior_type="dirichlet_process",
-        max_iter=1000,
+        max_iter=300,
         random_state=seed % STATES,
     )
     with warnings.catch_warnings():
@@ -50,4 +51,5 @@ def dirichlet_gaussians(points: Array, most: int, seed: int) -> Gaussians:
     log_factor = (log_precision - n_columns * np.log(dof) - n_columns / model.mean_precision_) / 2
     score = log_share + log_factor
     mixing = np.exp(score - score.max())
-    return Gaussians(labels, mixing / mixing.sum(), model.means_, model.covariances_, bool(model.converged_))
+    ended = bool(model.converged_), int(model.n_iter_)
+    return Gaussians(labels, mixing / mixing.sum(), model.means_, model.covariances_, *ended)

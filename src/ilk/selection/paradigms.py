@@ -32,7 +32,13 @@ from ilk.table.block import Array
 
 SMALL_SHARE = 0.02  # of the rows: fewer are no typical cut, and no cluster of single linkage
 N_NEIGHBOURS = 10
+DAMPINGS, AP_PASSES = (0.5, 0.8, 0.95), 500  # of affinity propagation: messages that swing are damped more
 CONCENTRATION = 1.0
+SQUEEZE: dict[str, Any] = {
+    "n_starts": 4,
+    "tolerance": 1e-6,
+    "max_passes": 200,
+}  # of a bottleneck, for every K
 DP_STOP = Stop(tolerance=1e-8, max_passes=1000)
 
 
@@ -47,6 +53,7 @@ class Parting:
     memberships: Array | None = None  # of methods that have them and no rule
     bic_of: tuple[tuple[int, float], ...] = ()
     settled: bool = True
+    n_passes: int = 0
 
     @property
     def n_groups(self) -> int:
@@ -74,13 +81,16 @@ def _linked(method: str, material: Material, k: int | None, most: int, seed: int
 
 
 def _affinity(material: Material, k: int | None, most: int, seed: int) -> Parting:
-    found = affinity_propagation(material.distances.matrix, seed)
+    for damping in DAMPINGS:
+        found = affinity_propagation(material.distances.matrix, seed, damping=damping, max_passes=AP_PASSES)
+        if found.converged:
+            break
     labels, order = by_size(found.labels)
     if material.mixed:
-        return Parting(labels, settled=found.converged)
+        return Parting(labels, settled=found.converged, n_passes=found.n_passes)
     family = Means()
     params = family.start(material.points[found.rows[order]])
-    return Parting(labels, family, params, settled=found.converged)
+    return Parting(labels, family, params, settled=found.converged, n_passes=found.n_passes)
 
 
 def _mean_shift(material: Material, k: int | None, most: int, seed: int) -> Parting:
@@ -92,7 +102,7 @@ def _mean_shift(material: Material, k: int | None, most: int, seed: int) -> Part
 
 def _blurring(material: Material, k: int | None, most: int, seed: int) -> Parting:
     found = blur(material.points, gaussian_bandwidth(material.points, seed))
-    return Parting(by_size(found.labels)[0], settled=found.converged)
+    return Parting(by_size(found.labels)[0], settled=found.converged, n_passes=found.n_passes)
 
 
 def _dirichlet(material: Material, k: int | None, most: int, seed: int) -> Parting:
@@ -102,14 +112,14 @@ def _dirichlet(material: Material, k: int | None, most: int, seed: int) -> Parti
         fit = fit_process(rows, family, most, seed, DP_STOP)
         kept = family.select(fit.params, np.flatnonzero(fit.size > 0))
         shares = kernels.memberships(family.scores(kept, material.block), False)[0]
-        return Parting(fit.labels, memberships=shares, settled=fit.converged)
+        return Parting(fit.labels, memberships=shares, settled=fit.converged, n_passes=fit.n_passes)
     found = dirichlet_gaussians(material.points, most, seed)
     labels, order = by_size(found.labels)
     variance, axes = np.linalg.eigh(found.covariance[order])
     share = found.mixing[order] / found.mixing[order].sum()
     params = Mixture(share, found.mean[order], Covariance(np.log(variance), axes))
     gaussian = Gaussian(Structure.parse("VVV"), material.points.var(axis=0))
-    return Parting(labels, gaussian, params, settled=found.converged)
+    return Parting(labels, gaussian, params, settled=found.converged, n_passes=found.n_passes)
 
 
 def _bottleneck(deterministic: bool, material: Material, k: int | None, most: int, seed: int) -> Parting:
@@ -121,7 +131,7 @@ def _bottleneck(deterministic: bool, material: Material, k: int | None, most: in
     n_columns = material.block.n_columns + len(material.level_start) - 1
     found, scores = [], []
     for number in range(1, min(most, n_rows) + 1) if k is None else [k]:
-        run = squeeze(joint, number, beta, seed, deterministic=deterministic)
+        run = squeeze(joint, number, beta, seed, deterministic=deterministic, **SQUEEZE)
         groups = len(run.groups.share)
         parameters = groups - 1 + groups * (counts.shape[1] - n_columns)
         loglik = -n_rows * (run.functional + beta * float(entr(joint.level).sum()))
@@ -134,7 +144,8 @@ def _bottleneck(deterministic: bool, material: Material, k: int | None, most: in
         if deterministic
         else best.membership[:, order] / best.membership[:, order].sum(axis=1, keepdims=True)
     )
-    return Parting(labels, memberships=shares, bic_of=tuple(scores), settled=best.converged)
+    passes = len(best.trace)
+    return Parting(labels, memberships=shares, bic_of=tuple(scores), settled=best.converged, n_passes=passes)
 
 
 def least_rows(n_rows: int) -> int:

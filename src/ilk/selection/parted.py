@@ -77,7 +77,9 @@ def _search(
     k, size = parting.n_groups, np.bincount(labels).astype(np.float64)
     reason = NOTHING_CHANGED if parting.settled else PASS_LIMIT
     start = StartRecord(float("nan"), 0, reason, OK)
-    fit = Fit(parting.params, labels, float("nan"), size, len(labels), 0, reason, OK, (), (start,))
+    fit = Fit(
+        parting.params, labels, float("nan"), size, len(labels), parting.n_passes, reason, OK, (), (start,)
+    )
     sharp = _silhouettes(material, labels, k)
     scores = parting.bic_of or ((k, None),)
     order = sorted(range(len(scores)), key=lambda i: scores[i][1] or 0.0)
