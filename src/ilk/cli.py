@@ -324,6 +324,7 @@ def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     """Say which method is for which data; with DATA, which is for this table, and why."""
     from ilk import choose as advice
     from ilk.folder import json_bytes
+    from ilk.prepare import Job
 
     surface = surface_of(sys.stdout)
     if data is None:
@@ -332,15 +333,16 @@ def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
         elif not quiet:
             put(advice.guide(surface))
         return 0
-    defaults = {
-        "k": "auto",
-        "method": "auto",
-        "scale": "standard",
-        "seed": 0,
-        "budget": None,
-        "threads": None,
-    }
-    found = advice.advise(job_of(data, {**defaults, "merge": "valley", **options, "quiet": True}))
+    job = Job(
+        data,
+        weight=options["weight"],
+        types=types_of(options["types"]),
+        truth=options["truth"],
+        id=options["id_"],
+        ignore=options["ignore"],
+        reading=reading_of(options),
+    )
+    found = advice.advise(job)
     if as_json:
         put(json_bytes(found.to_dict()).decode(), end="")
     elif not quiet:
