@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import ilk
-from ilk.errors import DataError, UsageError
+from ilk.errors import DataError, NoModelError, UsageError
 from tests.conftest import table_path
 
 
@@ -156,4 +156,26 @@ def test_a_budget_is_a_share_of_the_columns():
     tight = ilk.AssortedMixture(3, selection="budget", share=0.1, random_state=0).fit(table)
     assert tight.chosen_.sum(axis=1).max() <= round(0.1 * free.chosen_.shape[1])
     assert tight.objective_ >= free.objective_
-    assert free.trace_[-1] <= free.trace_[0]
+    assert free.objective_ <= free.trace_[0]
+
+
+@pytest.mark.parametrize("k", [3, "auto"])
+def test_whole_weights_are_repeated_rows_in_any_order(penguins, k):
+    X, draws = penguins[0], np.random.default_rng(1)
+    weight = draws.integers(0, 3, len(X))
+    repeated = draws.permutation(np.repeat(np.arange(len(X)), weight))
+    one = ilk.AssortedMixture(k, n_init=6, random_state=0).fit(X, sample_weight=weight)
+    other = ilk.AssortedMixture(k, n_init=6, random_state=0).fit(X.iloc[repeated])
+    assert other.objective_ == pytest.approx(one.objective_, rel=1e-9)
+    assert adjusted_rand_score(one.labels_[repeated], other.labels_) == 1.0
+    assert adjusted_rand_score(one.predict(X), other.predict(X)) == 1.0
+
+
+def test_numbers_that_follow_from_others_are_no_block():
+    draws = np.random.default_rng(0)
+    x = draws.normal(size=(60, 2))
+    X = np.column_stack([x, x.sum(axis=1)])
+    assert ilk.AssortedMixture(2, random_state=0).fit(X).numbers_ == "cells"
+    assert ilk.AssortedMixture(2, random_state=0).fit(draws.normal(size=(6, 9))).numbers_ == "cells"
+    with pytest.raises(NoModelError, match="follow from others"):
+        ilk.AssortedMixture(2, numbers="EEE").fit(X)

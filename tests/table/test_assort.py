@@ -60,14 +60,14 @@ def test_each_column_finds_its_treatment(raw):
 @pytest.mark.parametrize("scale", range(len(SCALES)))
 def test_numbers_are_standardised_on_every_scale(raw, scale):
     weight = np.random.default_rng(1).uniform(0.2, 2, 200)
-    plan, rows = plan_of(raw, weight=weight)
+    plan, rows = plan_of(raw, weight=weight)  # centres and spreads have nine digits
     z = plan.treated(rows.take(np.arange(200)), (scale, scale)).raw
     for d in range(2):
         here = ~np.isnan(z[:, d])
-        assert np.average(z[here, d], weights=weight[here]) == pytest.approx(0, abs=1e-12)
-        assert np.average(z[here, d] ** 2, weights=weight[here]) == pytest.approx(1, rel=1e-12)
+        assert np.average(z[here, d], weights=weight[here]) == pytest.approx(0, abs=1e-8)
+        assert np.average(z[here, d] ** 2, weights=weight[here]) == pytest.approx(1, rel=1e-8)
         values = plan.values(rows.take(np.arange(200)), plan.numbers[d])[here]
-        assert plan.numbers[d].encoded(z[here, d], scale) == pytest.approx(values, abs=1e-12)
+        assert plan.numbers[d].encoded(z[here, d], scale) == pytest.approx(values, abs=1e-8)
 
 
 @pytest.mark.parametrize("scale", range(len(SCALES)))

@@ -157,7 +157,7 @@ def _searched(whole: Scene, seed: int) -> Scene:
 
 def _blocks(scene: Scene, options: Options) -> list[Scene]:
     """The models of the numbers to try after the cells."""
-    if options.numbers != "auto" or len(scene.plan.numbers) < 2:
+    if options.numbers != "auto" or len(scene.plan.numbers) < 2 or scene.collinear:
         return []
     return [replace(scene, options=replace(scene.options, numbers=name)) for name in AUTO_BLOCKS]
 

@@ -19,7 +19,7 @@ from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import GrowingFamily, Partial
 from ilk.fitting.births import births_of
-from ilk.fitting.embedding import HALVES, KINDS, Points, random_memberships
+from ilk.fitting.embedding import HALVES, KINDS, Points
 from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import (
     INTERRUPTED,
@@ -267,10 +267,11 @@ class Search:
         parts = [*scene.rows.scan(_visit_assign, (scene.family, state.params))]
         label, cost = (np.concatenate(part) for part in zip(*parts, strict=True))
         points = self.points(scene)
+        heft = np.ones(len(cost)) if points.weight is None else points.weight
         order = np.argsort(-cost, kind="stable")
-        sets = [order[: max(2, int(share * len(order)))] for share in BIRTH_SHARES]
+        sets = [_first_rows(order, heft, share) for share in BIRTH_SHARES]
         distance = np.square(points.points - points.points[order[0]]).sum(axis=1)
-        sets.append(np.argsort(distance, kind="stable")[: len(sets[0])])
+        sets.append(_first_rows(np.argsort(distance, kind="stable"), heft, BIRTH_SHARES[0]))
         proposals = []
         for rows in sets:
             moved = label.copy()
@@ -298,7 +299,7 @@ class Search:
         for number in range(self.n_starts):
             kind = KINDS[number % len(KINDS)]
             if kind is None:
-                membership = random_memberships(scene.rows.n_rows, k, self.seed, number)
+                membership = points.random_memberships(k, self.seed, number)
             else:
                 membership = memberships_of(kind(points, k, self.seed, number), k)
             starts.append(from_membership(scene.rows, family, membership))
@@ -350,6 +351,12 @@ class Search:
 def _state(scene: Scene, run: Run) -> State:
     params = run.params if run.measured is None else run.measured
     return State(scene, params, run.cost, run.reason, tuple(run.trace))
+
+
+def _first_rows(order: Array, weight: Array, share: float) -> Array:
+    """The first rows in an order that hold a share of the weight, two rows' worth at least."""
+    before = np.cumsum(weight[order]) - weight[order]
+    return np.asarray(order[before < max(2.0, share * float(weight.sum()))])
 
 
 def from_labels(rows: Any, family: GrowingFamily[Any], label: Array, k: int) -> Any:

@@ -12,9 +12,11 @@ import numpy as np
 from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
+from ilk.errors import NoModelError
 from ilk.families.assorted import Assorted, Clusters
 from ilk.families.base import GrowingFamily, Sums
 from ilk.families.blended import Blended
+from ilk.families.covariance import SINGULAR
 from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
 from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array, Block
@@ -101,9 +103,24 @@ class Scene:
     def family(self) -> GrowingFamily[Any]:
         if self.options.numbers == "cells":
             return self.cells
+        if self.collinear:
+            raise NoModelError(
+                "collinear-numbers",
+                f"some numbers follow from others, so no {self.options.numbers} block of them has a density",
+                do='Use numbers="cells", or leave out columns that others determine',
+            )
         columns = columns_of(replace(self.plan, numbers=()), (), self.options)
-        anchor = table_moments(self.rows).covariance
-        return Blended(self.options.numbers, anchor, self._cells(columns))
+        return Blended(self.options.numbers, self._covariance, self._cells(columns))
+
+    @cached_property
+    def _covariance(self) -> Array:
+        """Pooled, of the treated numbers."""
+        return table_moments(self.rows).covariance
+
+    @property
+    def collinear(self) -> bool:
+        """Whether the numbers lie in a plane: then they cannot be one Gaussian block."""
+        return bool(np.linalg.eigvalsh(self._covariance)[0] < SINGULAR)
 
     @cached_property
     def cells(self) -> Assorted:
