@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf, isfinite
 from typing import Any
 
@@ -37,7 +38,8 @@ from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
 from ilk.report.explanation import explanation, without_rows
 from ilk.report.facts import Group
 from ilk.report.summary import plain, truth_entry
-from ilk.selection.assorted import ASSORTED, search_assorted
+from ilk.selection.assorted import ASSORTED, Grown, search_assorted
+from ilk.selection.contest import with_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, k_range, search
@@ -159,9 +161,9 @@ def cluster(
     k : "auto", a number, or a range of numbers to choose from
         A number is taken as the number of groups; otherwise it is how many pieces the best model may have.
     method : "auto" or "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means", or another paradigm
-        "auto" takes Gaussian mixtures of fourteen structures where all columns are numbers, and the assorted model
-        where there are categories or blanks. The other paradigms ("spectral", "typical-cuts", "dirichlet-process",
-        ...) and what each is for: `ilk choose`.
+        "auto" takes the assorted model where there are categories or blanks; where all columns are numbers, the better
+        by BIC of that and of Gaussian mixtures of fourteen structures. The other paradigms ("spectral",
+        "typical-cuts", "dirichlet-process", ...) and what each is for: `ilk choose`.
     weight, truth, id : names of columns
         How much a row counts; a known class to compare with, never used for fitting; what names a row.
     types : mapping or path of a types file
@@ -292,18 +294,29 @@ def _searched(
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
     if ready.method == ASSORTED:
         grown = search_assorted(ready.rows, ready.used, ks, seed, budget=budget, callback=job.callback)
-        return replace(ready, rows=grown.rows, treat=grown.treat, treatment=grown.words), grown.search
+        return _treated(ready, grown), grown.search
     if ready.method != GAUSSIAN:
         recipes = [replace(CATALOGUE[ready.method], n_starts=N_STARTS)]
         return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
+    mixtures = partial(
+        search_mixtures,
+        ready.rows,
+        ks,
+        seed,
+        thorough=False,
+        patience=PATIENCE,
+        budget=budget,
+        callback=job.callback,
+    )
+    if job.method != "auto":
+        return ready, mixtures()
     try:
-        return ready, search_mixtures(
-            ready.rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=job.callback
+        found, winner = with_assorted(
+            mixtures, ready.rows, ready.used, ks, seed, budget=budget, callback=job.callback
         )
+        return ready if winner is None else _treated(ready, winner), found
     except NoModelError:
-        if job.method != "auto":
-            raise
-    ready = prepare(replace(job, data=ready.table, method=K_MEANS.name))
+        ready = prepare(replace(job, data=ready.table, method=K_MEANS.name))
     note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
     ready = replace(ready, warnings=(*ready.warnings, note))
     recipes = [replace(K_MEANS, n_starts=N_STARTS)]
@@ -335,6 +348,11 @@ def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[
     parted = part_rows(ready.rows, ready.used, ready.method, job.k, ks, seed)
     why = "in clusters too small to count"
     return only_rows(ready, parted.counted, why), parted.search, parted.grouping
+
+
+def _treated(ready: Prepared, grown: Grown) -> Prepared:
+    """The table as the assorted model sees it."""
+    return replace(ready, rows=grown.rows, treat=grown.treat, treatment=grown.words, method=ASSORTED)
 
 
 def known_method(method: str) -> None:

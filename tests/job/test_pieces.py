@@ -97,7 +97,7 @@ def test_pieces_as_they_are(table, result):
 
 def test_slices_of_one_cloud_are_segments():
     X = np.exp(np.random.default_rng(1).normal(size=(300, 2)))
-    result = ilk.cluster(X, k=range(1, 6))
+    result = ilk.cluster(X, k=range(1, 6), method="gaussian")
     assert result.pieces > result.k == 1
     assert len(result.groups) == result.pieces == len(set(result.labels))
     assert result.probabilities.shape == (300, result.pieces)

@@ -37,14 +37,17 @@ class Quest:
     n_starts: int = N_STARTS
     rescale: bool = True
     stop: Stop = FINAL_FIT
+    search_rows: int = SEARCH_ROWS
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """The best fit of one K on the rows searched: J, the entropy of its memberships, its model of the numbers."""
+    """The best fit of one K on the rows searched: J, the priors in it, the entropy of its memberships, its model of
+    the numbers."""
 
     k: int
     cost: float
+    prior: float
     entropy: float
     numbers: str = "cells"
 
@@ -52,6 +55,10 @@ class Candidate:
     def icl(self) -> float:
         """J plus entropy: dear where clusters overlap."""
         return self.cost + self.entropy
+
+    def criterion(self, name: str) -> float:
+        """ "bic" is J, "icl" J plus entropy, "plain" J without its priors, for models that have none."""
+        return {"bic": self.cost, "icl": self.icl, "plain": self.cost - self.prior}[name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +116,7 @@ def fit_assorted(
 ) -> Assortment:
     """The clusters of an assorted table; the same for the same seed, whatever the engine."""
     whole = Scene.plain(table, plan, _first_options(options))
-    scene = _searched(whole, seed)
+    scene = _searched(whole, quest.search_rows, seed)
     search = Search(
         seed,
         quest.stop.seconds,
@@ -136,6 +143,15 @@ def fit_assorted(
     return _finished(search, state, candidates)
 
 
+def glimpse(table: Rows, plan: Plan, label: Array, k: int) -> tuple[float, float]:
+    """J without priors of a single cluster and of a short fit from a partition, each on its best scales: what the
+    cells may come to, before a search."""
+    scene, search = Scene.plain(table, plan, Options()), Search(seed=0)
+    states = [search.single(scene), search.trial(scene, search.from_labels(scene, label, k))]
+    single, near = (search.settled(state).cost_without_prior for state in states)
+    return single, near
+
+
 def _first_options(options: Options) -> Options:
     """What the search begins with: cells where blocks are tried after them, soft where it is cooled at the end."""
     numbers = "cells" if options.numbers == "auto" else options.numbers
@@ -147,11 +163,11 @@ def cools(options: Options) -> bool:
     return options.membership == "annealed"
 
 
-def _searched(whole: Scene, seed: int) -> Scene:
+def _searched(whole: Scene, most_rows: int, seed: int) -> Scene:
     """The scene of the search: the table, or a sample of a large one."""
-    if whole.table.n_rows <= SEARCH_ROWS:
+    if whole.table.n_rows <= most_rows:
         return whole
-    block = whole.table.sample(SEARCH_ROWS, seed)
+    block = whole.table.sample(most_rows, seed)
     return whole.on(MemoryRows.of_block(block), float(block.weights.sum()) / whole.plan.total_weight)
 
 
@@ -232,7 +248,8 @@ def _with_born(candidates: tuple[Candidate, ...], sample: Scene, state: State) -
 
 def _candidate(state: State) -> Candidate:
     entropy = float(step_of(state.scene, state.params).sums["entropy"])
-    return Candidate(state.k, state.cost, entropy, state.scene.options.numbers)
+    prior = state.cost - state.cost_without_prior
+    return Candidate(state.k, state.cost, prior, entropy, state.scene.options.numbers)
 
 
 def _best_k(candidates: tuple[Candidate, ...], quest: Quest) -> int:
@@ -240,7 +257,7 @@ def _best_k(candidates: tuple[Candidate, ...], quest: Quest) -> int:
     if quest.k is not None:
         return max(c.k for c in candidates if c.k <= quest.k)
     allowed = [c for c in candidates if c.k >= quest.least] or candidates[-1:]
-    return min(allowed, key=lambda c: c.icl if quest.criterion == "icl" else c.cost).k
+    return min(allowed, key=lambda c: c.criterion(quest.criterion)).k
 
 
 def _cooled(search: Search, state: State) -> State:

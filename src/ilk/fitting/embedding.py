@@ -67,7 +67,7 @@ class Points:
         between = member.T @ squares @ member / np.outer(n_axes, n_axes)
         np.fill_diagonal(between, 0.0)
         mean = between.sum(axis=1) / max(self.n_columns - 1, 1)
-        return np.round(np.maximum(mean - 1 / heft.sum(), 0.0), 9)
+        return np.asarray(np.round(np.maximum(mean - 1 / heft.sum(), 0.0), 9))
 
     def rows_of(self, which: Array) -> Points:
         weight = None if self.weight is None else self.weight[which]

@@ -50,7 +50,6 @@ class Treat:
             tuple(Category(**_frozen(category)) for category in tree["categories"]),
             tuple((str(name), str(reason)) for name, reason in tree["set_aside"]),
             float(tree["total_weight"]),
-            float(tree["power"]),
         )
         scales = tuple(range(len(SCALES))[int(scale)] for scale in tree["scales"])
         if len(scales) != len(plan.numbers):

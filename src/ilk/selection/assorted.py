@@ -17,9 +17,10 @@ from ilk.fitting.growth import FINAL_FIT
 from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.scene import Options, Treat
-from ilk.selection.search import OK, STATUS_OF_REASON, Candidate, Progress, Search, told
+from ilk.selection.search import OK, REFERENCE, STATUS_OF_REASON, Candidate, Progress, Search, ranking, told
 from ilk.table.assort import assort
 from ilk.table.schema import Schema
+from ilk.table.treat import Plan
 
 ASSORTED = "assorted"
 
@@ -40,19 +41,23 @@ def search_assorted(
     ks: Sequence[int],
     seed: int,
     *,
+    plan: Plan | None = None,
+    search_rows: int = SEARCH_ROWS,
+    criterion: str = "bic",
     budget: float | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> Grown:
     """The assorted model with one K, or with the K of least cost between the least and the most of `ks`.
 
     Numbers are independent within a cluster, so that every column has its switches. The criterion is twice J, a
-    BIC that also counts priors and switches.
+    BIC that also counts priors and switches; "plain" leaves out the priors. `plan` is the treatment of the table,
+    where it is known already.
     """
     began = time.monotonic()
-    levels = [(c.name, c.levels or ()) for c in schema.coded]
-    plan = assort(rows, [c.name for c in schema.numeric], levels)
+    plan = plan_of(rows, schema) if plan is None else plan
     stop = replace(FINAL_FIT, seconds=math.inf if budget is None else budget)
-    quest = Quest(k=ks[0] if len(ks) == 1 else None, least=ks[0], most=ks[-1], stop=stop)
+    k = ks[0] if len(ks) == 1 else None
+    quest = Quest(k=k, criterion=criterion, least=ks[0], most=ks[-1], stop=stop, search_rows=search_rows)
     done = 0
 
     def tell(event: Event) -> None:
@@ -63,9 +68,14 @@ def search_assorted(
     found = _without_empty(fit_assorted(rows, plan, Options(), quest, seed, callback=tell))
     treated = found.scene.rows
     words = plan.in_words(found.scene.scales)
-    return Grown(
-        _as_search(found, rows, time.monotonic() - began), treated, Treat(plan, found.scene.scales), words
-    )
+    told_search = _as_search(found, quest, min(rows.n_rows, search_rows), time.monotonic() - began)
+    return Grown(told_search, treated, Treat(plan, found.scene.scales), words)
+
+
+def plan_of(rows: Rows, schema: Schema) -> Plan:
+    """What is made of the columns of a table."""
+    levels = [(c.name, c.levels or ()) for c in schema.coded]
+    return assort(rows, [c.name for c in schema.numeric], levels)
 
 
 def _without_empty(found: Assortment) -> Assortment:
@@ -79,24 +89,27 @@ def _without_empty(found: Assortment) -> Assortment:
     if fit is found.fit:
         return found
     smaller = replace(found, fit=fit, cost=fit.cost + family.penalty(fit.params))
-    own = Cell(len(fit.size), smaller.cost, smaller.entropy)
+    own = Cell(len(fit.size), smaller.cost, family.prior_cost(fit.params), smaller.entropy)
     cells = [cell for cell in found.candidates if cell.k not in (own.k, len(found.fit.size))]
     return replace(smaller, candidates=tuple(sorted([*cells, own], key=lambda cell: cell.k)))
 
 
-def _as_search(found: Assortment, rows: Rows, seconds: float) -> Search:
+def _as_search(found: Assortment, quest: Quest, n_searched: int, seconds: float) -> Search:
     """The K table as candidates; the seconds are those of the whole search, which fits no K on its own."""
     k, fit = len(found.fit.size), found.fit
     family = found.scene.cells
+    whole = Cell(k, found.cost, family.prior_cost(fit.params), found.entropy)
     candidates = tuple(
         Candidate(
             ASSORTED,
             None,
             cell.k,
-            STATUS_OF_REASON.get(fit.reason, OK) if cell.k == k else OK,
-            bic=2 * cell.cost,
-            icl=2 * cell.icl,
-            bic_all_rows=2 * found.cost if cell.k == k and rows.n_rows > SEARCH_ROWS else None,
+            _status(cell.k, k, fit.reason, quest),
+            bic=2 * cell.criterion(quest.criterion),
+            icl=2 * (cell.criterion(quest.criterion) + cell.entropy),
+            bic_all_rows=2 * whole.criterion(quest.criterion)
+            if cell.k == k and n_searched < fit.n_rows
+            else None,
             loglik=-fit.cost if cell.k == k else None,
             parameters=family.free_parameters(fit.params) if cell.k == k else None,
             cost=cell.cost,
@@ -108,9 +121,7 @@ def _as_search(found: Assortment, rows: Rows, seconds: float) -> Search:
         for cell in found.candidates
     )
     winner = min(range(len(candidates)), key=lambda i: abs(candidates[i].k - k))
-    others = sorted(
-        (i for i in range(len(candidates)) if i != winner), key=lambda i: found.candidates[i].cost
-    )
+    others = [i for i in ranking(candidates) if i != winner]
     return Search(
         candidates,
         winner,
@@ -118,6 +129,13 @@ def _as_search(found: Assortment, rows: Rows, seconds: float) -> Search:
         fit,
         Recipe(ASSORTED, family),
         None,
-        min(rows.n_rows, SEARCH_ROWS),
+        n_searched,
         fit.reason == INTERRUPTED,
     )
+
+
+def _status(k: int, chosen: int, reason: str, quest: Quest) -> str:
+    """How the fit with K clusters stands: those on the way to the one that was asked for are for reference."""
+    if k == chosen:
+        return STATUS_OF_REASON.get(reason, OK)
+    return OK if quest.least <= k <= quest.most else REFERENCE

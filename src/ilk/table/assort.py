@@ -95,14 +95,13 @@ def assort(
             atom = watch.atom[j]
             share = 0.0 if atom is None else values.get(atom, 0.0) / seen.weight[j]
             if atom is not None and share >= atom_share:
-                heft = (seen.weight[j] - values[atom], values[atom])
+                split = (seen.weight[j] - values[atom], values[atom])
                 label = f"{name} is {atom:g}"
-                categories.append(Category(label, j, "atom", (0.0, atom), ("no", "yes"), heft, of=name))
+                categories.append(Category(label, j, "atom", (0.0, atom), ("no", "yes"), split, of=name))
             else:
                 atom = None
-            numbers.append(
-                Number(name, j, atom, weight=float(seen.weight[j]) * (1 - share * (atom is not None)))
-            )
+            heft = float(seen.weight[j]) * (1 - share * (atom is not None))
+            numbers.append(Number(name, j, atom, unit=float(rows.encoding.unit[j]), weight=heft))
     for j, (name, levels) in enumerate(level_names):
         heft = seen.levels[j]
         lost = float(seen.missing[j]) if missing == "level" else 0.0
@@ -117,7 +116,7 @@ def assort(
         categories.append(Category(name, j, "levels", codes, known + extra[0], weights + extra[1], lost > 0))
     if not numbers and not categories:
         raise DataError("no-columns", "no column varies", do="Give a table with a column that does")
-    plan = Plan(tuple(numbers), tuple(categories), tuple(aside), seen.total, rows.encoding.power)
+    plan = Plan(tuple(numbers), tuple(categories), tuple(aside), seen.total)
     return _measured(rows, sample, plan)
 
 
@@ -198,7 +197,7 @@ def _measured(rows: Any, sample: Block, plan: Plan) -> Plan:
         deviation = _short(np.sqrt(max(second[j] / heft[j] - mean**2, 0.0))) or (high - low) / 2
         x = plan.values(sample, number)
         gaps = np.diff(np.unique(x[~np.isnan(x) & (sample.weights > 0)]))
-        step = float(np.quantile(gaps, STEP_QUANTILE)) / plan.power if len(gaps) else 0.0
+        step = float(np.quantile(gaps, STEP_QUANTILE)) / number.unit if len(gaps) else 0.0
         numbers.append(
             replace(number, low=low, high=high, deviation=deviation, weight=float(heft[j]), step=step)
         )
@@ -210,7 +209,7 @@ def _measured(rows: Any, sample: Block, plan: Plan) -> Plan:
         spread = np.sqrt(np.maximum(second[j] / number.weight - mean**2, 0.0))
         spread = np.array([_short(value) or 1.0 for value in spread])
         mean = np.array([_short(value / width) * width for value, width in zip(mean, spread, strict=True)])
-        jacobian = slope[j] + number.weight * (np.log(plan.power) - np.log(spread))
+        jacobian = slope[j] + number.weight * (np.log(number.unit) - np.log(spread))
         numbers.append(
             replace(
                 number,

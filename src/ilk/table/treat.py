@@ -63,7 +63,8 @@ PLAIN = 0
 class Number:
     """A number that stays one: where it comes from and what is known of it, in encoded units.
 
-    `weight` is that of its observed cells, `step` its recording step in the user's units; `centre`, `spread` and
+    `unit` is one of the user's in encoded ones, `weight` that of its observed cells, `step` its recording step in
+    the user's units; `centre`, `spread` and
     `log_jacobian` hold one figure per scale: mean and deviation there, and the sum over rows of the log of
     d standardised / d user's value.
     """
@@ -71,6 +72,7 @@ class Number:
     name: str
     source: int
     atom: float | None = None
+    unit: float = 1.0
     low: float = 0.0
     high: float = 0.0
     deviation: float = 1.0
@@ -145,7 +147,6 @@ class Plan:
     categories: tuple[Category, ...]
     set_aside: tuple[tuple[str, str], ...]
     total_weight: float
-    power: float = 1.0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ class Plan:
         total = np.zeros(block.n_rows)
         for number, scale in zip(self.numbers, scales, strict=True):
             x = self.values(block, number)
-            slope = number.log_slope(np.nan_to_num(x, nan=number.low), scale) + np.log(self.power)
+            slope = number.log_slope(np.nan_to_num(x, nan=number.low), scale) + np.log(number.unit)
             total += np.where(np.isnan(x), 0.0, slope)
         return total
 

@@ -1,0 +1,100 @@
+"""Mixtures against the assorted model on a table of numbers: the lower BIC wins.
+
+Both likelihoods are densities in the user's units, so that BIC compares; that of the assorted model is twice J without
+its priors, which pays for switches and scales too. It stays out where it made categories of numbers: a probability is
+no density.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.engines.memory import held
+from ilk.fitting.assorted import glimpse
+from ilk.selection.assorted import ASSORTED, Grown, plan_of, search_assorted
+from ilk.selection.mixtures import SEARCH_ROWS
+from ilk.selection.search import Candidate, Progress, Search, ranking
+from ilk.table.schema import Schema
+from ilk.table.treat import Plan
+
+OTHER_SCALE, FAR_OFF = "not_comparable", "unpromising"
+NEAR = 0.1  # of what the best mixture gains on one cluster: how near a first look must come for a search
+
+
+def with_assorted(
+    search: Callable[[], Search],
+    rows: Rows,
+    schema: Schema,
+    ks: Sequence[int],
+    seed: int,
+    *,
+    budget: float | None = None,
+    callback: Callable[[Progress], None] | None = None,
+) -> tuple[Search, Grown | None]:
+    """A search of mixtures with the assorted model as one more candidate; and what is known of that, if it won."""
+    began = time.monotonic()
+    found = search()
+    left = None if budget is None else budget - (time.monotonic() - began)
+    if found.interrupted or (left is not None and left <= 0):
+        return _without(found, "cancelled" if found.interrupted else "did_not_start"), None
+    plan = plan_of(rows, schema)
+    if plan.categories or plan.set_aside:
+        return _without(found, OTHER_SCALE), None
+    if not _promises(found, rows, plan, seed):
+        return _without(found, FAR_OFF), None
+    grown = search_assorted(
+        rows,
+        schema,
+        ks,
+        seed,
+        plan=plan,
+        search_rows=SEARCH_ROWS,
+        criterion="plain",
+        budget=left,
+        callback=callback,
+    )
+    both = contest(found, grown.search)
+    return both, grown if both.fit is grown.search.fit else None
+
+
+def _promises(found: Search, rows: Rows, plan: Plan, seed: int) -> bool:
+    """Whether the assorted model comes near the best mixture from that one's partition, or with a single cluster."""
+    few = held(rows, SEARCH_ROWS, seed)
+    block = few.take(np.arange(few.n_rows))
+    label = found.recipe.family.assign(found.fit.params, block)[0]
+    share = float(block.weights.sum()) / plan.total_weight
+    single, near = (2 * cost for cost in glimpse(few, plan.weighing(share), label, len(found.fit.size)))
+    best = found.chosen.bic or 0.0
+    return min(single, near - NEAR * max(single - best, 0.0)) < best
+
+
+def _without(found: Search, status: str) -> Search:
+    """The search alone, with a word on why the assorted model took no part."""
+    return replace(found, candidates=(*found.candidates, Candidate(ASSORTED, None, found.chosen.k, status)))
+
+
+def contest(one: Search, other: Search) -> Search:
+    """The search whose chosen model has the lower BIC (the first among equals), with the candidates of both."""
+    won, shift = (one, 0) if _bic(one) <= _bic(other) else (other, len(one.candidates))
+    candidates, winner = one.candidates + other.candidates, won.winner + shift
+    rest = [i for i in ranking(candidates) if i != winner]
+    return replace(
+        won,
+        candidates=candidates,
+        winner=winner,
+        runner_up=rest[0] if rest else None,
+        interrupted=one.interrupted or other.interrupted,
+    )
+
+
+def _bic(found: Search) -> float:
+    """Of the chosen model, on all rows where the search was on a sample."""
+    chosen = found.chosen
+    value = chosen.bic if chosen.bic_all_rows is None else chosen.bic_all_rows
+    return math.inf if value is None else value
