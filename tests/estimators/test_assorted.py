@@ -179,3 +179,11 @@ def test_numbers_that_follow_from_others_are_no_block():
     assert ilk.AssortedMixture(2, random_state=0).fit(draws.normal(size=(6, 9))).numbers_ == "cells"
     with pytest.raises(NoModelError, match="follow from others"):
         ilk.AssortedMixture(2, numbers="EEE").fit(X)
+
+
+def test_known_classes_have_a_cost_on_the_same_scale(penguins):
+    _, species, model = penguins
+    assert model.objective_from(model.labels_) == pytest.approx(model.objective_, rel=1e-6)
+    assert model.objective_from(species) > model.objective_  # sex parts the species further
+    with pytest.raises(DataError, match="3 labels were given"):
+        model.objective_from([0, 1, 1])

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
+from ilk.errors import DataError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.tables import Format, new_rows, table_rows
-from ilk.fitting.assorted import Assortment, Quest, fit_assorted
+from ilk.fitting.assorted import Assortment, Quest, cost_from, fit_assorted
 from ilk.fitting.loop import Stop
 from ilk.fitting.portrait import Trait, traits
 from ilk.fitting.scene import Options
@@ -224,6 +225,22 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         """What every cluster is like in every column, the most telling first."""
         check_is_fitted(self)
         return traits(self.found_, self._format.encoding)
+
+    def objective_from(self, labels: Any) -> float:
+        """J of the fit that starts from a partition of the rows seen in `fit`, such as classes that are known.
+
+        Where it is above `objective_`, the model explains the table better by its own clusters than by anything near
+        that partition; where it is below, the search has missed it.
+        """
+        check_is_fitted(self)
+        names, label = np.unique(np.asarray(labels), return_inverse=True)
+        if label.shape != self.labels_.shape:
+            raise DataError(
+                "bad-labels",
+                f"{len(label)} labels were given for {len(self.labels_)} rows",
+                do="Give one label per row",
+            )
+        return cost_from(self.found_, label.astype(np.int32), len(names))
 
     def _scan(self, X: Any, visit: Any) -> Array:
         check_is_fitted(self)

@@ -152,6 +152,13 @@ def glimpse(table: Rows, plan: Plan, label: Array, k: int) -> tuple[float, float
     return single, near
 
 
+def cost_from(found: Assortment, label: Array, k: int) -> float:
+    """J of the fit that starts from a partition of the same rows, in the same model of the numbers."""
+    search = Search(seed=0)
+    start = search.from_labels(found.scene, label, k)
+    return search.polished(found.scene, start).cost
+
+
 def _first_options(options: Options) -> Options:
     """What the search begins with: cells where blocks are tried after them, soft where it is cooled at the end."""
     numbers = "cells" if options.numbers == "auto" else options.numbers
