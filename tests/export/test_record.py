@@ -107,3 +107,17 @@ def test_centroids(method):
 def test_assorted():
     table = mixed_table()
     check(ilk.cluster(pa.table(table), k=3).model, table)
+
+
+def test_an_assorted_model_that_won_over_mixtures(sql_labels):
+    """Its rows are in standard deviations before they are treated."""
+    draws = np.random.default_rng(0)
+    X = np.exp(np.vstack([draws.normal(0, 0.5, (120, 2)), draws.normal(3, 0.5, (80, 2))])) * [100, 0.1]
+    result = ilk.cluster(X, threads=1, k=range(1, 4))
+    assert (result.model.method, result.k) == ("assorted", 2)
+    assert result.model.encoding.factor is not None
+    document = json.loads(json.dumps(record(result.model)))
+    table = {"x0": X[:, 0], "x1": X[:, 1]}
+    letters = ["AB"[label] for label in result.labels]
+    assert [place(document, dict(zip(table, map(float, row), strict=True))) for row in X] == letters
+    assert sql_labels(result.model, table) == letters

@@ -97,7 +97,7 @@ def _treated_cells(model: Model, treat: Treat) -> list[dict[str, Any]]:
 
 def _number(model: Model, number: Number, scale: int) -> dict[str, Any]:
     """value = (on scale - centre) / spread, with all lengths in the user's units."""
-    power, offset = model.encoding.power, float(model.encoding.centre[number.source])
+    encoding, unit = model.encoding.columns(np.array([number.source])), number.unit
     side, shift = SCALES[scale].side, SCALES[scale].shift
     made: dict[str, Any] = {
         "column": model.schema.numeric[number.source].name,
@@ -107,9 +107,9 @@ def _number(model: Model, number: Number, scale: int) -> dict[str, Any]:
     }
     centre, spread = number.centre[scale], number.spread[scale]
     if side == "plain":
-        return {**made, "centre": (centre + offset) / power, "spread": spread / power}
-    low, high = ((value + offset) / power for value in (number.low, number.high))
-    ends = {"low": low, "high": high, "deviation": number.deviation / power, "shift": shift}
+        return {**made, "centre": float(encoding.undo([centre])[0]), "spread": spread / unit}
+    low, high = encoding.undo([[number.low], [number.high]])[:, 0].tolist()
+    ends = {"low": low, "high": high, "deviation": number.deviation / unit, "shift": shift}
     return {**made, **ends, "centre": centre, "spread": spread}
 
 
