@@ -107,8 +107,8 @@ def _number(model: Model, number: Number, scale: int) -> dict[str, Any]:
     }
     centre, spread = number.centre[scale], number.spread[scale]
     if side == "plain":
-        return {**made, "centre": float(encoding.undo([centre])[0]), "spread": spread / unit}
-    low, high = encoding.undo([[number.low], [number.high]])[:, 0].tolist()
+        return {**made, "centre": float(encoding.undo(np.array([centre]))[0]), "spread": spread / unit}
+    low, high = encoding.undo(np.array([[number.low], [number.high]]))[:, 0].tolist()
     ends = {"low": low, "high": high, "deviation": number.deviation / unit, "shift": shift}
     return {**made, **ends, "centre": centre, "spread": spread}
 
