@@ -1,4 +1,8 @@
-"""Twenty-four sets of the benchmark suite of Gagolewski with known answers: what ilk reaches beside published figures.
+"""
+The benchmark suite of Gagolewski
+=================================
+
+Twenty-four sets with known answers: what ilk reaches beside published figures.
 
 K given: mean ARI of ilk's K-means and Gaussian mixtures beside the published columns of scikit-learn and mclust, and
 of the other paradigms. K found: `ilk.cluster(method="auto")`. A lower cost need not mean a higher ARI: on ecoli the
