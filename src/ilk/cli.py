@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from typing import Any
 
 import click
@@ -150,11 +151,13 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
     from ilk.job import run
 
     names = names_of(options.get("names", ()))
-    result = run(job)
-    if job.callback is not None:
-        sys.stderr.write("\r\x1b[K")  # the line of progress
-    result = result.rename(names) if names else result
-    summary = write_run(result, folder, rows=not options["no_rows"], **how)
+    meter = job.callback
+    with nullcontext() if meter is None else meter:
+        result = run(job)
+        result = result.rename(names) if names else result
+        if meter is not None:
+            meter.now("writing")
+        summary = write_run(result, folder, rows=not options["no_rows"], **how)
     _tell(summary, options)
     if result.interrupted:
         say(f"interrupted; the best so far is in {shown(folder, 200)}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,9 @@ from ilk.selection.assorted import ASSORTED, Grown, search_assorted
 from ilk.selection.contest import with_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.mixtures import search_mixtures
-from ilk.selection.search import Candidate, Progress, Search, k_range, search
+from ilk.selection.search import Candidate, Progress, Search, k_range, search, told
 from ilk.selection.sizing import check_sizes, least_groups
+from ilk.selection.units import PATIENCE, search_in_units
 from ilk.selection.verdict import Verdict, judge
 from ilk.table.block import Array
 from ilk.table.ledger import Caution
@@ -53,7 +54,6 @@ from ilk.table.read import Table
 GAUSSIAN = "gaussian"
 METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE, *PARADIGMS)
 N_STARTS = 30  # of K-means and its kin, for each K
-PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,14 +278,24 @@ def run(job: Job) -> Result:
     else:
         ready, found = _searched(job, ready, ks, seed, budget)
         if afar is not None:
-            left = inf if budget is None else max(0.0, budget - (time.monotonic() - began))
+            left = math.inf if budget is None else max(0.0, budget - (time.monotonic() - began))
             found = afar.polished(ready, found, left)
             notes = [*notes, *afar.cautions]
         searched = time.monotonic() - searched
-        wish = Wish(job.merge, ks[0], job.as_asked, job.min_size, job.max_size)
+        _at(job, found, "resampling", began)
+        end = math.inf if budget is None else began + budget
+        wish = Wish(job.merge, ks[0], job.as_asked, job.min_size, job.max_size, end)
         grouping = group(ready.rows, found, wish, seed)
+    _at(job, found, "describing", began)
     notes = [*ready.warnings, *notes, *cautions(job, ready, found)]
     return _result(job, ready, found, grouping, notes, (began, searched), old)
+
+
+def _at(job: Job, found: Search, stage: str, began: float) -> None:
+    """Tell the callback that a stage begins."""
+    chosen, tried = found.chosen, len({c.k for c in found.candidates})
+    seconds = time.monotonic() - began
+    told(job.callback, Progress(tried, tried, chosen.method, chosen.k, chosen.bic, seconds, stage))
 
 
 def _searched(
@@ -298,23 +308,15 @@ def _searched(
     if ready.method != GAUSSIAN:
         recipes = [replace(CATALOGUE[ready.method], n_starts=N_STARTS)]
         return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
-    mixtures = partial(
-        search_mixtures,
-        ready.rows,
-        ks,
-        seed,
-        thorough=False,
-        patience=PATIENCE,
-        budget=budget,
-        callback=job.callback,
-    )
+    mixtures = partial(_mixtures, job, ready, ks, seed, budget)
     if job.method != "auto":
-        return ready, mixtures()
+        found, own = mixtures()
+        return _in_units(ready, own), found
     try:
-        found, winner = with_assorted(
+        found, own, winner = with_assorted(
             mixtures, ready.rows, ready.used, ks, seed, budget=budget, callback=job.callback
         )
-        return ready if winner is None else _treated(ready, winner), found
+        return _in_units(ready, own) if winner is None else _treated(ready, winner), found
     except NoModelError:
         ready = prepare(replace(job, data=ready.table, method=K_MEANS.name))
     note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
@@ -355,6 +357,23 @@ def _treated(ready: Prepared, grown: Grown) -> Prepared:
     return replace(ready, rows=grown.rows, treat=grown.treat, treatment=grown.words, method=ASSORTED)
 
 
+def _in_units(ready: Prepared, rows: Rows) -> Prepared:
+    """The table in the units that suit the groups of a mixture."""
+    return replace(ready, rows=rows, encoding=rows.encoding)
+
+
+def _mixtures(
+    job: Job, ready: Prepared, ks: Sequence[int], seed: int, budget: float | None
+) -> tuple[Search, Rows]:
+    """Units that were left to ilk are those that suit the groups."""
+    if job.scale is not None:
+        return search_in_units(ready.rows, ks, seed, budget=budget, callback=job.callback)
+    found = search_mixtures(
+        ready.rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=job.callback
+    )
+    return found, ready.rows
+
+
 def known_method(method: str) -> None:
     if method not in METHODS:
         raise UsageError(
@@ -373,7 +392,7 @@ def _seconds(budget: float | None) -> float | None:
     if (
         isinstance(budget, bool)
         or not isinstance(budget, (int, float))
-        or not (isfinite(budget) and budget > 0)
+        or not (math.isfinite(budget) and budget > 0)
     ):
         raise UsageError("bad-budget", f"budget={budget!r} is not a time", do="Give seconds, above 0")
     return float(budget)

@@ -19,6 +19,7 @@ from ilk.errors import IlkError, shown
 
 if TYPE_CHECKING:
     from ilk.layout import Surface
+    from ilk.meter import Meter
 
     ParamType = click.ParamType[Any]
 else:  # generic since click 8.4 only
@@ -211,23 +212,10 @@ SAYING = _all_of(
 )
 
 
-def progress_to_stderr() -> Callable[[Any], None] | None:
-    """A line on stderr that is rewritten after each candidate; only on a terminal."""
+def progress_to_stderr() -> Meter | None:
+    """A line on stderr that is rewritten as the run goes on; only on a terminal."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return None
-    from ilk.terminal import passes_line, progress_line
+    from ilk.meter import Meter
 
-    surface = surface_of(sys.stderr)
-
-    def tell(progress: Any) -> None:
-        done, total, end = progress.done, progress.total, ""
-        if total:
-            left = progress.seconds / done * (total - done)
-            text = progress_line(done, total, f"K {progress.k} {progress.method}", progress.best_bic, left)
-            end = "\r\x1b[K" if done == total else ""
-        else:
-            text = passes_line(done, progress.method, progress.best_bic, progress.seconds)
-        sys.stderr.write("\r\x1b[K" + surface.fit(text)[: surface.columns] + end)
-        sys.stderr.flush()
-
-    return tell
+    return Meter(sys.stderr, surface_of(sys.stderr))

@@ -115,7 +115,7 @@ def _scaled(summary: Mapping[str, Any]) -> str:
         return "; ".join([*changed[:MOST_LEFT_OUT], rest])
     binary = any(c["kind"] == "binary" and c["role"] == "used" for c in table["columns"])
     scaled = (
-        "standardised: each column in standard deviations"
+        "standardised: each column in standard deviations, of the table or within groups"
         if summary["options"]["scale"]
         else "units as they are"
     )
@@ -344,6 +344,11 @@ def columns_table(entries: Sequence[Mapping[str, str]], surface: Surface) -> str
         start += "  " + surface.paint(f"{entry['kind']:<11}", style) + f"  {entry['missing']:>7}  "
         lines += wrap(start, wide + 24, words_of([(why, style)]), wide + 24, surface)
     return surface.fit("\n".join(lines))
+
+
+def stage_line(stage: str, seconds: float) -> str:
+    """One line while a stage of a run has nothing to report but the time."""
+    return f"{stage}  {seconds_text(seconds)}"
 
 
 def passes_line(done: int, what: str, best_bic: float | None, seconds: float) -> str:

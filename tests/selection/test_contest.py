@@ -117,7 +117,10 @@ def test_who_stays_out_is_told(name):
     else:
         X[:, 1] = draws.integers(0, 2, 200) * 3.0 + draws.integers(0, 2, 200)
     rows, schema = rows_of(X), infer(read(X))
-    found, grown = with_assorted(lambda: search_mixtures(rows, range(1, 4), 0), rows, schema, range(1, 4), 0)
+    found, own, grown = with_assorted(
+        lambda: (search_mixtures(rows, range(1, 4), 0), rows), rows, schema, range(1, 4), 0
+    )
+    assert own is rows
     assert grown is None
     assert found.chosen.method == "gaussian"
     status = {"stretched": "unpromising", "few values": "not_comparable"}[name]

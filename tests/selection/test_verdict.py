@@ -86,6 +86,7 @@ def test_sentences():
     assert said(valley=0.47, stable=(0.9, 0.58)) == (
         "A and B are not parted clearly (0.47, 0.55 needed); B returns in 0.58 of resamples (0.75 needed)"
     )
+    assert said(stable=(0.61, 0.2)) == "B and A return in 0.20 to 0.61 of resamples (0.75 needed)"
     assert said(valley=0.3, sizes=(300, 6)) == "too few rows to tell A from B: B has 6"
     found, grouping = case(valley=0.2)
     slices = replace(grouping, n_groups=1, stable=None)
@@ -95,6 +96,24 @@ def test_sentences():
         "convenience; they are slices, not types"
     )
     assert (verdict.word, verdict.valley, verdict.stable_min) == ("weak", None, None)
+
+
+def test_the_level_that_is_parted_clearly_is_told():
+    found, two = case(valley=0.5)
+    levels = (Level(3, 0.5, ((0,), (2,))), Level(2, 1.2, ((0, 2), (1,))))
+    valleys = [[None, 0.9, 0.5], [0.9, None, 0.9], [0.5, 0.9, None]]
+    three = replace(
+        two,
+        n_groups=3,
+        size=np.array([200.0, 200.0, 100.0]),
+        merge=Merge(0.4, ((0,), (1,), (2,)), levels),
+        valleys=valleys,
+        stable=(0.9, 0.9, 0.9),
+    )
+    told = judge(found, three, "ABC", []).sentence
+    assert told == (
+        "A and C are not parted clearly (0.50, 0.55 needed); merged to 2 groups they are parted clearly (1.20)"
+    )
 
 
 @pytest.mark.parametrize("name", CLOUDS)

@@ -28,7 +28,7 @@ NEAR = 0.1  # of what the best mixture gains on one cluster: how near a first lo
 
 
 def with_assorted(
-    search: Callable[[], Search],
+    search: Callable[[], tuple[Search, Rows]],
     rows: Rows,
     schema: Schema,
     ks: Sequence[int],
@@ -36,18 +36,19 @@ def with_assorted(
     *,
     budget: float | None = None,
     callback: Callable[[Progress], None] | None = None,
-) -> tuple[Search, Grown | None]:
-    """A search of mixtures with the assorted model as one more candidate; and what is known of that, if it won."""
+) -> tuple[Search, Rows, Grown | None]:
+    """A search of mixtures with the assorted model as one more candidate; the rows in the units of the mixtures; and
+    what is known of the assorted model, if it won."""
     began = time.monotonic()
-    found = search()
+    found, own = search()
     left = None if budget is None else budget - (time.monotonic() - began)
     if found.interrupted or (left is not None and left <= 0):
-        return _without(found, "cancelled" if found.interrupted else "did_not_start"), None
+        return _without(found, "cancelled" if found.interrupted else "did_not_start"), own, None
     plan = plan_of(rows, schema)
     if plan.categories or plan.set_aside:
-        return _without(found, OTHER_SCALE), None
-    if not _promises(found, rows, plan, seed):
-        return _without(found, FAR_OFF), None
+        return _without(found, OTHER_SCALE), own, None
+    if not _promises(found, own, rows, plan, seed):
+        return _without(found, FAR_OFF), own, None
     grown = search_assorted(
         rows,
         schema,
@@ -60,13 +61,13 @@ def with_assorted(
         callback=callback,
     )
     both = contest(found, grown.search)
-    return both, grown if both.fit is grown.search.fit else None
+    return both, own, grown if both.fit is grown.search.fit else None
 
 
-def _promises(found: Search, rows: Rows, plan: Plan, seed: int) -> bool:
+def _promises(found: Search, own: Rows, rows: Rows, plan: Plan, seed: int) -> bool:
     """Whether the assorted model comes near the best mixture from that one's partition, or with a single cluster."""
-    few = held(rows, SEARCH_ROWS, seed)
-    block = few.take(np.arange(few.n_rows))
+    few, same = held(rows, SEARCH_ROWS, seed), held(own, SEARCH_ROWS, seed)
+    block = same.take(np.arange(same.n_rows))
     label = found.recipe.family.assign(found.fit.params, block)[0]
     share = float(block.weights.sum()) / plan.total_weight
     single, near = (2 * cost for cost in glimpse(few, plan.weighing(share), label, len(found.fit.size)))

@@ -42,6 +42,7 @@ class Wish:
     as_asked: bool = False  # one K was given: pieces are groups
     min_size: int | None = None
     max_size: int | None = None
+    end: float = math.inf  # of the time, on the monotonic clock; resamples beyond the fewest wait for nobody
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,9 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int) -> Grouping:
         refit = refit_of(found.recipe)
         try:
             gain = 0.0 if exact else split_gain(rows, found, seed)
-            stable = returns(rows, grouped, Plan(refit, n_pieces, threshold, wish.least, soft), seed)
+            stable = returns(
+                rows, grouped, Plan(refit, n_pieces, threshold, wish.least, soft, wish.end), seed
+            )
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
     return Grouping(

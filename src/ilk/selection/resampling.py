@@ -5,6 +5,8 @@ Bootstraps of n out of n separate best: half samples lose good groups, and a war
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +32,7 @@ from ilk.selection.merging import merge_pieces
 from ilk.selection.valley import Ground, NumberGround, OddsGround, canonical
 from ilk.table.block import Array, Block
 
-N_RESAMPLES = 10
+N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
 MOST_ROWS = 1500
 COLD_STARTS = ("k-means", "tree")
 COLD_STOP = Stop(tolerance=1e-5, max_passes=200)
@@ -47,6 +49,7 @@ class Plan:
     threshold: float | None
     least: int
     soft: bool
+    end: float = math.inf  # of the time, on the monotonic clock
 
 
 def returns(rows: Rows, grouped: Grouped, plan: Plan, seed: int) -> tuple[float, ...]:
@@ -61,7 +64,9 @@ def returns(rows: Rows, grouped: Grouped, plan: Plan, seed: int) -> tuple[float,
         return _jaccard(label, grouped.n_groups, found.label(sample), sample)
 
     inner = MemoryRows.of_block(sample, rows.threads)
-    made = [*inner.map(one, range(N_RESAMPLES))]
+    made = [*inner.map(one, range(FEWEST_RESAMPLES))]
+    if time.monotonic() < plan.end:
+        made += inner.map(one, range(FEWEST_RESAMPLES, N_RESAMPLES))
     return tuple(float(value) for value in np.mean(made, axis=0))
 
 

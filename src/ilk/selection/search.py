@@ -84,7 +84,7 @@ class Candidate:
 @dataclass(frozen=True)
 class Progress:
     """What a callback of `ilk.cluster` is told after each candidate; after each pass of a search whose end is not
-    known, and `total` and `k` are 0 then."""
+    known, and `total` and `k` are 0 then; and once as each later `stage` begins ("resampling", "describing")."""
 
     done: int
     total: int
@@ -92,6 +92,7 @@ class Progress:
     k: int
     best_bic: float | None
     seconds: float
+    stage: str = "fitting"
 
 
 @dataclass(frozen=True)

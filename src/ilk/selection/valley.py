@@ -86,13 +86,14 @@ class Ground(Protocol):
 @dataclass(frozen=True)
 class NumberGround:
     """Rows of numbers: `points` in standard deviations, `spread` the same with ties pulled apart. Categories beside
-    numbers are indicator columns; `noise` then blurs the few values that they give the line."""
+    numbers are indicator columns, the last `n_levels`; `noise` then blurs the few values that they give the line."""
 
     points: Array
     spread: Array
     label: Array
     weight: Array
     thresholds: Thresholds = NUMBERS
+    n_levels: int = 0
     noise: Array | None = None
 
     @classmethod
@@ -110,7 +111,7 @@ class NumberGround:
         levels = in_deviations(indicators(sample), weight)
         noise = stream(seed, "odds").standard_normal(len(label))
         spread = np.hstack([untied(numbers, seed), levels])
-        return cls(np.hstack([numbers, levels]), spread, label, weight, CATEGORIES, noise)
+        return cls(np.hstack([numbers, levels]), spread, label, weight, CATEGORIES, levels.shape[1], noise)
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
@@ -119,10 +120,11 @@ class NumberGround:
         direction = self._direction(first, second)
         both = first | second
         position, of_second, weight = self.spread[both] @ direction, second[both], self.weight[both]
-        if self.noise is not None:
-            position = (
-                position + ODDS_JITTER * deviation_within(position, of_second, weight) * self.noise[both]
-            )
+        if self.noise is not None:  # as wide as the part of the levels: numbers need no blur
+            levels = slice(self.points.shape[1] - self.n_levels, None)
+            stepped = self.spread[both][:, levels] @ direction[levels]
+            deviation = deviation_within(stepped, of_second, weight)
+            position = position + ODDS_JITTER * deviation * self.noise[both]
         return facing(position, of_second, weight)
 
     def _direction(self, first: Array, second: Array) -> Array:

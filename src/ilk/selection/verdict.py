@@ -95,6 +95,8 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
         word = "weak" if weak else "fair" if fair else "solid"
         reasons = weak + fair
         sentence = "; ".join(reason.text for reason in reasons) or _praise(case)
+        if word != "solid" and (case.valley or 0.0) < grouping.thresholds.clear:
+            sentence += _coarser(case)
     stable = case.stable
     return Verdict(
         word,
@@ -198,17 +200,35 @@ def _unparted(case: _Case) -> Reason:
     return Reason("no_valley", f"{one} and {other} are not parted clearly {figure}")
 
 
+def _shaky(case: _Case) -> list[Reason]:
+    """The groups that do not return often enough, least first."""
+    shaky = sorted((value, case.letters[g]) for g, value in enumerate(case.stable) if value < STABLE_MIN)
+    if not shaky:
+        return []
+    low, high = (beside(shaky[i][0], STABLE_MIN) for i in (0, -1))
+    names = " and ".join(filter(None, [", ".join(name for _, name in shaky[:-1]), shaky[-1][1]]))
+    text = f"{names} returns in {low}" if len(shaky) == 1 else f"{names} return in {low} to {high}"
+    return [Reason("unstable_group", f"{text} of resamples ({STABLE_MIN} needed)")]
+
+
+def _coarser(case: _Case) -> str:
+    """The finest level above the groups at which all are parted clearly, if there is one."""
+    clear, n_groups = case.grouping.thresholds.clear, case.grouping.n_groups
+    for level in case.grouping.merge.path:
+        if 1 < level.groups < n_groups and level.valley >= clear:
+            return (
+                f"; merged to {level.groups} groups they are parted clearly ({beside(level.valley, clear)})"
+            )
+    return ""
+
+
 def _fair_reasons(case: _Case) -> list[Reason]:
     found, grouping, reasons = case.found, case.grouping, []
     if (case.valley or 0.0) < grouping.thresholds.clear and not _weak_reasons(case):
         reasons.append(_unparted(case))
     if not case.stable:
         reasons.append(Reason("unstable_group", "the return of groups in resamples was not measured"))
-    shaky = [g for g, value in enumerate(case.stable) if value < STABLE_MIN]
-    if shaky:
-        worst = min(shaky, key=lambda g: case.stable[g])
-        text = f"{case.letters[worst]} returns in {beside(case.stable[worst], STABLE_MIN)} of resamples"
-        reasons.append(Reason("unstable_group", f"{text} ({STABLE_MIN} needed)"))
+    reasons += _shaky(case)
     if grouping.n_rows < FEW_ROWS:
         reasons.append(Reason("few_rows", f"{grouping.n_rows:.0f} rows are few"))
     chosen = found.chosen

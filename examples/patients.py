@@ -1,0 +1,48 @@
+"""
+Patients: types of heart patients, and when not to trust them
+=============================================================
+
+303 patients of the Cleveland clinic, with numbers, yes/no columns, categories and blanks as the doctors wrote them
+down. Are there types of patients? The answer comes with a verdict, and here the verdict is a warning. The diagnosis
+is kept aside.
+The table is "Heart Disease" of the UCI Machine Learning Repository (CC BY 4.0).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import ilk
+from ilk.explain import rule_text
+
+TABLE = Path(__file__).parents[1] / "tests" / "data" / "heart_cleveland.csv"
+
+
+def main() -> None:
+    patients = pd.read_csv(TABLE)
+    result = ilk.cluster(patients, truth="target", types={"ca": "categorical"})
+    print(result)
+
+    print("\nEach group in one rule:")
+    for group in result.summary()["groups"]:
+        print(f"  {group['letter']}: {rule_text(group)}")
+
+    print("\nThe diagnosis within the groups:")
+    letter = np.array([*result.model.letters, "-"])[result.labels]
+    print(pd.crosstab(letter, patients["target"], normalize="index").round(2))
+
+    print(f"\nVerdict: {result.verdict.word}. {result.verdict.sentence}.")
+    if result.verdict.word == "weak":
+        print(
+            "So these are two ends of one scale of severity rather than two diseases: good for describing the table,\n"
+            "not for deciding about a patient near the border. The least sure ones:"
+        )
+        least = np.asarray(result.probabilities).max(axis=1).argsort()[:3]
+        print(patients.loc[least, ["age", "sex", "cp", "thalach", "oldpeak"]].to_string())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Mixtures in the units that suit their groups: standard deviations of the table, then those within the groups found.
+
+Six of the fourteen structures (round ones, common axes, common shapes) mean something else in other units. In
+standard deviations of the whole table a column that parts the groups well counts for little, since most of its spread
+lies between them. So these six are fitted once more with every column in the standard deviation that it has within
+the groups of the best model so far; each cell keeps the better of its two fits. The user's units play no part.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ilk.engines.memory import MemoryRows
+from ilk.errors import NoModelError
+from ilk.families.covariance import STRUCTURES, Structure
+from ilk.selection.mixtures import SEARCH_ROWS, search_mixtures
+from ilk.selection.search import Candidate, Progress, Search, choose
+from ilk.table.block import Array
+
+UNIT_BOUND = tuple(Structure(name) for name in ("EII", "VII", "EVE", "VVE", "EEV", "VEV"))
+PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
+
+
+def search_in_units(
+    rows: MemoryRows,
+    ks: Sequence[int],
+    seed: int,
+    *,
+    budget: float | None = None,
+    callback: Callable[[Progress], None] | None = None,
+) -> tuple[Search, MemoryRows]:
+    """The quick search over all structures, and the rows in the units of its winner."""
+    began = time.monotonic()
+    first = search_mixtures(
+        rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=callback
+    )
+    left = None if budget is None else budget - (time.monotonic() - began)
+    if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or (left is not None and left <= 0):
+        return first, rows
+    few = rows
+    if rows.n_rows > SEARCH_ROWS:
+        few = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
+    unit = deviations_within(few, first)
+    options = {"thorough": False, "patience": PATIENCE, "budget": left}
+    try:
+        second = search_mixtures(rescaled(few, unit), ks, seed, structures=UNIT_BOUND, **options)
+    except NoModelError:
+        return first, rows
+    if not _lower(second.chosen, first.chosen):
+        return _joined(first, second), rows
+    own = rescaled(rows, unit)
+    if few is not rows and not second.interrupted:  # the winner sees all rows
+        structure = Structure.parse(second.chosen.structure or "")
+        left = None if budget is None else max(0.0, budget - (time.monotonic() - began))
+        whole = search_mixtures(
+            own, (second.chosen.k,), seed, structures=[structure], thorough=False, budget=left
+        )
+        second = replace(second, fit=whole.fit, recipe=whole.recipe, n_rows_searched=whole.n_rows_searched)
+    return _joined(second, first), own
+
+
+def deviations_within(rows: MemoryRows, found: Search) -> Array:
+    """Standard deviation of each encoded column about the mean of the row's component, 1 where there is none."""
+    block = rows.take(np.arange(rows.n_rows))
+    label = found.recipe.family.assign(found.fit.params, block)[0]
+    numbers, weight = block.numbers.astype(np.float64), block.weights
+    size = np.bincount(label, weights=weight)
+    within = np.zeros(rows.n_columns)
+    for j, column in enumerate(numbers.T):
+        sums = np.bincount(label, weights=weight * column)
+        mean = np.divide(sums, size, out=np.zeros_like(size), where=size > 0)
+        within[j] = weight @ (column - mean[label]) ** 2
+    deviation = np.sqrt(within / weight.sum())
+    return np.where(deviation > 0, deviation, 1.0)
+
+
+def rescaled(rows: MemoryRows, unit: Array) -> MemoryRows:
+    """The same rows with every column divided by its `unit`."""
+    encoding = rows.encoding
+    factor = np.ones(rows.n_columns) if encoding.factor is None else encoding.factor
+    return MemoryRows(
+        rows.raw,
+        replace(encoding, factor=factor / unit),
+        weight=rows.weight,
+        codes=rows.codes,
+        complete=rows.complete,
+        threads=rows.threads,
+    )
+
+
+def _lower(one: Candidate, other: Candidate) -> bool:
+    return (math.inf if one.bic is None else one.bic) < (math.inf if other.bic is None else other.bic)
+
+
+def _joined(won: Search, lost: Search) -> Search:
+    """The search that won, its candidates those of both: of each cell the better one."""
+    cells = {(c.structure, c.k): c for c in lost.candidates}
+    for candidate in won.candidates:
+        key = candidate.structure, candidate.k
+        if candidate is won.chosen or key not in cells or not _lower(cells[key], candidate):
+            cells[key] = candidate
+    order = {structure.name: i for i, structure in enumerate(STRUCTURES)}
+    candidates = sorted(cells.values(), key=lambda c: (c.k, order.get(c.structure or "", -1)))
+    winner = next(i for i, candidate in enumerate(candidates) if candidate is won.chosen)
+    rest = [i for i in choose(candidates) if i != winner]
+    return replace(
+        won,
+        candidates=tuple(candidates),
+        winner=winner,
+        runner_up=rest[0] if rest else None,
+        interrupted=won.interrupted or lost.interrupted,
+    )
