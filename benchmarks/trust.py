@@ -4,6 +4,8 @@
     python -m benchmarks.trust groups --seeds 100 --delta 4 6
     python -m benchmarks.trust cigars --seeds 50
     python -m benchmarks.trust tables
+    python -m benchmarks.trust outliers --seeds 40 --delta 4 6
+    python -m benchmarks.trust mixed --seeds 40
 
 Nulls are single clouds: right is one group, or a weak verdict. Groups have their nearest two centres `delta`
 standard deviations apart (Mahalanobis, mean of the two covariances).
@@ -13,111 +15,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 import ilk
+from benchmarks.made import CLOUDS, MIXED_CLOUDS, cigars, mixed_cloud, mixed_parted, parted, strewn
 from ilk.measures import ari
-
-Draws = np.random.Generator
-
-
-def gaussian(draws: Draws, n: int, d: int) -> np.ndarray:
-    return draws.normal(size=(n, d))
-
-
-def stretched(draws: Draws, n: int, d: int) -> np.ndarray:
-    return turned(draws.normal(size=(n, d)) * np.geomspace(1, 20, d), draws)
-
-
-def uniform(draws: Draws, n: int, d: int) -> np.ndarray:
-    return draws.random((n, d))
-
-
-def student(draws: Draws, n: int, d: int) -> np.ndarray:
-    return draws.normal(size=(n, d)) / np.sqrt(draws.chisquare(3, n) / 3)[:, None]
-
-
-def laplace(draws: Draws, n: int, d: int) -> np.ndarray:
-    return draws.normal(size=(n, d)) * np.sqrt(draws.exponential(1, n))[:, None]
-
-
-def lognormal(draws: Draws, n: int, d: int) -> np.ndarray:
-    return np.exp(0.8 * draws.normal(size=(n, d)))
-
-
-def lognormal_correlated(draws: Draws, n: int, d: int) -> np.ndarray:
-    shared = draws.normal(size=(n, 1))
-    return np.exp(np.sqrt(0.5) * shared + np.sqrt(0.5) * draws.normal(size=(n, d)))
-
-
-def curved(draws: Draws, n: int, d: int) -> np.ndarray:
-    X = draws.normal(size=(n, d))
-    X[:, 1] = 0.5 * X[:, 1] + X[:, 0] ** 2
-    return X
-
-
-CLOUDS: dict[str, Callable[[Draws, int, int], np.ndarray]] = {
-    "gaussian": gaussian,
-    "stretched": stretched,
-    "uniform": uniform,
-    "student": student,
-    "laplace": laplace,
-    "lognormal": lognormal,
-    "lognormal correlated": lognormal_correlated,
-    "curved": curved,
-}
-
-
-def turned(X: np.ndarray, draws: Draws) -> np.ndarray:
-    return X @ np.linalg.qr(draws.normal(size=(X.shape[1], X.shape[1])))[0]
-
-
-def parted(seed: int, delta: float) -> tuple[np.ndarray, np.ndarray]:
-    """Two to eight groups of unequal size, some stretched, a quarter each heavy-tailed and skewed, no outliers."""
-    draws = np.random.default_rng([seed, int(10 * delta)])
-    d, k = int(draws.choice([2, 5])), int(draws.integers(2, 9))
-    n, aspect = int(draws.choice([100, 300, 1000])), float(draws.choice([1, 5, 20]))
-    k = min(k, n // 25)
-    shape = draws.choice(["gaussian", "gaussian", "student", "skewed"])
-    share = draws.dirichlet(np.full(k, 5.0)) * 0.7 + 0.3 / k
-    label = np.repeat(np.arange(k), draws.multinomial(n - 10 * k, share) + 10)
-    halves = [
-        np.linalg.qr(draws.normal(size=(d, d)))[0] * np.geomspace(1, 1 / np.sqrt(aspect), d) for _ in range(k)
-    ]
-    centres = draws.normal(size=(k, d))
-    centres *= delta / _nearest(centres, halves)
-    rows = np.empty((n, d))
-    for g in range(k):
-        size = int((label == g).sum())
-        core = draws.normal(size=(size, d))
-        if shape == "student":
-            core /= np.sqrt(draws.chisquare(4, size) / 4)[:, None] * np.sqrt(2)
-        if shape == "skewed":
-            core = (draws.gamma(4, size=(size, d)) - 4) / 2
-        rows[label == g] = centres[g] + core @ halves[g].T
-    return rows, label
-
-
-def _nearest(centres: np.ndarray, halves: list[np.ndarray]) -> float:
-    covariances = [half @ half.T for half in halves]
-    return min(
-        float(np.sqrt(away @ np.linalg.solve((covariances[i] + covariances[j]) / 2, away)))
-        for i in range(len(centres))
-        for j in range(i)
-        for away in [centres[i] - centres[j]]
-    )
-
-
-def cigars(seed: int, d: int) -> np.ndarray:
-    """Three parallel cigars of aspect 20, six standard deviations apart, 100 rows each."""
-    draws = np.random.default_rng(seed)
-    X = draws.normal(size=(300, d))
-    X[:, 0] *= 20
-    X[:, 1] += 6 * np.repeat(np.arange(3), 100)
-    return turned(X, draws)
 
 
 def run_nulls(seeds: range, rows: list[int], columns: list[int], clouds: list[str]) -> Iterator[str]:
@@ -158,6 +63,46 @@ def run_groups(seeds: range, deltas: list[float]) -> Iterator[str]:
             f"{near}, BIC {bic_right}, mean ARI {np.mean(agreement):.3f}, of solid "
             f"{np.mean(solid_agreement) if solid_agreement else np.nan:.3f}  "
             f"{(time.process_time() - began) / len(seeds):.2f} s each"
+        )
+
+
+def run_outliers(seeds: range, deltas: list[float]) -> Iterator[str]:
+    for delta in deltas:
+        for share in (0.0, 0.02, 0.05):
+            right = held = strays = 0
+            agreement = []
+            for seed in seeds:
+                X, truth = strewn(seed, delta, share)
+                result, own = ilk.cluster(X, threads=1), truth >= 0
+                right += result.k == truth.max() + 1
+                held += result.verdict.word != "weak"
+                strays += result.k > 1 and any(
+                    (~own[result.labels == g]).mean() > 0.5 for g in range(result.k)
+                )
+                agreement.append(ari(result.labels[own], truth[own]) if result.k > 1 else 0.0)
+            yield (
+                f"groups delta {delta:g}, {share:.0%} stray points: K right {right} of {len(seeds)}, not weak {held}, "
+                f"a group of stray points {strays}, mean ARI of the others {np.mean(agreement):.3f}"
+            )
+
+
+def run_mixed(seeds: range, rows: list[int]) -> Iterator[str]:
+    for kind in MIXED_CLOUDS:
+        for n in rows:
+            results = [ilk.cluster(mixed_cloud(kind, seed, n), threads=1) for seed in seeds]
+            weak, one = (
+                sum(test(r) for r in results)
+                for test in (lambda r: r.verdict.word == "weak", lambda r: r.k == 1)
+            )
+            yield f"mixed null {kind:<23} n {n:>5}: weak {weak} of {len(seeds)}, K = 1 {one}"
+    for overlap in ((0.0, 0.005), (0.005, 0.05)):
+        pairs = [(ilk.cluster(X, threads=1), y) for X, y in (mixed_parted(seed, overlap) for seed in seeds)]
+        held = sum(r.verdict.word != "weak" for r, _ in pairs)
+        right = sum(r.k == y.max() + 1 for r, y in pairs)
+        agreement = np.mean([ari(r.labels, y) if r.k > 1 else 0.0 for r, y in pairs])
+        yield (
+            f"mixed groups, overlap {overlap[0]:g} to {overlap[1]:g}: not weak {held} of {len(seeds)}, "
+            f"K right {right}, mean ARI {agreement:.3f}"
         )
 
 
@@ -215,7 +160,7 @@ def _numeric(path: Path) -> dict[str, list[object]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["nulls", "groups", "cigars", "tables"])
+    parser.add_argument("what", choices=["nulls", "groups", "cigars", "tables", "outliers", "mixed"])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 1000])
@@ -230,6 +175,8 @@ def main() -> None:
         "groups": lambda: run_groups(seeds, given.delta),
         "cigars": lambda: run_cigars(seeds),
         "tables": lambda: run_tables(given.tables),
+        "outliers": lambda: run_outliers(seeds, given.delta),
+        "mixed": lambda: run_mixed(seeds, given.rows),
     }[given.what]()
     for line in lines:
         print(line, flush=True)

@@ -240,9 +240,11 @@ def test_budget_takes_the_best_so_far():
 def test_callback_hears_of_every_candidate_and_its_failure_is_named():
     heard = []
     ilk.cluster(two_groups(), k=range(2, 5), callback=heard.append)
-    mixtures = [p for p in heard if p.method == "gaussian"]
+    fitting = [p for p in heard if p.stage == "fitting"]
+    mixtures = [p for p in fitting if p.method == "gaussian"]
     assert [(p.done, p.total, p.k) for p in mixtures] == [(1, 4, 1), (2, 4, 2), (3, 4, 3), (4, 4, 4)]
-    assert {(p.method, p.total) for p in heard[4:]} <= {("assorted", 0)}  # whose end is not known
+    assert {(p.method, p.total) for p in fitting[4:]} <= {("assorted", 0)}  # whose end is not known
+    assert [p.stage for p in heard if p.stage != "fitting"] == ["resampling", "describing"]
 
     def fail(progress):
         raise KeyError("mine")

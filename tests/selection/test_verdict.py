@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ilk
-from benchmarks.trust import CLOUDS, parted
+from benchmarks.made import CLOUDS, MIXED_CLOUDS, mixed_cloud, mixed_parted, parted, strewn
 from ilk import kernels
 from ilk.fitting.grouped import Grouped
 from ilk.fitting.restarts import Recipe
@@ -128,6 +128,29 @@ def test_groups_that_are_parted_are_found():
     results = [(ilk.cluster(X), truth) for X, truth in (parted(seed, 6.0) for seed in range(5))]
     assert sum(result.k == truth.max() + 1 for result, truth in results) >= 4
     assert sum(result.verdict.word != "weak" for result, _ in results) >= 4
+
+
+@pytest.mark.parametrize("kind", MIXED_CLOUDS)
+def test_one_cloud_of_mixed_columns_is_weak(kind):
+    assert ilk.cluster(mixed_cloud(kind, 0, 150)).verdict.word == "weak"
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="a search takes seconds without a compiler")
+def test_groups_of_mixed_columns_are_found():
+    results = [
+        (ilk.cluster(X), truth) for X, truth in (mixed_parted(seed, (0.0, 0.005)) for seed in range(4))
+    ]
+    assert sum(result.k == truth.max() + 1 for result, truth in results) >= 3
+    assert sum(result.verdict.word != "weak" for result, _ in results) >= 3
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="a search takes seconds without a compiler")
+def test_stray_points_change_no_k_and_make_no_group():
+    for seed in range(3):
+        X, truth = strewn(seed, 6.0, 0.03)
+        result = ilk.cluster(X)
+        assert result.k == truth.max() + 1, seed
+        assert all((truth[result.labels == g] >= 0).mean() > 0.5 for g in range(result.k)), seed
 
 
 def test_order_units_and_weights_leave_the_verdict():

@@ -53,6 +53,30 @@ def _held(rows: MemoryRows, change: Change) -> MemoryRows:
     )
 
 
+@dataclass(frozen=True)
+class Reencoded:
+    """The same raw cells, encoded otherwise."""
+
+    encoding: Encoding
+
+    def __call__(self, block: Block) -> Block:
+        return replace(block, encoding=self.encoding, memo=None)
+
+
+def reencoded(rows: Rows, encoding: Encoding) -> Rows:
+    """The same rows in other units; nothing is copied."""
+    if not isinstance(rows, MemoryRows):
+        return DerivedRows(rows, Reencoded(encoding))
+    return MemoryRows(
+        rows.raw,
+        encoding,
+        weight=rows.weight,
+        codes=rows.codes,
+        complete=rows.complete,
+        threads=rows.threads,
+    )
+
+
 def _visit_change(change: Change, block: Block) -> Block:
     return change(block)
 

@@ -136,6 +136,11 @@ class View:
             return name_html(cell)
         return tag("span", value_text(cell, self._digits(column, cell)))
 
+    def range_text(self, column: str, spread: Mapping[str, Any]) -> str:
+        """Least and largest value of a column; whole numbers without decimals."""
+        low, high = (value_text(spread[end], self._digits(column, spread[end])) for end in ("low", "high"))
+        return f"{low} to {high}"
+
     def _digits(self, column: str, cell: float) -> int:
         digits = self.decimals.get(column, 0)
         return 0 if float(cell).is_integer() and digits <= 1 and not self._has_decimals(column) else digits

@@ -18,7 +18,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.assorted import Assorted
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
-from ilk.fitting.embedding import KINDS, Points
+from ilk.fitting.embedding import Partition, Points
 from ilk.fitting.grouped import Grouped
 from ilk.fitting.growth import from_labels as given_labels
 from ilk.fitting.loop import OK, Stop, run_starts
@@ -35,6 +35,7 @@ from ilk.table.block import Array, Block
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
 MOST_ROWS = 1500
 COLD_STARTS = ("k-means", "tree")
+COLD_PARTITIONS: tuple[Partition, ...] = (Points.by_k_means, Points.by_dependence, Points.by_k_log_k)
 COLD_STOP = Stop(tolerance=1e-5, max_passes=200)
 
 Refit = Callable[[MemoryRows, int, int], tuple[Family[Any], Any] | None]
@@ -138,8 +139,7 @@ def refit_assorted(family: Assorted) -> Refit:
 
     def refit(rows: MemoryRows, k: int, seed: int) -> tuple[Family[Any], Any] | None:
         points = Points.of_block(rows.take(np.arange(rows.n_rows)), family.columns)
-        kinds = [kind for kind in KINDS if kind is not None][: len(COLD_STARTS)]
-        parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(kinds)])
+        parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(COLD_PARTITIONS)])
         starts = [given_labels(rows, family, part, int(part.max()) + 1) for part in parts]
         runs = run_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)
         return family, best_run(runs).params

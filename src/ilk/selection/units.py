@@ -15,7 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
+from ilk.engines.derived import reencoded
+from ilk.engines.memory import held
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.selection.mixtures import SEARCH_ROWS, search_mixtures
@@ -27,13 +29,13 @@ PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
 
 
 def search_in_units(
-    rows: MemoryRows,
+    rows: Rows,
     ks: Sequence[int],
     seed: int,
     *,
     budget: float | None = None,
     callback: Callable[[Progress], None] | None = None,
-) -> tuple[Search, MemoryRows]:
+) -> tuple[Search, Rows]:
     """The quick search over all structures, and the rows in the units of its winner."""
     began = time.monotonic()
     first = search_mixtures(
@@ -42,29 +44,47 @@ def search_in_units(
     left = None if budget is None else budget - (time.monotonic() - began)
     if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or (left is not None and left <= 0):
         return first, rows
-    few = rows
-    if rows.n_rows > SEARCH_ROWS:
-        few = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
+    few = held(rows, SEARCH_ROWS, seed)
     unit = deviations_within(few, first)
-    options = {"thorough": False, "patience": PATIENCE, "budget": left}
     try:
-        second = search_mixtures(rescaled(few, unit), ks, seed, structures=UNIT_BOUND, **options)
+        second = search_mixtures(
+            rescaled(few, unit),
+            ks,
+            seed,
+            structures=UNIT_BOUND,
+            thorough=False,
+            patience=PATIENCE,
+            budget=left,
+        )
     except NoModelError:
         return first, rows
     if not _lower(second.chosen, first.chosen):
         return _joined(first, second), rows
     own = rescaled(rows, unit)
-    if few is not rows and not second.interrupted:  # the winner sees all rows
+    if rows.n_rows > SEARCH_ROWS and not second.interrupted:  # the winner sees all rows
         structure = Structure.parse(second.chosen.structure or "")
         left = None if budget is None else max(0.0, budget - (time.monotonic() - began))
         whole = search_mixtures(
             own, (second.chosen.k,), seed, structures=[structure], thorough=False, budget=left
         )
-        second = replace(second, fit=whole.fit, recipe=whole.recipe, n_rows_searched=whole.n_rows_searched)
+        second = _on_all_rows(second, whole)
     return _joined(second, first), own
 
 
-def deviations_within(rows: MemoryRows, found: Search) -> Array:
+def _on_all_rows(found: Search, whole: Search) -> Search:
+    """A search on a sample with the fit of its winner to all rows."""
+    cells = list(found.candidates)
+    cells[found.winner] = replace(found.chosen, bic_all_rows=whole.chosen.bic_all_rows)
+    return replace(
+        found,
+        candidates=tuple(cells),
+        fit=whole.fit,
+        recipe=whole.recipe,
+        n_rows_searched=whole.n_rows_searched,
+    )
+
+
+def deviations_within(rows: Rows, found: Search) -> Array:
     """Standard deviation of each encoded column about the mean of the row's component, 1 where there is none."""
     block = rows.take(np.arange(rows.n_rows))
     label = found.recipe.family.assign(found.fit.params, block)[0]
@@ -79,18 +99,11 @@ def deviations_within(rows: MemoryRows, found: Search) -> Array:
     return np.where(deviation > 0, deviation, 1.0)
 
 
-def rescaled(rows: MemoryRows, unit: Array) -> MemoryRows:
+def rescaled(rows: Rows, unit: Array) -> Rows:
     """The same rows with every column divided by its `unit`."""
     encoding = rows.encoding
     factor = np.ones(rows.n_columns) if encoding.factor is None else encoding.factor
-    return MemoryRows(
-        rows.raw,
-        replace(encoding, factor=factor / unit),
-        weight=rows.weight,
-        codes=rows.codes,
-        complete=rows.complete,
-        threads=rows.threads,
-    )
+    return reencoded(rows, replace(encoding, factor=factor / unit))
 
 
 def _lower(one: Candidate, other: Candidate) -> bool:

@@ -106,13 +106,14 @@ def _curves(view: View) -> Html:
                     "end",
                 ),
             ]
+    number = "number of groups" if pieces == view.summary["chosen"]["k"] else "number of pieces"
     for k in ks:
         parts.append(text(x(k), 352, k, "b" if k == pieces else "", "middle"))
     parts.append(
         text(
             250,
             372,
-            "number of groups" if pieces == view.summary["chosen"]["k"] else "number of pieces",
+            number,
             "m small",
             "middle",
         )
@@ -146,12 +147,9 @@ def _curves(view: View) -> Html:
         f"Ring: chosen. The scale is stretched near the best (square root), so that close rivals "
         f"can be told apart.{more}"
     )
-    drawing = svg(560, 380, parts, label="BIC by number of groups", class_="large")
-    return figure(
-        "BIC by number of groups, one line per structure" if len(lines) > 1 else "BIC by number of groups",
-        caption,
-        drawing,
-    )
+    drawing = svg(560, 380, parts, label=f"BIC by {number}", class_="large")
+    title = f"BIC by {number}" + (", one line per structure" if len(lines) > 1 else "")
+    return figure(title, caption, drawing)
 
 
 def _silhouettes(view: View) -> Html | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ilk.report.figures import count_text, share_text, value_text
+from ilk.report.figures import count_text, share_text
 from ilk.report.html import Html, fold, name, section, table, tag
 from ilk.report.svg import rect, svg
 from ilk.report.view import View, several, word
@@ -105,8 +105,7 @@ def _uneven(view: View, column: Mapping[str, Any]) -> str:
 
 def _range(view: View, column: Mapping[str, Any], spread: Mapping[str, Any] | None) -> Any:
     if spread and "low" in spread:
-        decimals = view.decimals.get(column["name"], 0)
-        return f"{value_text(spread['low'], decimals)} to {value_text(spread['high'], decimals)}"
+        return view.range_text(column["name"], spread)
     levels = column["levels"]
     if not levels:
         return ""

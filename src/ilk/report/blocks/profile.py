@@ -73,8 +73,7 @@ def _line(view: View, entry: Mapping[str, Any], told: Sequence[Mapping[str, Any]
     missing = _blank(view, entry["column"])
     spread = entry["distribution"]
     if entry["kind"] == "number":
-        decimals = view.decimals.get(entry["column"], 0)
-        about = f"{value_text(spread['low'], decimals)} to {value_text(spread['high'], decimals)}"
+        about = view.range_text(entry["column"], spread)
     else:
         about = several(len(spread["levels"]) + spread["others"], "category").replace(
             "categorys", "categories"
