@@ -2,9 +2,9 @@
 Students: support groups when teachers are few
 ==============================================
 
-120 students of a course wait for support, and a teacher takes at most 25 at a time. Which students need the same kind
-of help? First the kinds are found without looking at the rooms; then the groups get a limit, and what the limit costs
-is told. The table is made here: no table of real students is free to come with ilk.
+120 students of a course wait for support, and a teacher takes at most 42. Which students need the same kind of help?
+First the kinds are found without looking at the teachers; then the groups get a limit, and those who have to go
+elsewhere are the ones who lose least by it. The table is made here: no table of real students is free to come with ilk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pandas as pd
 
 import ilk
 
-CAPACITY = 25
+CAPACITY = 42
 
 
 def students(seed: int = 4) -> pd.DataFrame:
@@ -43,24 +43,31 @@ def main() -> None:
     print("Without a limit:\n")
     print(free)
 
-    largest = max(group.rows for group in free.groups)
-    rooms = -(-len(table) // CAPACITY)
-    print(
-        f"\nThe largest group has {largest:.0f} students and a teacher takes {CAPACITY}: {rooms} groups are needed.\n"
-    )
-    limited = ilk.cluster(table, k=rooms, max_size=CAPACITY)
+    largest = max(free.groups, key=lambda group: group.rows)
+    print(f"\nGroup {largest.letter} has {largest.rows:.0f} students and a teacher takes {CAPACITY}.\n")
+    limited = ilk.cluster(table, max_size=CAPACITY)
     print(limited)
 
+    kinds, places = (np.array(result.model.letters)[result.labels] for result in (free, limited))
     print("\nWhere the students of each kind go:")
-    kinds = np.array(free.model.letters)[free.labels]
-    places = np.array(limited.model.letters)[limited.labels]
-    print(pd.crosstab(pd.Series(kinds, name="kind"), pd.Series(places, name="support group")))
-    shares = [
-        (kinds[places == letter] == kind).mean() for letter in np.unique(places) for kind in np.unique(kinds)
-    ]
-    whole = np.max(np.reshape(shares, (len(np.unique(places)), -1)), axis=1)
-    print(f"\nOn average {whole.mean():.0%} of a support group need the same kind of help.")
-    print("No group is larger than", int(np.unique(places, return_counts=True)[1].max()), "students.")
+    print(pd.crosstab(pd.Series(kinds, name="kind"), pd.Series(places, name="teacher")))
+
+    chance = np.asarray(free.probabilities)
+    sure = chance[np.arange(len(table)), free.labels]
+    teacher_of = {
+        kind: max(set(places), key=lambda place: int((places[kinds == kind] == place).sum()))
+        for kind in set(kinds)
+    }
+    moved = places != np.array([teacher_of[kind] for kind in kinds])
+    print(f"\n{int(moved.sum())} students go to another teacher than their kind:")
+    print(
+        table[moved]
+        .assign(own=kinds[moved], teacher=places[moved], sure_of_own=sure[moved].round(2))
+        .to_string()
+    )
+    print(
+        f"\nOf all students the middle one is sure of its kind with {np.median(sure):.3f}; it is the doubtful who move."
+    )
 
 
 if __name__ == "__main__":
