@@ -84,6 +84,16 @@ def test_a_reader_and_a_relation_are_read_once(path, tight):
         assert np.array_equal(found.labels, whole.labels)
 
 
+def test_a_text_file_is_read_in_pieces(path, tight, tmp_path):
+    import pyarrow.csv as pc
+
+    target = tmp_path / "table.csv"
+    pc.write_csv(pq.read_table(path).slice(0, 3_000), target)
+    held, found = (ilk.cluster(target, method="k-means", k=2, **asked) for asked in ({}, tight))
+    assert isinstance(found.table, PieceTable)
+    assert np.array_equal(found.labels, held.labels)
+
+
 def test_rows_are_assigned_part_by_part(path, tight, tmp_path):
     from ilk.folder import new_parts, write_parts, write_run
     from ilk.table.room import open_table

@@ -13,11 +13,14 @@ from hypothesis import strategies as st
 
 from ilk.errors import DataError
 from ilk.table import pack as packing
+from ilk.table import text
 from ilk.table.condition import encoding_of, survey
 from ilk.table.encode import encode
+from ilk.table.files import TextOptions
 from ilk.table.pack import Layout, pack
 from ilk.table.read import from_arrow, read
 from ilk.table.schema import infer
+from ilk.table.text_pieces import read_text_pieces
 from tests.table.tables import arrow_tables, as_stream, in_pieces
 
 
@@ -108,3 +111,45 @@ def test_different_values_beyond_count_are_estimated_and_identifiers_counted(tmp
     for name in ("number", "amount", "word"):
         assert found[name].kind == whole[name].kind
         assert found[name].distinct == pytest.approx(whole[name].distinct, rel=0.05)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(["1", "2.5", "-3e2", "NA", "", " 7 ", "+4", "12"]),
+            st.sampled_from(["1", "20", "007", "x"]) | st.just("5"),
+            st.sampled_from(["red", "blue", "unknown", '"a\nb"', "?"]),
+            st.sampled_from(["true", "False", ""]),
+        ),
+        min_size=3,
+        max_size=40,
+    ),
+    at_once=st.integers(1, 30),
+    repeated=st.booleans(),
+)
+def test_text_is_cut_and_typed_as_in_memory(rows, at_once, repeated):
+    header = "amount,code,colour,flag"
+    lines = [header, *(",".join(row) for row in rows), *([header, "3,5,red,true"] if repeated else [])]
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "CUT_ROWS", at_once)
+        path = Path(folder, "table.csv")
+        path.write_text("\n".join(lines) + "\n")
+        whole, pieces = read(str(path)), read_text_pieces(str(path), "table.csv", TextOptions())
+        parts = [part.arrow for part in pieces.parts()]
+        assert pa.concat_tables(parts).to_pylist() == whole.arrow.to_pylist()
+        assert all(part.schema == whole.arrow.schema for part in parts)
+        assert pieces.ledger == whole.ledger
+        assert sorted(code for code, _ in pieces.warnings) == sorted(code for code, _ in whole.warnings)
+        pieces.gather({}, 1)
+        assert outcome(pieces) == outcome(whole)
+
+
+def test_rejected_lines_are_refused_or_counted(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("a,b\n1,2\n3,4,5\n6,7\n8,9\n")
+    with pytest.raises(DataError) as caught:
+        read_text_pieces(str(path), "table.csv", TextOptions())
+    assert caught.value.code == "rows-rejected"
+    pieces = read_text_pieces(str(path), "table.csv", TextOptions(max_rejects=1))
+    assert (pieces.ledger.read, pieces.n_rows, pieces.ledger.balanced) == (4, 3, True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from ilk.table.block import Array
 from ilk.table.cells import Cells, HeldCells
 from ilk.table.columns import Column, from_objects, unsupported, usable_names
 from ilk.table.ledger import Caution, Ledger
+
+if TYPE_CHECKING:
+    from ilk.table.files import TextOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +98,9 @@ def read(
     ('x0', 'x1')
     """
     if isinstance(data, (str, os.PathLike)):
-        from ilk.table.files import TextOptions, read_path
+        from ilk.table.files import read_path
 
-        options = TextOptions(sep, header, encoding, decimal, _marks(missing), max_rejects)
-        table = read_path(os.fspath(data), options)
+        table = read_path(os.fspath(data), text_options(sep, header, encoding, decimal, missing, max_rejects))
     else:
         if (sep, header, encoding, missing) != (None, None, None, None) or decimal != ".":
             raise UsageError(
@@ -106,6 +108,20 @@ def read(
             )
         table = _read_object(data)
     return table if sql is None else query(table, sql)
+
+
+def text_options(
+    sep: str | None = None,
+    header: bool | None = None,
+    encoding: str | None = None,
+    decimal: str = ".",
+    missing: Sequence[str] | None = None,
+    max_rejects: int = 0,
+) -> TextOptions:
+    """How a text file is to be read, from what the user gave."""
+    from ilk.table.files import TextOptions
+
+    return TextOptions(sep, header, encoding, decimal, _marks(missing), max_rejects)
 
 
 def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:

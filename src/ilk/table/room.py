@@ -14,11 +14,15 @@ import pyarrow as pa
 from ilk.errors import UsageError, shown
 from ilk.table.pieces import KeptPieces, ParquetPieces
 from ilk.table.piecewise import PieceTable
-from ilk.table.read import Table, from_arrow, read
+from ilk.table.read import Table, display_name, from_arrow, read, text_options
+from ilk.table.text_pieces import read_text_pieces
 
 SHARE_OF_MACHINE = 0.8
 COPIES = 3  # of a decoded table that a run in memory holds at its peak: Arrow, numbers, and one in the making
 LEAST = 100 << 20
+TEXT_ENDINGS = (".csv", ".tsv", ".txt")
+TEXT_GROWS = 2  # times its bytes on disk: the text and the numbers made of it
+UNPACKED = 8  # times the bytes of a packed text
 _UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNITS |= {"KI": 2.0**10, "MI": 2.0**20, "GI": 2.0**30, "TI": 2.0**40}
 
@@ -57,12 +61,26 @@ def open_table(data: Any, memory: Any = None, **reading: Any) -> Table | PieceTa
             path = os.fspath(data)
             if _is_parquet(path) and _parquet_bytes(pieces := ParquetPieces(path)) > room:
                 return PieceTable(pieces)
+            if (found := _text_file(path, room)) is not None:
+                return read_text_pieces(
+                    path, display_name(path), text_options(**reading), packed=found == "packed"
+                )
         elif isinstance(data, pa.RecordBatchReader):
             return _of_batches(iter(data), data.schema, "Arrow reader", room)
         elif hasattr(data, "to_arrow_reader") and hasattr(data, "columns"):  # a DuckDB relation
             batches = data.to_arrow_reader(1 << 16)
             return _of_batches(iter(batches), batches.schema, "DuckDB relation", room)
     return read(data, **reading)
+
+
+def _text_file(path: str, room: float) -> str | None:
+    """Whether a path is a delimited text file too large for memory: "plain", "packed", or None."""
+    name = path.lower()
+    packed = name.endswith(".gz")
+    if not os.path.isfile(path) or not name.removesuffix(".gz").endswith(TEXT_ENDINGS):
+        return None
+    size = os.path.getsize(path) * (UNPACKED if packed else 1)
+    return None if size * TEXT_GROWS <= room else "packed" if packed else "plain"
 
 
 def _is_parquet(path: str) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from ilk.errors import SHOWN_ROWS, DataError, UsageError, shown
@@ -17,12 +18,12 @@ from ilk.table.columns import NUMBER, Column, usable_names
 from ilk.table.files import TextOptions
 from ilk.table.ledger import Caution, Ledger, SetAside
 from ilk.table.read import Table
+from ilk.table.text_cells import as_typed, look_at, mark_cautions, marks_of, marks_taken, total_row
 
-MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "<NA>", "?")
-"""Cells of a text file that mean "not known"; each but the empty one is reported when it is taken."""
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 256 * 1024
 MAX_REJECTS_KEPT = 10_000
+CUT_ROWS = 1 << 16  # that are cut at a time
 
 
 @dataclass(frozen=True)
@@ -48,24 +49,34 @@ def read_text(path: str, name: str, options: TextOptions, *, packed: bool = Fals
             path = unpack(path, folder, name)
         plain = clean(path, folder, name, options.encoding)
         facts = scan(plain, name)
-        dialect, cautions = _dialect(plain, name, options)
-        columns, rejects = _cut(plain, dialect)
-    ledger = _account(columns, rejects, dialect, facts, name, options)
+        dialect, cautions = dialect_of(plain, name, options)
+        with cutting(plain, dialect) as (reader, rejected):
+            columns = list(reader.read_all().columns)
+            rejects = rejected()
+    inside = sum(line_ends(column) for column in columns)
+    ledger = account(len(columns[0]), inside, rejects, dialect, facts, name, options)
     names, found = usable_names(dialect.names or [f"x{j}" for j in range(dialect.n_fields)], text=True)
     cautions += found
     columns, ledger = _without_headers(columns, dialect, ledger, cautions)
     if ledger.used == 0:
         raise DataError("no-rows", f"{name} has a header and no rows", do="Give at least one row")
-    marks = MISSING_MARKS if options.missing is None else ("", *options.missing)
-    typed = [_typed(column, marks, options.decimal) for column in columns]
+    marks = marks_of(options)
+    looks = [look_at(column, marks, options.decimal) for column in columns]
+    typed = [
+        as_typed(column, marks, options.decimal, look) for column, look in zip(columns, looks, strict=True)
+    ]
     table = Table(name, names, ledger, tuple(typed))
-    cautions += _mark_cautions(names, columns, typed)
+    taken: Counter[tuple[str, str]] = Counter()
+    for own, column, result in zip(names, columns, typed, strict=True):
+        if result.null_count > column.null_count:
+            taken += marks_taken(own, column, marks)
+    cautions += mark_cautions(taken)
     if dialect.n_fields > 1 and ledger.used > 1:
-        cautions += _total_row(columns)
+        cautions += total_row(columns[0][-1].as_py())
     return replace(table, warnings=tuple(cautions))
 
 
-def _dialect(path: str, name: str, options: TextOptions) -> tuple[Dialect, list[Caution]]:
+def dialect_of(path: str, name: str, options: TextOptions) -> tuple[Dialect, list[Caution]]:
     """Separator, escape, header and lines above it, from the first records of the file."""
     with open(path, "rb") as stream:
         raw = stream.read(SAMPLE_BYTES)
@@ -219,8 +230,9 @@ def _header(
     return tuple(cell.strip() for cell in fields), len(fields)
 
 
-def _cut(path: str, dialect: Dialect) -> tuple[list[Column], list[tuple[int, str, int]]]:
-    """All fields as text, by DuckDB, and its rejects: line, reason, lines taken."""
+@contextmanager
+def cutting(path: str, dialect: Dialect) -> Iterator[tuple[Any, Callable[[], list[tuple[int, str, int]]]]]:
+    """All fields as text, by DuckDB, as an Arrow reader; once that is read its rejects: line, reason, lines taken."""
     import duckdb
 
     columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(dialect.n_fields))
@@ -233,34 +245,42 @@ def _cut(path: str, dialect: Dialect) -> tuple[list[Column], list[tuple[int, str
     con = duckdb.connect(
         config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     )
-    try:
-        cells = con.sql(question, params=[path, dialect.sep, dialect.escape]).to_arrow_table()
-        rejects = con.sql(
+
+    def rejected() -> list[tuple[int, str, int]]:
+        found = con.sql(
             "select line, any_value(error_type), any_value(csv_line) from reject_errors "
             "group by line order by line"
         ).fetchall()
+        return [
+            (int(line), str(kind).lower(), str(text or "").rstrip("\n").count("\n") + 1)
+            for line, kind, text in found
+        ]
+
+    try:
+        cells = con.sql(question, params=[path, dialect.sep, dialect.escape])
+        yield cells.to_arrow_reader(CUT_ROWS), rejected
     finally:
         con.close()
-    return list(cells.columns), [
-        (int(line), str(kind).lower(), str(text or "").rstrip("\n").count("\n") + 1)
-        for line, kind, text in rejects
-    ]
 
 
-def _account(
-    columns: list[Column],
+def line_ends(column: Column) -> int:
+    """Line ends inside the cells."""
+    return int(pc.sum(pc.count_substring(column, "\n")).as_py() or 0)
+
+
+def account(
+    rows: int,
+    inside: int,
     rejects: list[tuple[int, str, int]],
     dialect: Dialect,
     facts: TextFacts,
     name: str,
     options: TextOptions,
 ) -> Ledger:
-    """The ledger, balanced against the lines of the file: nothing may vanish."""
-    rows = len(columns[0])
+    """The ledger, balanced against the lines of the file: nothing may vanish. `inside` line ends are within cells."""
     swallowed = any("unquoted" in kind and count > 1 for _, kind, count in rejects)
     if len(rejects) > options.max_rejects or swallowed:
         raise _rejected(rejects, name, dialect.n_fields)
-    inside = sum(pc.sum(pc.count_substring(column, "\n")).as_py() or 0 for column in columns)
     lost = facts.lines - (dialect.skip + rows + inside + sum(count for _, _, count in rejects))
     if not -len(rejects) <= lost <= facts.blank:
         raise DataError(
@@ -300,77 +320,28 @@ def _without_headers(
     columns: list[Column], dialect: Dialect, ledger: Ledger, cautions: list[Caution]
 ) -> tuple[list[Column], Ledger]:
     """Rows that repeat the header (files glued together) are set aside, and said."""
-    if dialect.names is None or ledger.used == 0 or any(_is_number(cell) for cell in dialect.names):
+    repeats = header_rows(columns, dialect)
+    if repeats is None:
         return columns, ledger
-    same = pc.equal(pc.utf8_trim_whitespace(columns[0]), dialect.names[0])
-    if not pc.any(same).as_py():
-        return columns, ledger
-    for column, cell in zip(columns[1:], dialect.names[1:], strict=True):
-        same = pc.and_(same, pc.equal(pc.fill_null(pc.utf8_trim_whitespace(column), ""), cell))
-    repeats = pc.fill_null(same, False)
     rows = pc.indices_nonzero(repeats).to_pylist()
-    if not rows or len(columns) == 1:
-        return columns, ledger
-    cautions.append(
-        ("repeated-header", f"{len(rows)} rows repeat the header and were set aside (row {rows[0]} first)")
-    )
+    cautions.append(repeated_header(rows))
     keep = pc.invert(repeats)
     return [column.filter(keep) for column in columns], ledger.without("repeated header", rows)
 
 
-_NUMBER_CELL = "^" + NUMBER.pattern.replace(r"\d", "[0-9]") + "$"
-_INFINITY_CELL = r"^[+-]?(?i:inf|infinity)$"
+def repeated_header(rows: Sequence[int]) -> Caution:
+    return "repeated-header", f"{len(rows)} rows repeat the header and were set aside (row {rows[0]} first)"
 
 
-def _typed(column: Column, marks: tuple[str, ...], decimal: str) -> Column:
-    """A text column as int64, float64 or bool where every cell is one, else as text; marks become null."""
-    trimmed = pc.utf8_trim_whitespace(column)
-    known = pc.if_else(
-        pc.is_in(trimmed, pa.array(marks, type=trimmed.type)), pa.scalar(None, column.type), column
-    )
-    if known.null_count == len(known):
-        return pa.nulls(len(known))
-    cells = pc.utf8_trim_whitespace(known)
-    if decimal != ".":
-        cells = pc.replace_substring(cells, decimal, ".")
-
-    def every(pattern: str) -> bool:
-        return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
-
-    if every(f"{_NUMBER_CELL}|{_INFINITY_CELL}"):
-        if pc.any(pc.match_substring_regex(cells, "^[+-]?0[0-9]")).as_py():
-            return known.cast(pa.large_string())  # 007 is a code, not a number
-        bare = pc.replace_substring_regex(cells, r"^\+", "")
-        if every("^[+-]?[0-9]{1,18}$"):
-            return bare.cast(pa.int64())
-        return bare.cast(pa.float64())
-    if every("^(?i:true|false)$"):
-        return pc.equal(pc.utf8_lower(cells), "true")
-    return known.cast(pa.large_string())
-
-
-def _mark_cautions(names: tuple[str, ...], columns: list[Column], typed: list[Column]) -> list[Caution]:
-    """Which words were taken for missing cells."""
-    taken: Counter[tuple[str, str]] = Counter()
-    for name, column, result in zip(names, columns, typed, strict=True):
-        if result.null_count > column.null_count:
-            lost = pc.utf8_trim_whitespace(column).filter(pc.and_(pc.is_null(result), pc.is_valid(column)))
-            for entry in pc.value_counts(lost).to_pylist():
-                if entry["values"]:
-                    taken[entry["values"], name] += entry["counts"]
-    found: list[Caution] = []
-    if taken:
-        parts = ", ".join(
-            f"{mark!r} {n} times in {shown(name)!r}" for (mark, name), n in taken.most_common(SHOWN_ROWS)
-        )
-        found.append(("missing-marks", f"taken as missing: {parts}; to change this give missing=[…]"))
-    return found
-
-
-def _total_row(columns: list[Column]) -> list[Caution]:
-    last = str(columns[0][-1].as_py() or "").strip().lower().rstrip(":")
-    if last in ("total", "totals", "sum", "grand total", "gesamt", "summe"):
-        return [
-            ("total-row", f"the last row starts with {last!r} and may be a total, not a row; it was kept")
-        ]
-    return []
+def header_rows(columns: Sequence[Column], dialect: Dialect) -> Column | None:
+    """Which rows repeat the header, None where none does."""
+    names = dialect.names
+    if names is None or len(columns) == 1 or any(_is_number(cell) for cell in names):
+        return None
+    same = pc.equal(pc.utf8_trim_whitespace(columns[0]), names[0])
+    if not pc.any(same).as_py():
+        return None
+    for column, cell in zip(columns[1:], names[1:], strict=True):
+        same = pc.and_(same, pc.equal(pc.fill_null(pc.utf8_trim_whitespace(column), ""), cell))
+    repeats = pc.fill_null(same, False)
+    return repeats if pc.any(repeats).as_py() else None

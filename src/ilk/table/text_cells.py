@@ -1,0 +1,126 @@
+"""What the cells of a text file are: numbers, truth values, text, or marks for what is not known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ilk.errors import SHOWN_ROWS, shown
+from ilk.table.columns import NUMBER, Column
+from ilk.table.files import TextOptions
+from ilk.table.ledger import Caution
+
+MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "<NA>", "?")
+"""Cells of a text file that mean "not known"; each but the empty one is reported when it is taken."""
+
+
+def marks_of(options: TextOptions) -> tuple[str, ...]:
+    """The cells that mean "not known"."""
+    return MISSING_MARKS if options.missing is None else ("", *options.missing)
+
+
+_NUMBER_CELL = "^" + NUMBER.pattern.replace(r"\d", "[0-9]") + "$"
+_INFINITY_CELL = r"^[+-]?(?i:inf|infinity)$"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the known cells of a column look like, all of them; looks at parts add up."""
+
+    known: bool = False
+    number: bool = True
+    padded: bool = False  # one begins with a zero: 007 is a code, not a number
+    whole: bool = True
+    truth: bool = True
+
+    def __add__(self, other: Look) -> Look:
+        return Look(
+            self.known or other.known,
+            self.number and other.number,
+            self.padded or other.padded,
+            self.whole and other.whole,
+            self.truth and other.truth,
+        )
+
+    @property
+    def type(self) -> Any:
+        if not self.known:
+            return pa.null()
+        if self.number:
+            return pa.large_string() if self.padded else pa.int64() if self.whole else pa.float64()
+        return pa.bool_() if self.truth else pa.large_string()
+
+
+def _known(column: Column, marks: tuple[str, ...]) -> Column:
+    """The cells with null for marks."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    return pc.if_else(
+        pc.is_in(trimmed, pa.array(marks, type=trimmed.type)), pa.scalar(None, column.type), column
+    )
+
+
+def _bare(known: Column, decimal: str) -> Column:
+    cells = pc.utf8_trim_whitespace(known)
+    return cells if decimal == "." else pc.replace_substring(cells, decimal, ".")
+
+
+def look_at(column: Column, marks: tuple[str, ...], decimal: str) -> Look:
+    """What the cells of a text column are: numbers, whole numbers, truth values, or text."""
+    known = _known(column, marks)
+    if known.null_count == len(known):
+        return Look()
+    cells = _bare(known, decimal)
+
+    def every(pattern: str) -> bool:
+        return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
+
+    if every(f"{_NUMBER_CELL}|{_INFINITY_CELL}"):
+        padded = bool(pc.any(pc.match_substring_regex(cells, "^[+-]?0[0-9]")).as_py())
+        return Look(True, True, padded, every("^[+-]?[0-9]{1,18}$"), False)
+    return Look(True, False, False, False, every("^(?i:true|false)$"))
+
+
+def as_typed(column: Column, marks: tuple[str, ...], decimal: str, look: Look) -> Column:
+    """A text column as int64, float64 or bool where every cell is one, else as text; marks become null."""
+    if pa.types.is_null(look.type):
+        return pa.nulls(len(column))
+    known = _known(column, marks)
+    if look.type == pa.large_string():
+        return known.cast(pa.large_string())
+    cells = _bare(known, decimal)
+    if look.type == pa.bool_():
+        return pc.equal(pc.utf8_lower(cells), "true")
+    return pc.replace_substring_regex(cells, r"^\+", "").cast(look.type)
+
+
+def marks_taken(name: str, column: Column, marks: tuple[str, ...]) -> Counter[tuple[str, str]]:
+    """How often which word was taken for a missing cell."""
+    trimmed = pc.utf8_trim_whitespace(column)
+    lost = trimmed.filter(pc.is_in(trimmed, pa.array(marks, type=trimmed.type)))
+    found = pc.value_counts(lost).to_pylist()
+    return Counter({(entry["values"], name): entry["counts"] for entry in found if entry["values"]})
+
+
+def mark_cautions(taken: Counter[tuple[str, str]]) -> list[Caution]:
+    """Which words were taken for missing cells."""
+    found: list[Caution] = []
+    if taken:
+        parts = ", ".join(
+            f"{mark!r} {n} times in {shown(name)!r}" for (mark, name), n in taken.most_common(SHOWN_ROWS)
+        )
+        found.append(("missing-marks", f"taken as missing: {parts}; to change this give missing=[…]"))
+    return found
+
+
+def total_row(cell: str | None) -> list[Caution]:
+    """A warning where the first cell of the last row says that it is a total."""
+    last = str(cell or "").strip().lower().rstrip(":")
+    if last in ("total", "totals", "sum", "grand total", "gesamt", "summe"):
+        return [
+            ("total-row", f"the last row starts with {last!r} and may be a total, not a row; it was kept")
+        ]
+    return []
