@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fix check test test-all bench docs demo clean
+.PHONY: help setup fix check test test-all test-numpy bench docs demo clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,9 +32,15 @@ test: setup  ## the tests, with the compiled kernels and then with the NumPy one
 	$(RUN) pytest -n 2 --dist loadgroup -m "not slow"
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup -m "not slow"
 
-test-all: setup  ## every test with the compiled kernels, all but the slow ones with the NumPy ones
+# What the kernels can change; `make test-numpy` runs everything on the NumPy ones.
+NUMPY_TESTS = tests/agreement tests/estimators tests/families tests/fitting tests/kernels tests/measures tests/selection
+
+test-all: setup  ## every test with the compiled kernels, and those that the NumPy ones can change with these
 	$(RUN) pytest -n 2 --dist loadgroup
-	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup -m "not slow"
+	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup -m "not slow" $(NUMPY_TESTS)
+
+test-numpy: setup  ## every test with the NumPy kernels; takes long
+	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup
 
 bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench]'

@@ -68,9 +68,10 @@ def _moments(values: Array, weight: Array) -> dict[str, Any]:
     if not (present & (weight > 0)).any():
         return {"mean": None, "decimals": 0}
     values, weight = values[present], weight[present]
-    mean = float(np.average(values, weights=weight))
-    spread = float(np.sqrt(np.average((values - mean) ** 2, weights=weight)))
-    return {"mean": mean, "decimals": decimals_of(values, spread)}
+    unit = float(np.abs(values).max()) or 1.0  # squares of huge numbers overflow
+    mean = float(np.average(values / unit, weights=weight))
+    spread = float(np.sqrt(np.average((values / unit - mean) ** 2, weights=weight)))
+    return {"mean": mean * unit, "decimals": decimals_of(values, spread * unit)}
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,8 @@ def test_an_assorted_table_grown(n_rows):
     assert one[1:] == other[1:]
 
 
-@pytest.mark.parametrize("kind", KINDS[:3], ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS[:2], ids=str)
 def test_dp_means(kind):
     one, other = (fit_batched(rows, OpenMeans(200.0), None, 0, SHORT) for rows in table(**kind))
     same_fit(one, other)

@@ -9,9 +9,8 @@ from sklearn.metrics import adjusted_rand_score
 from ilk.engines.base import Rows
 from ilk.engines.derived import DerivedRows, derive
 from ilk.engines.memory import MemoryRows
-from ilk.fitting import assorted
-from ilk.fitting.assorted import Assortment, Quest, fit_assorted
-from ilk.fitting.growth import Search
+from ilk.fitting.assorted import SEARCH_ROWS, Assortment, Quest, fit_assorted
+from ilk.fitting.growth import FINAL_FIT, Search
 from ilk.fitting.loop import Stop
 from ilk.fitting.scene import Options, Scene, Treat
 from ilk.table.assort import assort
@@ -31,9 +30,11 @@ def planned(rows: Rows, n_levels: int = 8):
     return assort(rows, names, [(f"c{j}", [str(t) for t in range(n_levels)]) for j in range(n_coded)])
 
 
-def found_in(raw, codes=None, k=None, seed=0, stop=None, callback=None, **options) -> Assortment:
+def found_in(
+    raw, codes=None, k=None, seed=0, stop=FINAL_FIT, callback=None, search_rows=SEARCH_ROWS, **options
+) -> Assortment:
     rows = rows_of(raw, codes)
-    quest = Quest(k) if stop is None else Quest(k, stop=stop)
+    quest = Quest(k, stop=stop, search_rows=search_rows)
     return fit_assorted(rows, planned(rows), Options(**options), quest, seed, callback=callback)
 
 
@@ -208,13 +209,12 @@ def test_the_time_limit_ends_a_search(blobs):
     assert found.fit.reason == "time limit"
 
 
-def test_large_tables_are_searched_on_a_sample(monkeypatch, blobs):
-    monkeypatch.setattr(assorted, "SEARCH_ROWS", 200)
+def test_large_tables_are_searched_on_a_sample():
     draws = np.random.default_rng(1)
     z = draws.integers(0, 3, 3000)
     raw = draws.normal(0, 1, (3000, 4))
     raw[:, :2] += 6 * z[:, None]
-    found = found_in(raw)
+    found = found_in(raw, search_rows=200)
     assert adjusted_rand_score(z, found.fit.labels) > 0.99
     assert found.cost > max(c.cost for c in found.candidates)  # the candidates' J is that of the sample
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ilk.families.grouping import Columns
 from ilk.selection.merging import lowest, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.valley import (
     LEAST_KEPT,
@@ -14,6 +15,7 @@ from ilk.selection.valley import (
     facing,
     filled,
     untied,
+    with_values,
 )
 from ilk.table.block import Block, Encoding
 
@@ -153,3 +155,31 @@ def test_matrix_and_weakest_pair():
 def test_a_piece_without_rows_is_no_group():
     X, label = blobs(0, 6)
     assert merge_pieces(ground_of(X, label), 3, threshold=0.40).groups in (((0, 2), (1,)), ((0,), (1, 2)))
+
+
+def columns_with(**facts):
+    return Columns(np.ones(1), np.array([0, 2, 5]), np.ones(5), np.ones(3), **facts)
+
+
+def test_categories_of_values_are_numbers_again():
+    codes = np.array([[1, 0], [0, 2], [0, -1]])
+    X = np.array([[np.nan], [0.5], [2.0]])
+    sample = Block(X, Encoding(1.0, np.zeros(1)), codes=codes, complete=False)
+    plain = with_values(sample, columns_with(values=((), (3.0, 4.0, 9.0)), atoms=((0, 0, -1.5),)))
+    assert plain.codes is None
+    np.testing.assert_array_equal(plain.raw, [[-1.5, 3 / 9], [0.5, 1.0], [2.0, np.nan]])
+    assert with_values(sample, columns_with(values=((1.0, 2.0), ()))) is sample
+
+
+def test_a_frequent_value_at_the_edge_of_one_cloud_parts_no_groups():
+    counts = np.random.default_rng(0).geometric(0.35, 600) - 1.0
+    atom = counts == 0
+    X, codes = np.where(atom, np.nan, counts)[:, None], atom.astype(np.int32)[:, None]
+    sample = Block(X, Encoding(1.0, np.zeros(1)), codes=codes, complete=False)
+    split = NumberGround.of_mixed(sample, atom.astype(int), seed=0).project([0], [1])
+    whole = with_values(
+        sample, Columns(np.ones(1), np.array([0, 2]), np.ones(2), np.ones(2), atoms=((0, 0, 0.0),))
+    )
+    found = NumberGround.of(whole, atom.astype(int), seed=0)
+    assert split.valley > found.thresholds.clear
+    assert found.project([0], [1]).valley < found.thresholds.merge

@@ -96,7 +96,8 @@ class Scene:
 
     @cached_property
     def columns(self) -> Columns:
-        return columns_of(self.plan, self.scales, self.options)
+        columns = columns_of(self.plan, self.scales, self.options)
+        return replace(columns, atoms=self.plan.atoms(self.table.encoding, self.scales))
 
     @cached_property
     def family(self) -> GrowingFamily[Any]:
@@ -213,6 +214,7 @@ def columns_of(plan: Plan, scales: Sequence[int], options: Options) -> Columns:
         spread_prior=options.spread_prior,
         level_prior=options.level_prior,
         common_variance=common,
+        values=tuple(category.keys if category.kind == "values" else () for category in plan.categories),
     )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ilk.engines.base import Rows
 from ilk.engines.memory import held
 from ilk.fitting.assorted import glimpse
+from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, Grown, plan_of, search_assorted
 from ilk.selection.mixtures import SEARCH_ROWS
 from ilk.selection.search import Candidate, Progress, Search, ranking
@@ -60,6 +61,8 @@ def with_assorted(
         budget=left,
         callback=callback,
     )
+    if len(grown.search.fit.size) < min(ks):
+        return _without(found, COMPONENT_VANISHED), own, None
     both = contest(found, grown.search)
     return both, own, grown if both.fit is grown.search.fit else None
 

@@ -29,7 +29,7 @@ from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
 from ilk.fitting.table_moments import table_moments
 from ilk.random import stream
 from ilk.selection.merging import merge_pieces
-from ilk.selection.valley import Ground, NumberGround, OddsGround, canonical
+from ilk.selection.valley import Ground, NumberGround, OddsGround, canonical, with_values
 from ilk.table.block import Array, Block
 
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
@@ -120,11 +120,14 @@ def ground_of(sample: Block, family: Family[Any], params: Any, *, seed: int, exa
     """Where valleys are looked for: on lines through the numbers and indicators of the levels, or the odds of the
     pieces where there are categories only."""
     label = family.assign(params, sample)[0]
-    if isinstance(family, Assorted) and sample.n_columns == 0:
+    if not isinstance(family, Assorted):
+        return NumberGround.of(sample, label, seed=seed, exact=exact)
+    plain = with_values(sample, family.columns)
+    if plain.n_columns == 0:
         return OddsGround(family.scores(params, sample), label, sample.weights, seed)
-    if isinstance(family, Assorted) and sample.codes is not None:
-        return NumberGround.of_mixed(sample, label, seed=seed)
-    return NumberGround.of(sample, label, seed=seed, exact=exact)
+    if plain.codes is None:
+        return NumberGround.of(plain, label, seed=seed)
+    return NumberGround.of_mixed(plain, label, seed=seed)
 
 
 def refit_of(recipe: Recipe) -> Refit:

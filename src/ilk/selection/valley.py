@@ -9,14 +9,15 @@ log-odds of the two groups, which for numbers with covariances of their own woul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
+from ilk.families.grouping import Columns
 from ilk.measures.dip import dip
 from ilk.random import stream
-from ilk.table.block import Array, Block
+from ilk.table.block import Array, Block, Encoding
 
 MOST_ROWS = 4000  # rows on which valleys are measured
 MOST_UNEQUAL, LEAST_KEPT = (
@@ -182,6 +183,32 @@ def in_deviations(points: Array, weight: Array) -> Array:
     away = points - np.average(points, axis=0, weights=weight)
     deviation = np.sqrt(np.average(away**2, axis=0, weights=weight))
     return np.asarray(points / np.where(deviation > 0, deviation, 1.0))
+
+
+def with_values(sample: Block, columns: Columns) -> Block:
+    """The sample with numbers again where the model has categories of their values, few values or one that is
+    frequent: steps of a scale part no groups. Two values have no between, and stay levels."""
+    codes, values = sample.codes, columns.values
+    stepped = [j for j, steps in enumerate(values) if len(steps) > 2]
+    if codes is None or not (stepped or columns.atoms):
+        return sample
+    own = np.array(sample.numbers, dtype=np.float64)
+    for number, category, place in columns.atoms:
+        own[codes[:, category] == 1, number] = place
+    numbers = []
+    for j in stepped:
+        steps = np.array(values[j]) / np.abs(values[j]).max()  # squares of huge numbers overflow
+        numbers.append(np.append(steps, np.nan)[np.minimum(codes[:, j], len(steps))])
+    rest = np.delete(codes, [*stepped, *(category for _, category, _ in columns.atoms)], axis=1)
+    raw = np.column_stack([own, *numbers])
+    return replace(
+        sample,
+        raw=raw,
+        encoding=Encoding(1.0, np.zeros(raw.shape[1])),
+        codes=rest if rest.shape[1] else None,
+        complete=not np.isnan(raw).any(),
+        memo=None,
+    )
 
 
 def indicators(sample: Block) -> Array:

@@ -16,14 +16,23 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 BLOCK_ROWS = 16384
+FEW_BLOCKS = 64  # up to here blocks are of equal size, and a multiple of four of them
+ROUND_ROWS = 64
 
 
 def block_rows(n_rows: int, n_columns: int) -> int:
-    """Rows in a block: fewer where they are wide, so that threads have enough blocks to share; more in a long and
-    narrow table, so that a block is worth its handling."""
-    if n_columns <= 4 and n_rows >= 32 * BLOCK_ROWS:
-        return BLOCK_ROWS * 2
-    return BLOCK_ROWS if n_columns <= 32 else BLOCK_ROWS // 4
+    """Rows in a block: fewer where they are wide, so that threads have enough blocks to share; more where they are
+    narrow, so that a block is worth its handling. Few blocks are cut so that no thread waits for the last.
+
+    >>> block_rows(100_000, 2), block_rows(10_000, 2), block_rows(10_000_000, 8)
+    (25024, 32768, 16384)
+    """
+    size = BLOCK_ROWS * 2 if n_columns <= 4 else BLOCK_ROWS if n_columns <= 32 else BLOCK_ROWS // 4
+    n_blocks = -(-n_rows // size)
+    if not 1 < n_blocks <= FEW_BLOCKS:
+        return size
+    share = -(-n_rows // (-(-n_blocks // 4) * 4))
+    return -(-share // ROUND_ROWS) * ROUND_ROWS
 
 
 @dataclass(frozen=True)

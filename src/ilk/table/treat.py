@@ -209,6 +209,18 @@ class Plan:
             total += np.where(np.isnan(x), 0.0, slope)
         return total
 
+    def atoms(self, encoding: Encoding, scales: Sequence[int]) -> tuple[tuple[int, int, float], ...]:
+        """Per category that says whether a number is one value: the number, the category, and the standardised
+        place of that value."""
+        numbers = {number.name: i for i, number in enumerate(self.numbers)}
+        found = []
+        for j, category in enumerate(self.categories):
+            if category.kind == "atom" and category.of in numbers:
+                i = numbers[category.of]
+                value = encoding.columns(np.array([category.source])).apply(np.array([[category.keys[1]]]))
+                found.append((i, j, float(self.numbers[i].standardised(value[0], scales[i])[0])))
+        return tuple(found)
+
     def values(self, block: Block, number: Number) -> Array:
         """Encoded values of a number, NaN where missing or where it is its atom."""
         x = block.encoding.columns(np.array([number.source])).apply(block.raw[:, [number.source]])
