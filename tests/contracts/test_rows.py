@@ -13,7 +13,7 @@ from ilk.engines.stream import StreamRows
 from ilk.families.base import KEEP_ALL, Partial
 from ilk.families.centroid import Means
 from ilk.fitting.weights import row_weights
-from ilk.table.block import BLOCK_ROWS, Array, Block
+from ilk.table.block import BLOCK_ROWS, Array, Block, block_rows
 from ilk.table.condition import encoding_of, survey
 from ilk.table.spool import DiskArray
 
@@ -83,7 +83,8 @@ def test_same_bits_for_any_memory_layout(table, layout):
 
 def test_scan_keeps_the_order_of_rows(table, engine):
     blocks = list(engine(table, 3).scan(first_rows, None))
-    assert [b[0] for b in blocks] == [i * BLOCK_ROWS for i in range(6)]
+    assert [b[0] for b in blocks] == list(range(0, len(table), block_rows(*table.shape)))
+    assert len(blocks) == 8
     assert sum(b[1] for b in blocks) == len(table)
 
 
@@ -125,7 +126,7 @@ def test_every_engine_draws_the_same_rows(table, engine):
 
 def test_an_error_in_a_block_ends_the_pass(table, engine):
     def fails(_: object, block: Block) -> Array:
-        if block.first_row == 3 * BLOCK_ROWS:
+        if block.first_row == 3 * block_rows(*table.shape):
             raise ZeroDivisionError
         return np.zeros(1)
 

@@ -91,6 +91,7 @@ def spark_session(kind: str) -> Any:
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_TESTING"] = "1"  # servers of Connect take free ports: a stopped one may hold its own
     options = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
