@@ -28,16 +28,15 @@ check: setup  ## lint, types, who may import whom
 	$(RUN) mypy
 	$(VENV)/bin/lint-imports
 
-test: setup  ## the tests, with the compiled kernels and then with the NumPy ones
-	$(RUN) pytest -n 2 --dist loadgroup -m "not slow"
-	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup -m "not slow"
-
 # What the kernels can change; `make test-numpy` runs everything on the NumPy ones.
 NUMPY_TESTS = tests/agreement tests/estimators tests/families tests/fitting tests/kernels tests/measures tests/selection
 
-test-all: setup  ## every test with the compiled kernels, and those that the NumPy ones can change with these
-	$(RUN) pytest -n 2 --dist loadgroup
+test: setup  ## the tests with the compiled kernels, and those that the NumPy ones can change with these
+	$(RUN) pytest -n 2 --dist loadgroup -m "not slow"
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup -m "not slow" $(NUMPY_TESTS)
+
+test-all: setup  ## every test, the slow ones too, with the compiled kernels
+	$(RUN) pytest -n 2 --dist loadgroup
 
 test-numpy: setup  ## every test with the NumPy kernels; takes long
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup
