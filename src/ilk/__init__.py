@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 _HOME = {
     "cluster": "ilk.job",
     "select": "ilk.job",
-    "Result": "ilk.job",
+    "Result": "ilk.result",
     "ProfileDisplay": "ilk.report.displays",
     "SelectionDisplay": "ilk.report.displays",
     "SilhouetteDisplay": "ilk.report.displays",

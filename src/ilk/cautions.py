@@ -39,8 +39,8 @@ def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
         made.append(
             ("exact-fit", "every row equals the centre of its group: as many groups as distinct rows")
         )
-    elif isinstance(job.k, int) and len(fit.size) < job.k:
-        text = f"{job.k} groups were asked for and {len(fit.size)} found; the others held no row"
+    elif job.asked is not None and len(fit.size) < job.asked:
+        text = f"{job.asked} groups were asked for and {len(fit.size)} found; the others held no row"
         made.append(("fewer-groups", text))
     lone = [g for g, n in enumerate(label_counts(fit.labels, len(fit.size))) if n == 1]
     if lone and len(fit.size) > 1:

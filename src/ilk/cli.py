@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 import ilk
-from ilk.errors import UsageError, shown
+from ilk.errors import UsageError, recorded, shown
 from ilk.request import job_of, names_of, reading_of, types_of
 from ilk.runs import check, compare, explain, export, judge
 from ilk.shell import (
@@ -249,7 +249,6 @@ def assign(
     import warnings
 
     from ilk.folder import counted, csv_chunks, find_model, new_parts, write_parts
-    from ilk.job import recorded
 
     model = find_model(run)
     if (

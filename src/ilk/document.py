@@ -86,7 +86,7 @@ def summary_of(
             "k": grouping.n_groups,
             "pieces": grouping.pieces,
             "segments": grouping.pieces if grouping.segmented else 0,
-            "as_asked": job.as_asked and not (grouping.sizing and grouping.sizing.joined),
+            "as_asked": job.asked == grouping.n_groups,
             "bic": chosen.bic,
             "cost": found.fit.cost,
             "reason": found.fit.reason,

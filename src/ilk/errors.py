@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 SHOWN_CHARACTERS = 40
 SHOWN_ROWS = 5
@@ -91,3 +92,8 @@ class IlkWarning(UserWarning):
 def warn(code: str, text: str, *, depth: int = 3) -> None:
     """Issue a coded warning, attributed to the caller of the function that warns."""
     warnings.warn(IlkWarning(code, text), stacklevel=depth)
+
+
+def recorded(made: Iterable[Any]) -> list[tuple[str, str]]:
+    """Coded warnings caught by `warnings.catch_warnings(record=True)`, as plain data."""
+    return [(w.message.code, w.message.text) for w in made if isinstance(w.message, IlkWarning)]

@@ -14,13 +14,13 @@ from typing import IO, Any
 import numpy as np
 
 from ilk.answer import settled
-from ilk.errors import DataError, ModelFileError, ResourceError, UsageError, shown
+from ilk.errors import DataError, ModelFileError, ResourceError, UsageError, recorded, shown
 from ilk.fitting.model import Model
 from ilk.fitting.model_file import load
-from ilk.job import Result, recorded
 from ilk.report.explanation import without_rows
 from ilk.report.page import page
 from ilk.report.summary import SCHEMA, VERSION
+from ilk.result import Result
 from ilk.store import write_atomically
 from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table, read

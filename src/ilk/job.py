@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,7 +26,7 @@ from ilk.answer import (
 from ilk.cautions import cautions
 from ilk.document import reproduction, summary_of
 from ilk.engines.base import Rows
-from ilk.errors import IlkWarning, NoModelError, ResourceError, UsageError, shown, warn
+from ilk.errors import NoModelError, ResourceError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.model import Model
 from ilk.fitting.weights import row_weights
@@ -35,101 +34,22 @@ from ilk.matching import carried_over, earlier
 from ilk.prepare import Job, Prepared, only_rows, prepare
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
-from ilk.report.explanation import explanation, without_rows
-from ilk.report.facts import Group
+from ilk.report.explanation import explanation
 from ilk.report.summary import plain, truth_entry
+from ilk.result import Result
 from ilk.selection.assorted import ASSORTED, Grown, search_assorted
 from ilk.selection.contest import with_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.mixtures import search_mixtures
-from ilk.selection.search import Candidate, Progress, Search, k_range, search, told
+from ilk.selection.search import Progress, Search, k_range, search, told
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
-from ilk.selection.verdict import Verdict, judge
-from ilk.table.block import Array
+from ilk.selection.verdict import judge
 from ilk.table.ledger import Caution
-from ilk.table.piecewise import PieceTable
-from ilk.table.read import Table
 
 GAUSSIAN = "gaussian"
 METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE, *PARADIGMS)
 N_STARTS = 30  # of K-means and its kin, for each K
-
-
-@dataclass(frozen=True, eq=False)
-class Result:
-    """Groups found in a table.
-
-    `labels` holds a group number per row of the table, larger groups first, -1 for a row that has no value in
-    the columns used; `groups` tells what each group is; `candidates` is the table of all that was tried
-    (`pandas.DataFrame(result.candidates)` shows it); `verdict` says how far to trust it. `probabilities` is
-    None for methods that give none. `pieces` counts the components that make the `k` groups. Where no valley
-    parts the pieces there are no clear groups: `k` is 1, and labels, groups and probabilities are those of the
-    pieces, slices of one cloud.
-    """
-
-    labels: Array
-    probabilities: Array | None
-    k: int
-    pieces: int
-    groups: tuple[Group, ...]
-    candidates: tuple[Candidate, ...]
-    verdict: Verdict
-    warnings: tuple[Caution, ...]
-    model: Model
-    table: Table | PieceTable = field(repr=False)
-    _summary: dict[str, Any] = field(repr=False)
-
-    @property
-    def interrupted(self) -> bool:
-        return bool(self._summary["interrupted"])
-
-    def summary(self) -> dict[str, Any]:
-        """Everything as one plain document, the content of `summary.json`."""
-        return copy.deepcopy(self._summary)
-
-    def report(self, path: str | os.PathLike[str], *, rows: bool = True, overwrite: bool = True) -> None:
-        """Write the report, one HTML file that needs nothing else; `rows=False` leaves single rows out of it."""
-        from ilk.report.page import page
-        from ilk.store import write_atomically
-
-        summary = self._summary if rows else without_rows(self._summary)
-        write_atomically(path, page(summary).encode(), overwrite=overwrite)
-
-    def _repr_html_(self) -> str:
-        from ilk.report.page import fragment
-
-        return fragment(self._summary)
-
-    def rename(self, names: Mapping[str, str]) -> Result:
-        """The same result with other names for its groups: `result.rename({"A": "large ones"})`."""
-        unknown = set(names) - set(self.model.letters)
-        if unknown:
-            raise UsageError(
-                "unknown-group",
-                f"there is no group {shown(min(unknown))!r}",
-                do=f"The groups are {', '.join(self.model.letters)}",
-            )
-        groups = tuple(replace(g, name=names.get(g.letter, g.name)) for g in self.groups)
-        summary = self.summary()
-        for entry in summary["groups"]:
-            entry["name"] = names.get(entry["letter"], entry["name"])
-        model = replace(self.model, names=tuple(g.name for g in groups))
-        return replace(self, groups=groups, model=model, _summary=summary)
-
-    def assign(self, data: Any, *, absent: str = "error") -> Any:
-        """Groups of new rows; see `Model.assign`."""
-        return self.model.assign(data, absent=absent)
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to one file, to be read by `ilk.load`."""
-        self.model.save(path, overwrite=overwrite)
-
-    def __repr__(self) -> str:
-        from ilk.layout import Surface
-        from ilk.terminal import render
-
-        return render(self._summary, Surface(width=100))
 
 
 def cluster(
@@ -284,7 +204,7 @@ def run(job: Job) -> Result:
         searched = time.monotonic() - searched
         _at(job, found, "resampling", began)
         end = math.inf if budget is None else began + budget
-        wish = Wish(job.merge, ks[0], job.as_asked, job.min_size, job.max_size, end)
+        wish = Wish(job.merge, ks[0], job.asked is not None, job.min_size, job.max_size, end)
         grouping = group(ready.rows, found, wish, seed)
     _at(job, found, "describing", began)
     notes = [*ready.warnings, *notes, *cautions(job, ready, found)]
@@ -477,8 +397,3 @@ def _result(
         ready.table,
         plain(summary),
     )
-
-
-def recorded(made: Sequence[Any]) -> list[Caution]:
-    """Coded warnings caught by `warnings.catch_warnings(record=True)`, as plain data."""
-    return [(w.message.code, w.message.text) for w in made if isinstance(w.message, IlkWarning)]

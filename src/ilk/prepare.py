@@ -61,11 +61,11 @@ class Job:
     memory: Any = None
 
     @property
-    def as_asked(self) -> bool:
-        """Whether one number of groups was asked for."""
-        return not isinstance(self.k, str) and (
-            not isinstance(self.k, (range, list, tuple)) or len(self.k) == 1
-        )
+    def asked(self) -> int | None:
+        """The number of groups, where a single one was asked for."""
+        if isinstance(self.k, (range, list, tuple)):
+            return self.k[0] if len(self.k) == 1 else None
+        return None if isinstance(self.k, str) else self.k
 
 
 @dataclass(frozen=True, eq=False)

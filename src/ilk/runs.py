@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ilk.errors import DataError, UsageError, shown
+from ilk.errors import DataError, UsageError, recorded, shown
 from ilk.request import reading_of
 from ilk.shell import CONDITION_FAILED, READING, SAYING, put, say, surface_of
 
@@ -162,7 +162,6 @@ def export(
     import warnings
 
     from ilk.folder import find_model, json_bytes
-    from ilk.job import recorded
     from ilk.store import write_atomically
 
     if as_json == (dialect is not None):
@@ -235,6 +234,5 @@ def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any)
 
 def _told(made: Any) -> list[tuple[str, str]]:
     """Warnings that the check does not say itself."""
-    from ilk.job import recorded
 
     return [(code, text) for code, text in recorded(made) if code not in ("unseen-level", "empty-rows")]

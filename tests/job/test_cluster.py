@@ -314,3 +314,15 @@ def test_no_warning_on_a_clean_table():
         warnings.simplefilter("error")
         result = ilk.cluster(DATA / "wine.csv", truth="target")
         result.assign(DATA / "wine.csv")
+
+
+def test_fewer_groups_than_asked_for_are_not_as_asked():
+    draws = np.random.default_rng(0)
+    large = np.repeat([False, True], 60)
+    size = np.where(large, 320.0, 110.0) + draws.normal(0, 5, 120)
+    table = {"size": size, "soil": np.where(large, "loam", "sand")}
+    result = ilk.cluster(pd.DataFrame(table), k=3)
+    assert result.k == 2
+    assert "fewer-groups" in [code for code, _ in result.warnings]
+    assert "as asked" not in repr(result)
+    assert "as asked" in repr(ilk.cluster(pd.DataFrame(table), k=2))
