@@ -156,7 +156,7 @@ def test_a_budget_is_a_share_of_the_columns():
     tight = ilk.AssortedMixture(3, selection="budget", share=0.1, random_state=0).fit(table)
     assert tight.chosen_.sum(axis=1).max() <= round(0.1 * free.chosen_.shape[1])
     assert tight.objective_ >= free.objective_
-    assert free.objective_ <= free.trace_[0]
+    assert free.objective_ <= free.trace_[0] * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("k", [3, "auto"])
