@@ -91,8 +91,8 @@ def test_soft_counts(lesson):
     assert 0.05 < told["gamma"][9, 2] < 0.5  # a row that is divided
 
 
-def test_outliers(lesson):
-    told = lesson("outliers")
+def test_noise_component(lesson):
+    told = lesson("noise_component")
     assert told["off"]["Gaussian"] > 0.5
     assert max(value for name, value in told["off"].items() if name != "Gaussian") < 0.3
     assert told["caught"] >= 38
