@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,22 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_sidebars = {page.stem: [] for page in HERE.glob("*.md") if page.stem != "api"}
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 8}
+html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False, "header_links_before_dropdown": 6}
 
-# Lessons are run, other examples where they are quick: a build stays under two minutes.
+
+def _name_file(gallery: Any, name: str | None) -> None:
+    """sphinx-gallery runs scripts without `__file__`, beside which the examples find their tables."""
+    builtins.__file__ = str(HERE.parent / "examples" / (name or ""))  # type: ignore[attr-defined]
+
+
+# Examples and lessons are run and drawn by the build, once; comparisons need data that do not come with ilk.
 sphinx_gallery_conf = {
     "examples_dirs": [str(HERE.parent / "examples")],
     "gallery_dirs": ["gallery"],
-    "filename_pattern": r"[/\\](lessons[/\\]\w+|dp_means)\.py$",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"[/\\]comparisons[/\\]",
+    "abort_on_example_error": True,
+    "reset_modules": (_name_file, "matplotlib"),
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,

@@ -28,6 +28,7 @@ def draw(folder: Path) -> None:
             "map": ilk.UncertaintyDisplay.from_result(penguins).figure_,
             "profile": ilk.ProfileDisplay.from_result(penguins).figure_,
             "selection": _selection(),
+            "shapes": _shapes(),
             "valley": _valley(),
         }
         for name, figure in pictures.items():
@@ -41,6 +42,47 @@ def _selection() -> Any:
     stretch = np.array([[2.0, 1.2], [0.0, 0.4]])
     rows = [draws.normal(size=(80, 2)) @ stretch + centre for centre in ([0, 0], [0, 4], [7, 2])]
     return ilk.SelectionDisplay.from_result(ilk.cluster(np.vstack(rows))).figure_
+
+
+def _shapes() -> Any:
+    """Four shapes of groups, and what six methods with the true K make of them."""
+    import matplotlib.pyplot as plt
+
+    draws = np.random.default_rng(3)
+    angle = draws.uniform(0, 2 * np.pi, 240)
+    radius = np.repeat([1.0, 2.6], 120) + draws.normal(0, 0.12, 240)
+    bow = np.linspace(0, np.pi, 120)
+    moons = [
+        np.column_stack([np.cos(bow), np.sin(bow)]),
+        np.column_stack([1 - np.cos(bow), 0.4 - np.sin(bow)]),
+    ]
+    long = np.column_stack([draws.uniform(-4, 4, 240), np.repeat([0, 1.6], 120) + draws.normal(0, 0.2, 240)])
+    unlike = [draws.normal(0, 0.25, (150, 2)), draws.normal([2.6, 0], 1.0, (90, 2))]
+    sets = {
+        "rings": np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]),
+        "moons": np.vstack(moons) + draws.normal(0, 0.06, (240, 2)),
+        "stretched": long @ [[0.8, 0.6], [-0.6, 0.8]],
+        "unlike sizes": np.vstack(unlike),
+    }
+    methods = {
+        "K-means": ilk.KMeans(2, random_state=0),
+        "Gaussian mixture": ilk.GaussianMixture(2, random_state=0),
+        "average linkage": ilk.HierarchicalClustering(2, linkage="average"),
+        "single linkage": ilk.HierarchicalClustering(2, linkage="single", min_size=5),
+        "spectral": ilk.SpectralClustering(2, random_state=0),
+        "typical cuts": ilk.TypicalCuts(2, random_state=0),
+    }
+    figure, axes = plt.subplots(len(sets), len(methods), figsize=(11, 7))
+    for ax, method in zip(axes[0], methods, strict=True):
+        ax.set_title(method, fontsize=10)
+    for across, (name, rows) in zip(axes, sets.items(), strict=True):
+        for ax, model in zip(across, methods.values(), strict=True):
+            label = model.fit(rows).labels_
+            colour = np.array([*COLOURS[:2], "#bbbbbb"])[label]  # -1, rows of clusters that do not count
+            ax.scatter(*rows.T, c=colour, s=4)
+            ax.set(xticks=[], yticks=[])
+        across[0].set_ylabel(name)
+    return figure
 
 
 def _valley() -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -51,6 +52,13 @@ def main() -> None:
     moved = float((before - after.reindex(before.index, fill_value=0)).abs().sum() / 2)
     print(f"\n{moved:.0%} of them would have to change segments for the mix to be that of the first 600.")
     print(f"{int((placed['novelty'] > 0.99).sum())} are more unusual than 99 % of the first 600.")
+
+    _, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+    ilk.ProfileDisplay.from_result(result, ax=left)
+    shares = [granted[letter == group.letter].mean() for group in result.groups]
+    right.bar([group.letter for group in result.groups], shares)
+    right.set(xlabel="segment", ylabel="share of cards granted")
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -52,6 +53,14 @@ def main() -> None:
     print(
         "\nFind the number of groups by the first; set rows apart with the second when they must have no group."
     )
+
+    _, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", sharex=True, sharey=True)
+    for ax, (name, labels) in zip(axes, answers.items(), strict=True):
+        apart = labels == -1
+        ax.scatter(*points[~apart].T.to_numpy(), c=labels[~apart], s=6, cmap="tab10", vmin=0, vmax=9)
+        ax.scatter(*points[apart].T.to_numpy(), c="grey", s=9, marker="x")
+        ax.set(title=name, xticks=[], yticks=[])
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -42,6 +43,11 @@ def main() -> None:
         )
         least = np.asarray(result.probabilities).max(axis=1).argsort()[:3]
         print(patients.loc[least, ["age", "sex", "cp", "thalach", "oldpeak"]].to_string())
+
+    _, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+    ilk.UncertaintyDisplay.from_result(result, ax=left)
+    ilk.ProfileDisplay.from_result(result, ax=right)
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ elsewhere are the ones who lose least by it. The table is made here: no table of
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -68,6 +69,12 @@ def main() -> None:
     print(
         f"\nOf all students the middle one is sure of its kind with {np.median(sure):.3f}; it is the doubtful who move."
     )
+
+    _, axes = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+    for ax, result, title in zip(axes, (free, limited), ("kinds", "teachers"), strict=True):
+        ilk.UncertaintyDisplay.from_result(result, ax=ax)
+        ax.set_title(title)
+    plt.show()
 
 
 if __name__ == "__main__":

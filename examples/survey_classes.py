@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -44,6 +45,11 @@ def main() -> None:
         f"({np.median(sure[crossed]):.2f}) as of all ({np.median(sure):.2f}).\n"
         "They are no errors of the model but the conservative Democrats of those years."
     )
+
+    _, (left, right) = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
+    ilk.ProfileDisplay.from_result(result, ax=left)
+    ilk.UncertaintyDisplay.from_result(result, ax=right)
+    plt.show()
 
 
 if __name__ == "__main__":

@@ -95,6 +95,7 @@ def summary_of(
             "silhouette_error": None if sharp is None else sharp.error,
             "silhouette_kind": None if sharp is None else sharp.kind,
             "silhouette_rows": None if sharp is None else sharp.n_rows,
+            "signs": [list(sign) for sign in grouping.signs],
             "runner_up": None
             if rival is None
             else {

@@ -20,8 +20,9 @@ class Paradigm:
     """A method that is not the loop; `selection/paradigms.py` has how it parts rows.
 
     `k` is "fixed" where K is asked for, or chosen by a sign of the method's own; "found" where it comes out and cannot
-    be asked for; "most" where it comes out, up to the largest asked for. `any_shape` says that groups may wind around
-    each other, so that no straight cut need part them.
+    be asked for; "most" where it comes out, up to the largest asked for. `sign` is what is measured of every K where
+    the largest figure chooses. `any_shape` says that groups may wind around each other, so that no straight cut need
+    part them.
     """
 
     name: str
@@ -29,9 +30,11 @@ class Paradigm:
     takes: Literal["numbers", "anything"]
     how_k: str
     any_shape: bool = False
+    sign: str | None = None
 
 
 _LASTING = "the number that lasts over the widest range of heights"
+_HEIGHTS = "share of the heights of the tree at which the rows are in so many groups"
 _LOWEST = "the number of the lowest BIC, of multinomials over the levels"
 PARADIGMS = {
     paradigm.name: paradigm
@@ -41,18 +44,30 @@ PARADIGMS = {
         Paradigm("deterministic-bottleneck", "fixed", "anything", _LOWEST),
         Paradigm("mean-shift", "found", "numbers", "the modes of the density"),
         Paradigm("blurring-mean-shift", "found", "numbers", "the points in which rows meet"),
-        Paradigm("spectral", "fixed", "anything", "the number before the leap of the eigenvalues", True),
         Paradigm(
-            "typical-cuts", "fixed", "anything", "the number that lasts longest as it grows hotter", True
+            "spectral",
+            "fixed",
+            "anything",
+            "the number before the leap of the eigenvalues",
+            any_shape=True,
+            sign="how many times the next eigenvalue is as large",
+        ),
+        Paradigm(
+            "typical-cuts",
+            "fixed",
+            "anything",
+            "the number that lasts longest as it grows hotter",
+            any_shape=True,
+            sign="temperatures in a row at which the typical cuts leave so many groups",
         ),
         Paradigm("affinity-propagation", "found", "anything", "the rows that come to stand for others"),
-        Paradigm("single-linkage", "fixed", "anything", _LASTING, True),
+        Paradigm("single-linkage", "fixed", "anything", _LASTING, any_shape=True, sign=_HEIGHTS),
         *(
-            Paradigm(f"{linkage}-linkage", "fixed", "anything", _LASTING)
+            Paradigm(f"{linkage}-linkage", "fixed", "anything", _LASTING, sign=_HEIGHTS)
             for linkage in ("complete", "average", "weighted")
         ),
         *(
-            Paradigm(f"{linkage}-linkage", "fixed", "numbers", _LASTING)
+            Paradigm(f"{linkage}-linkage", "fixed", "numbers", _LASTING, sign=_HEIGHTS)
             for linkage in ("ward", "centroid", "median")
         ),
     )

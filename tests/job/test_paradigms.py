@@ -72,13 +72,27 @@ def test_groups_of_mixed_columns_with_blanks(method):
         np.testing.assert_array_equal(result.probabilities.argmax(axis=1), result.labels)
 
 
+def is_drawn(result, path) -> bool:
+    """Whether the report draws the sign that K was chosen by; K is where it is largest."""
+    signs = dict(result.summary()["chosen"]["signs"])
+    assert signs[result.k] == max(signs.values())
+    result.report(path)
+    return PARADIGMS[result.summary()["chosen"]["method"]].sign[1:] in path.read_text()
+
+
 @pytest.mark.parametrize("method", ["spectral", "average-linkage", "information-bottleneck"])
-def test_k_is_found(method):
+def test_k_is_found(method, tmp_path):
     table, truth = mixed_table() if "bottleneck" in method else three_groups()
-    assert ari(truth, ilk.cluster(table, method=method).labels) == 1.0
+    result = ilk.cluster(table, method=method)
+    assert ari(truth, result.labels) == 1.0
+    assert "bottleneck" in method or is_drawn(result, tmp_path / "report.html")
 
 
-def test_rings_are_groups_that_no_straight_cut_parts():
+def test_k_that_was_asked_for_has_no_sign():
+    assert not ilk.cluster(three_groups()[0], k=2, method="spectral").summary()["chosen"]["signs"]
+
+
+def test_rings_are_groups_that_no_straight_cut_parts(tmp_path):
     draws = np.random.default_rng(1)
     angle, truth = draws.uniform(0, 2 * np.pi, 300), np.arange(300) % 2
     radius = np.where(truth, 6.0, 3.0) + draws.normal(0, 0.1, 300)
@@ -86,6 +100,7 @@ def test_rings_are_groups_that_no_straight_cut_parts():
     result = ilk.cluster(X, method="typical-cuts")
     assert ari(truth, result.labels) == 1.0
     assert result.verdict.word != "weak"
+    assert is_drawn(result, tmp_path / "report.html")
 
 
 def test_halves_of_one_cloud_are_not_trusted():

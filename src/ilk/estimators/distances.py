@@ -19,7 +19,7 @@ from ilk.estimators.base import one_of, real_number, whole_number
 from ilk.estimators.tables import table_rows
 from ilk.paradigms.distance import EUCLIDEAN, GOWER, PRECOMPUTED, Distances, distances, given_distances
 from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
-from ilk.paradigms.linkage import LINKAGES, cut_at, longest_lived, tree_of
+from ilk.paradigms.linkage import LINKAGES, cut_at, cuts, longest_lived, tree_of
 from ilk.paradigms.order import by_size
 from ilk.paradigms.typical_cuts import chosen, typical_cuts
 from ilk.random import seed_of
@@ -321,7 +321,9 @@ class HierarchicalClustering(DistanceEstimator):
         least, wanted = whole_number("min_size", self.min_size), self._wanted(len(apart.matrix))
         self.tree_ = tree_of(apart, self.linkage)
         cut = (
-            longest_lived(self.tree_, K_MOST, least) if wanted is None else cut_at(self.tree_, wanted, least)
+            longest_lived(cuts(self.tree_, K_MOST, least))
+            if wanted is None
+            else cut_at(self.tree_, wanted, least)
         )
         self._missed(wanted, cut.n_clusters)
         return cut.labels

@@ -79,9 +79,8 @@ def cut_at(tree: Array, n_clusters: int, min_size: int = 1) -> Cut:
     return cuts(tree, n_clusters, min_size)[-1]
 
 
-def longest_lived(tree: Array, most: int, min_size: int = 1) -> Cut:
+def longest_lived(possible: list[Cut]) -> Cut:
     """The cut whose number of clusters survives the widest range of heights; never a single cluster if two can be."""
-    possible = cuts(tree, most, min_size)
     return max(possible, key=lambda cut: cut.gap)
 
 

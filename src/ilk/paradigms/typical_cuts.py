@@ -10,6 +10,7 @@ Gdalyahu, Weinshall and Werman (2001), IEEE PAMI 23, 1053, whose typical cut is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -62,16 +63,25 @@ def chosen(partitions: list[Partition], n_clusters: int | None) -> Partition:
     With `n_clusters` the run must have that many, or the nearest number there is. A single cluster is a legal answer:
     a cloud without thin regions is held together over the widest range. The colder of equally long runs is taken.
     """
-    counts = [partition.n_clusters for partition in partitions]
+    runs = _runs(partitions)
+    counts = {run[0].n_clusters for run in runs}
     nearest = None if n_clusters is None else min(counts, key=lambda count: (abs(count - n_clusters), count))
-    runs: list[list[int]] = []
-    for place, count in enumerate(counts):
-        if place and count == counts[place - 1]:
-            runs[-1].append(place)
-        else:
-            runs.append([place])
-    best = max((run for run in runs if nearest in (None, counts[run[0]])), key=len)
-    return partitions[best[len(best) // 2]]
+    best = max((run for run in runs if nearest in (None, run[0].n_clusters)), key=len)
+    return best[len(best) // 2]
+
+
+def lasting(partitions: list[Partition]) -> dict[int, int]:
+    """Per number of clusters, the temperatures in its longest run: where this is largest is the number `chosen`."""
+    runs = _runs(partitions)
+    return {
+        count: max(len(run) for run in runs if run[0].n_clusters == count)
+        for count in sorted({run[0].n_clusters for run in runs})
+    }
+
+
+def _runs(partitions: list[Partition]) -> list[list[Partition]]:
+    """Neighbouring temperatures with one number of clusters."""
+    return [list(run) for _, run in groupby(partitions, key=lambda partition: partition.n_clusters)]
 
 
 def _together(n_rows: int, first: Array, second: Array, hold: Array, draws: np.random.Generator) -> Array:

@@ -17,6 +17,7 @@ from ilk.errors import UsageError
 from ilk.report.blocks.choice import lines_of
 
 COLOURS = ("#164a9a", "#b93a06", "#0d8360", "#c06aa4", "#d08a00", "#2b9fe6")
+N_COLOURS = 10  # of lines that matplotlib tells apart
 
 
 def _axes(ax: Any) -> tuple[Any, Any]:
@@ -63,14 +64,18 @@ class SelectionDisplay(_Display):
     def _draw(self, ax: Any) -> None:
         chosen = self.summary["chosen"]
         own = chosen.get("structure") or chosen["method"]
-        for key, points in lines_of(self.summary["candidates"]):
+        for number, (key, points) in enumerate(lines_of(self.summary["candidates"])):
+            dash = "-" if number < N_COLOURS else "--"
             style: dict[str, Any] = (
-                {"color": "black", "linewidth": 2.2, "zorder": 3} if key == own else {"linewidth": 0.9}
+                {"color": "black", "linewidth": 2.2, "zorder": 3}
+                if key == own
+                else {"linewidth": 0.9, "linestyle": dash}
             )
             ax.plot(*zip(*points, strict=True), marker=".", label=key, **style)
         if chosen.get("bic") is not None:
             ax.plot(chosen.get("pieces") or chosen["k"], chosen["bic"], "o", mfc="none", mec="black", ms=13)
-        ax.set(xlabel="number of groups", ylabel="BIC (lower is better)")
+        pieces = "groups" if (chosen.get("pieces") or chosen["k"]) == chosen["k"] else "pieces"
+        ax.set(xlabel=f"number of {pieces}", ylabel="BIC (lower is better)")
         ax.legend(fontsize="small", ncols=2)
 
 

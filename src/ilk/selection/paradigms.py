@@ -23,10 +23,10 @@ from ilk.paradigms.blurring import blur
 from ilk.paradigms.bottleneck import Joint, squeeze
 from ilk.paradigms.gaussian_process import dirichlet_gaussians
 from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
-from ilk.paradigms.linkage import LINKAGES, cut_at, longest_lived, tree_of
+from ilk.paradigms.linkage import LINKAGES, cut_at, cuts, longest_lived, tree_of
 from ilk.paradigms.modes import flat_bandwidth, gaussian_bandwidth, mean_shift
 from ilk.paradigms.order import by_size
-from ilk.paradigms.typical_cuts import chosen, typical_cuts
+from ilk.paradigms.typical_cuts import chosen, lasting, typical_cuts
 from ilk.selection.material import Material
 from ilk.table.block import Array
 
@@ -42,16 +42,21 @@ SQUEEZE: dict[str, Any] = {
 DP_STOP = Stop(tolerance=1e-8, max_passes=1000)
 
 
+ByK = tuple[tuple[int, float], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Parting:
     """Labels of all rows, in canonical order, -1 for rows that belong nowhere; by which rule, if any, new rows are
-    placed; the criterion of each K that was tried, where the method has one; and whether it settled."""
+    placed; the criterion of each K that was tried, where the method has one, or else its sign (`Paradigm.sign`);
+    and whether it settled."""
 
     labels: Array
     family: Family[Any] = UNRULED
     params: Any = None
     memberships: Array | None = None  # of methods that have them and no rule
-    bic_of: tuple[tuple[int, float], ...] = ()
+    bic_of: ByK = ()
+    signs: ByK = ()
     settled: bool = True
     n_passes: int = 0
 
@@ -62,22 +67,33 @@ class Parting:
 
 def _spectral(material: Material, k: int | None, most: int, seed: int) -> Parting:
     matrix = material.distances.matrix
+    signs: ByK = ()
     if k is None:
-        k = int(eigengaps(matrix, min(most, len(matrix) - 2), N_NEIGHBOURS).argmax()) + 1
-    return Parting(by_size(spectral(matrix, k, N_NEIGHBOURS, seed))[0])
+        leaps = eigengaps(matrix, min(most, len(matrix) - 2), N_NEIGHBOURS)
+        k, signs = int(leaps.argmax()) + 1, _by_k(leaps)
+    return Parting(by_size(spectral(matrix, k, N_NEIGHBOURS, seed))[0], signs=signs)
 
 
 def _typical(material: Material, k: int | None, most: int, seed: int) -> Parting:
     ladder = typical_cuts(material.distances.matrix, N_NEIGHBOURS, least_rows(material.n_rows), seed)
     few = [step for step in ladder if step.n_clusters <= most] or ladder
-    return Parting(by_size(chosen(few, k).labels)[0])
+    signs = tuple((number, float(steps)) for number, steps in lasting(few).items())
+    return Parting(by_size(chosen(few, k).labels)[0], signs=() if k else signs)
 
 
 def _linked(method: str, material: Material, k: int | None, most: int, seed: int) -> Parting:
     least = least_rows(material.n_rows) if method == "single" else 1
     tree = tree_of(material.distances, method)
-    cut = longest_lived(tree, most, least) if k is None else cut_at(tree, k, least)
-    return Parting(by_size(cut.labels)[0])
+    if k is not None:
+        return Parting(by_size(cut_at(tree, k, least).labels)[0])
+    possible = cuts(tree, most, least)
+    top = float(tree[:, 2].max()) or 1.0
+    signs = tuple((cut.n_clusters, cut.gap / top) for cut in possible)
+    return Parting(by_size(longest_lived(possible).labels)[0], signs=signs)
+
+
+def _by_k(values: Array) -> ByK:
+    return tuple((number, float(value)) for number, value in enumerate(values, 1))
 
 
 def _affinity(material: Material, k: int | None, most: int, seed: int) -> Parting:

@@ -147,6 +147,7 @@ def _grouping(material: Material, paradigm: Paradigm, parting: Parting, labels: 
         np.zeros(0),
         0.0,
         memberships=shares,
+        signs=parting.signs,
         gap=_gap(material.take(looked), labels[looked]) if paradigm.any_shape and k > 1 else None,
     )
 

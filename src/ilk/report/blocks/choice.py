@@ -10,7 +10,7 @@ from ilk.recipes import PARADIGMS
 from ilk.report.blocks.answer import _is_chosen
 from ilk.report.figures import value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
-from ilk.report.svg import Scale, circle, line, polyline, spread_apart, svg, text
+from ilk.report.svg import Scale, circle, line, polyline, rect, spread_apart, svg, text
 from ilk.report.view import View, several, two, word
 
 LINES = 6
@@ -75,6 +75,8 @@ def lines_of(candidates: Sequence[Mapping[str, Any]]) -> list[Line]:
 
 def _curves(view: View) -> Html:
     lines = lines_of(view.summary["candidates"])
+    if not lines and view.summary["chosen"].get("signs"):
+        return _signs(view)
     if not lines:
         return figure("BIC by number of groups", None, tag("p", "No candidate has a BIC.", class_="note"))
     chosen, rival = _method(view.summary["chosen"]), view.summary["chosen"].get("runner_up")
@@ -150,6 +152,31 @@ def _curves(view: View) -> Html:
     drawing = svg(560, 380, parts, label=f"BIC by {number}", class_="large")
     title = f"BIC by {number}" + (", one line per structure" if len(lines) > 1 else "")
     return figure(title, caption, drawing)
+
+
+def _signs(view: View) -> Html:
+    """A bar for each K: what the method chose by, where that is not BIC."""
+    chosen = view.summary["chosen"]
+    signs = sorted((int(k), float(value)) for k, value in chosen["signs"])
+    top = max(value for _, value in signs) or 1.0
+    step = 360 / len(signs)
+    parts: list[Any] = [
+        line(66, 160, 434, 160, "axis"),
+        text(250, 202, "number of groups", "m small", "middle"),
+    ]
+    for place, (k, value) in enumerate(signs):
+        now, left, height = k == chosen["k"], 70 + place * step, 130 * value / top
+        middle, bold = left + step / 2, "b" if now else ""
+        parts += [
+            rect(left + step / 8, 160 - height, 3 * step / 4, height, "ink" if now else "grey"),
+            text(middle, 152 - height, value_text(value, 2), bold, "middle"),
+            text(middle, 180, k, bold, "middle"),
+        ]
+    sign = PARADIGMS[chosen["method"]].sign or "sign of the method"
+    drawing = svg(560, 210, parts, label=f"{sign}, by number of groups", class_="large")
+    return figure(
+        f"{sign[0].upper()}{sign[1:]}", "The highest bar is taken; dark: the number that was.", drawing
+    )
 
 
 def _silhouettes(view: View) -> Html | None:

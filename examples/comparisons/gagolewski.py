@@ -15,7 +15,7 @@ zigzag_outliers with K = 3 ilk finds a mixture whose BIC is 22 better than mclus
 0.97): so mclust is ahead over the pairs, ilk over the sets.
 
 The sets are for research and not part of this project: without ../shared/data beside the checkout nothing is run.
-Run it with `python examples/gagolewski.py` for K-means and mixtures, with `--all` for all methods (minutes).
+`python examples/comparisons/gagolewski.py` runs K-means and mixtures, with `--all` all methods (minutes).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 import ilk
 from ilk.measures import ari
 
-SUITE = Path(__file__).parents[2] / "shared" / "data" / "gagolewski"
+SUITE = Path(__file__).parents[3] / "shared" / "data" / "gagolewski"
 FEW_ROWS = 3_100  # beyond, methods that compare all pairs of rows are left out
 QUICK = ("K-means", "Gaussian mixtures")
 OF_PAIRS = ("spectral", "typical cuts", "average linkage", "Ward linkage", "single linkage")

@@ -6,7 +6,7 @@ One line a table: the model, pieces and groups, the verdict, the agreement with 
 the BIC that mclust 6.0.0 reaches where its figures are at hand (all lower is better). Run it with a folder that holds
 `tables/` and `golden/`, or without one for the tables that come with the tests:
 
-    python examples/every_table.py [DATA] [TABLE ...]
+    python examples/comparisons/every_table.py [DATA] [TABLE ...]
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-BUNDLED = Path(__file__).parents[1] / "tests" / "data"
-SHOWN = ["penguins", "seven_normals_outliers", "votes", "wine"]
+BUNDLED = Path(__file__).parents[2] / "tests" / "data"
+SHOWN = ["penguins", "wine"]
 ILK = [sys.executable, "-c", "from ilk.cli import main; main()"]
 
 

@@ -5,7 +5,7 @@ The table of mclust: every structure and every number of components
 All fourteen covariance structures with one to nine components, and beside each BIC what `mclust` 6.0.0 reports of it
 (Scrucca, Fop, Murphy and Raftery 2016, The R Journal 8). Both have the sign of mclust here: higher is better. `*` marks
 a cell that is better by more than 1, `!` one that is worse by more than 0.1, `.` one that has no fit.
-Run it with `python examples/mclust_table.py`, with `all`, or with names of
+Run it with `python examples/comparisons/mclust_table.py`, with `all`, or with names of
 tables: acidity, faithful, iris, banknote_swiss, diabetes_reaven. Those tables and the figures of mclust are not part
 of the package: they are read from `shared/data` beside the checkout.
 """
@@ -28,8 +28,8 @@ BETTER, WORSE = 1.0, 0.1
 
 def shared_data() -> Path | None:
     """`shared/data` beside the checkout, or beside a folder above the one this runs in."""
-    own = Path(__file__).resolve() if "__file__" in globals() else Path.cwd()
-    found = [folder / "shared" / "data" for folder in (*own.parents, *Path.cwd().parents)]
+    parents = (*Path(__file__).resolve().parents, *Path.cwd().parents)
+    found = [folder / "shared" / "data" for folder in parents]
     return next((folder for folder in found if (folder / "golden").is_dir()), None)
 
 

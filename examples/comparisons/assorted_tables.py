@@ -4,7 +4,7 @@ Labelled tables and other programs
 
 AssortedMixture on labelled tables, beside what other programs reach: ARI with K given, K found and its ARI, and why. ::
 
-    python examples/assorted_tables.py [DATA [TABLE ...]] [--seeds 5]
+    python examples/comparisons/assorted_tables.py [DATA [TABLE ...]] [--seeds 5]
 
 DATA holds manifest.json (kinds of columns), tables/ (CSV, the label in `target`) and peer_scores.csv; without it, a
 few of the tables that come with the tests are shown, one seed each, kinds by ilk's own rules. Labels are used
@@ -32,7 +32,7 @@ TABLES = [
     *("breast_cancer_wisconsin", "wine", "iris", "splice", "diabetes_reaven", "banknote_swiss"),
     *("seven_normals_outliers", "craft_binary_disjoint", "craft_numeric_overlap"),
 ]
-BUNDLED = Path(__file__).parents[1] / "tests" / "data"
+BUNDLED = Path(__file__).parents[2] / "tests" / "data"
 SHOWN = ["penguins", "wine", "votes", "craft_numeric_overlap"]
 KINDS = {"numeric": "numeric", "binary": "binary", "nominal": "categorical", "ordinal": "categorical"}
 LEFT_OUT = {"penguins": ["year"]}  # the year of the survey
