@@ -28,10 +28,15 @@ check: setup  ## lint, types, who may import whom
 	$(RUN) mypy
 	$(VENV)/bin/lint-imports
 
-# What the kernels can change; `make test-numpy` runs everything on the NumPy ones.
-NUMPY_TESTS = tests/agreement tests/estimators tests/families tests/fitting tests/kernels tests/measures tests/selection
+# Where a model meets the kernels; `make test-numpy` runs everything on the NumPy ones.
+NUMPY_TESTS = tests/kernels tests/fitting tests/agreement \
+	tests/families/test_gaussian.py tests/families/test_product.py \
+	tests/estimators/test_kmeans.py tests/estimators/test_mixture.py
 
-test: setup  ## the tests with the compiled kernels, and those that the NumPy ones can change with these
+# One thread of linear algebra for each of the two workers: more would wait for each other.
+test test-all test-numpy: export OPENBLAS_NUM_THREADS = 1
+
+test: setup  ## the tests with the compiled kernels, and those of the kernels and models with the NumPy ones
 	$(RUN) pytest -n 2 --dist loadgroup -m "not slow"
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup -m "not slow" $(NUMPY_TESTS)
 

@@ -40,6 +40,7 @@ def test_tables_are_full_unless_asked_otherwise():
         command.parsed(["nothing"])
 
 
+@pytest.mark.slow
 def test_kmeans_with_its_peers_and_memory(tmp_path):
     printed, lines = run("kmeans", "--size", "tiny", "--rounds", "2", "--case", "A float64", folder=tmp_path)
     scores = {line["contender"]: line for line in lines if line["kind"] == "score"}
@@ -57,6 +58,7 @@ def test_kmeans_with_its_peers_and_memory(tmp_path):
         assert f"{absent['contender']}: not installed" in printed
 
 
+@pytest.mark.slow
 def test_the_other_benchmarks(tmp_path):
     names = ["seeding", "silhouette", "mixture", "selection", "mixed"]
     printed, lines = run(

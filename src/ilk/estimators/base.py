@@ -98,10 +98,12 @@ def numbered(names: Array) -> tuple[int, Array]:
     (3, array([1, 0, 1, 2], dtype=int32))
     """
     if names.dtype.kind == "i" and len(names):
-        lowest = int(names.min())
-        if int(names.max()) - lowest < len(names):  # counting is faster than sorting
-            place = names.astype(np.int64) - lowest
+        lowest, highest = int(names.min()), int(names.max())
+        if highest - lowest < len(names):  # counting is faster than sorting
+            place = np.subtract(names, lowest, dtype=np.int64) if lowest else names
             there = np.bincount(place) > 0
+            if there.all():
+                return len(there), place.astype(np.int32)
             return int(there.sum()), (np.cumsum(there, dtype=np.int32) - np.int32(1))[place]
     found, rank = np.unique(names, return_inverse=True)
     return len(found), rank.astype(np.int32)

@@ -50,6 +50,11 @@ class Mixture(Components):
         return whitening(self.covariance)
 
     @cached_property
+    def common_whiten(self) -> Array:
+        """The same (1, d, d) where all components share one covariance."""
+        return whitening(self.covariance.select([0]))
+
+    @cached_property
     def conditionals(self) -> dict[bytes, missing.Conditional]:
         """Conditional distributions by pattern of missing cells, filled as patterns are met."""
         return {}
@@ -124,7 +129,7 @@ class Gaussian(MixtureFamily[Mixture]):
     def _components(self, params: Mixture) -> tuple[Array, Array, Array]:
         """Means, whitening and log weights of all components, the noise as one more."""
         if self.noise is None:
-            whiten = whitening(params.covariance.select([0])) if self._tied(params) else params.whiten
+            whiten = params.common_whiten if self._tied(params) else params.whiten
             return params.mean, whiten, params.log_weight
         whiten = params.whiten
         extra = np.diag(self.noise.precision) if whiten.ndim == 3 else self.noise.precision
@@ -237,6 +242,13 @@ def whitening(covariance: Covariance) -> Array:
     """
     if covariance.axes is None:
         return np.exp(-covariance.log_variance / 2)
+    if kernels.COMPILED and covariance.log_variance.shape[1] <= COMPILED_COLUMNS:
+        return compiled.whitening(covariance.log_variance, covariance.axes)
+    return plain_whitening(covariance)
+
+
+def plain_whitening(covariance: Covariance) -> Array:
+    """The same for covariances with axes, by LAPACK."""
     half = covariance.own_axes() * np.exp(covariance.log_variance / 2)[:, None, :]
     upper = np.asarray(np.linalg.qr(half.swapaxes(1, 2), mode="r"))
     return np.tril(np.linalg.inv(upper.swapaxes(1, 2)))

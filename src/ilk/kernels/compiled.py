@@ -253,6 +253,13 @@ def update_covariance(
     return log_variance, found, ("ok", "singular", "starved")[status], np.flatnonzero(poor)
 
 
+def whitening(log_variance: Array, axes: Array) -> Array:
+    """`families.gaussian.whitening` of log-variances (K, d) along axes (d, d) or (K, d, d)."""
+    result = np.empty((*log_variance.shape, log_variance.shape[1]))
+    native.whiten_all(np.ascontiguousarray(log_variance), np.ascontiguousarray(axes), result)
+    return result
+
+
 def mixture_run(
     numbers: Array,
     weight: Array | None,

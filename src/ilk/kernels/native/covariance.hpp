@@ -229,6 +229,13 @@ inline CovarianceStatus update_covariance(const CovarianceSums& sums, const Cova
     return CovarianceStep(sums, result, Room{room}).run();
 }
 
+// Whitening (components, d, d) of log-variances (components, d) and axes, common or one for each. Room: 2 d d + d.
+inline void whiten_all(const double* log_variance, const double* axes, bool common, Index components, Index d,
+                       double* result, double* room) {
+    for (Index c = 0; c < components; ++c)
+        whiten(log_variance + c * d, common ? axes : axes + c * d * d, d, result + c * d * d, {room});
+}
+
 }  // namespace quick
 }  // namespace
 }  // namespace ilk

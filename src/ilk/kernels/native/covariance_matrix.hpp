@@ -210,6 +210,30 @@ inline Index numeric_rank(const double* matrix, Index d, Room room) {
     return rank;
 }
 
+// Lower triangular whitening from the square root of the covariance, so its digits are not halved: the rows of the
+// root made orthogonal one after the other, then the triangle inverted. Room: 2 d d + d.
+inline void whiten(const double* logs, const double* axes, Index columns, double* result, Room room) {
+    with_columns(columns, [&](auto fixed) {
+        const Index d = decltype(fixed)::value ? decltype(fixed)::value : columns;
+        double *half = room.take(d * d), *lower = room.take(d * d), *deviation = room.take(d);
+        for (Index j = 0; j < d; ++j) deviation[j] = std::exp(logs[j] / 2);
+        for (Index i = 0; i < d; ++i)
+            for (Index j = 0; j < d; ++j) half[i * d + j] = axes[i * d + j] * deviation[j];
+        for (Index i = 0; i < d; ++i) {
+            double* row = half + i * d;
+            const double length = std::sqrt(dot(row, row, d)), scale = 1 / length;
+            lower[i * d + i] = length;
+            for (Index j = 0; j < d; ++j) row[j] *= scale;
+            for (Index below = i + 1; below < d; ++below) {
+                double* other = half + below * d;
+                const double along = lower[below * d + i] = dot(row, other, d);
+                for (Index j = 0; j < d; ++j) other[j] -= along * row[j];
+            }
+        }
+        invert_lower(lower, d, result);
+    });
+}
+
 }  // namespace quick
 }  // namespace
 }  // namespace ilk

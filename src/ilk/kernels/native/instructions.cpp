@@ -29,6 +29,7 @@ extern const Kernels ILK_TABLE(ILK_INSTRUCTIONS) = {
     memberships,
     quick::update_covariance,
     quick::covariance_room,
+    quick::whiten_all,
     quick::mixture_run,
     quick::grow_tree,
 };

@@ -191,6 +191,8 @@ struct Kernels {
                         double* cost);
     CovarianceStatus (*update_covariance)(const CovarianceSums&, const CovarianceResult&, double* room);
     Index (*covariance_room)(Index components, Index columns);  // numbers of room that update needs
+    void (*whiten_all)(const double* log_variance, const double* axes, bool common, Index components, Index columns,
+                       double* result, double* room);
     RunEnd (*mixture_run)(const RunTask&, const RunState&);
     void (*grow_tree)(const double* points, const double* weight, Index rows, Index columns, Index* first,
                       Index* second);

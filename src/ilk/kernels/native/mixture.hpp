@@ -49,8 +49,8 @@ public:
         }
     }
 
-    // What to multiply the roots of likelihoods with to get the roots of memberships: sqrt(weight / total), the
-    // weight trimmed. Returns the sum of weight * cost, to be added up over its lanes.
+    // What to multiply likelihoods with to get memberships: weight / total, the weight trimmed. Returns the sum of
+    // weight * cost, to be added up over its lanes.
     Doubles weigh(Index points, Trim trim, const double* weight, double* scale) const {
         Doubles sum = {};
         for (Index point = 0; point < points; point += lanes<double>) {
@@ -59,7 +59,7 @@ public:
             counted = cost == trim.limit ? counted * trim.share_at_limit : counted;
             counted = cost > trim.limit ? Doubles{} : counted;
             const Doubles share = counted / total;
-            store(scale + point, square_root(total > 0.0 ? share : Doubles{}));
+            store(scale + point, total > 0.0 ? share : Doubles{});
             sum += counted > 0.0 ? counted * cost : Doubles{};
         }
         return sum;
@@ -161,8 +161,9 @@ void mixture_step(const Table<Number>& table, const double* weight, Components c
         memberships.find(tile.points());
         cost += memberships.weigh(tile.points(), trim, counted, scale);
         const double highest = memberships.highest_cost(tile.points());
+        sums.begin(tile, scale);
         for (Index component = 0; component < components.count; ++component)
-            sums.add(component, tile, rows, memberships.of(component), scale, highest);
+            sums.add(component, tile, rows, memberships.of(component), highest);
         sums.end(tile);
     };
     for_each_scored_tile(table, components, tile, sums.by_row(), memberships, add);
@@ -211,20 +212,21 @@ void mixture_gather(const Table<Number>& table, const double* weight, Components
     const Encoder<Number> encoder(table);
     for_each_tile(table, encoder, tile, sums.by_row(), [&](Index first, Index count, const EncodedRows<Number>& rows) {
         for (Index point = 0; point < tile.points(); ++point)
-            scale[point] = point >= count ? 0.0 : weight ? __builtin_sqrt(weight[first + point]) : 1.0;
+            scale[point] = point >= count ? 0.0 : weight ? weight[first + point] : 1.0;
+        sums.begin(tile, scale);
         for (Index component = 0; component < components.count; ++component) {
             const double* from = membership + first * components.count + component;
             for (Index point = 0; point < count; ++point) column[point] = from[point * components.count];
             for (Index point = 0; point < tile.points(); point += lanes<double>)
                 store(column + point, square_root(load<Doubles>(column + point)));
-            sums.add(component, tile, rows, column, scale, infinity);
+            sums.add(component, tile, rows, column, infinity);
         }
         sums.end(tile);
     });
     sums.write(out);
 }
 
-// Memberships and costs from scores (rows, components), to the bit those of mixture_step.
+// Memberships and costs from scores (rows, components), those of mixture_step but for rounding.
 inline void memberships(const double* scores, Index rows, Index components, bool hard, double* membership,
                         double* cost) {
     constexpr Index height = 2 * strip_rows;
@@ -242,8 +244,8 @@ inline void memberships(const double* scores, Index rows, Index components, bool
         tile.weigh(height, {infinity, 1.0}, weight, scale);
         for (Index component = 0; component < components; ++component)
             for (Index point = 0; point < count; ++point) {
-                const double root = tile.of(component)[point] * scale[point];
-                membership[(first + point) * components + component] = root * root;
+                const double root = tile.of(component)[point];
+                membership[(first + point) * components + component] = root * root * scale[point];
             }
         std::memcpy(cost + first, tile.costs(), static_cast<std::size_t>(count) * sizeof(double));
     }

@@ -2,6 +2,7 @@
 // to the current means.
 #pragma once
 
+#include "mixture_few.hpp"
 #include "mixture_pooled.hpp"
 #include "mixture_rows.hpp"
 
@@ -16,8 +17,10 @@ public:
         : components_(components),
           columns_(columns),
           rows_(rows),
-          own_matrices_(!components.diagonal && !components.tied),
-          by_row_(!own_matrices_ && RowSums::suits(columns)),
+          few_columns_(!components.diagonal && !components.tied && FewColumns::suits(columns)),
+          own_matrices_(!components.diagonal && !components.tied && !few_columns_),
+          by_row_(!few_columns_ && !own_matrices_ && RowSums::suits(columns)),
+          few_(components, few_columns_ ? columns : 0),
           row_sums_(components, by_row_ ? columns : 0, tile.height()),
           pooled_(components, components.tied ? columns : 0, components.tied ? tile.height() : 0),
           blocks_((columns + block_columns - 1) / block_columns),
@@ -25,26 +28,34 @@ public:
           count_(components.count),
           shift_(components.count * blocks_ * slot),
           scatter_(components.count * products_.size()),
-          root_(tile.height()),
+          scale_(tile.height()),
+          shares_(tile.height()),
           scaled_(own_matrices_ ? columns * tile.height() : 0) {}
 
     // Whether `add` reads the encoded rows of the whole tile.
     bool by_row() const { return by_row_; }
 
-    // Add the points of a tile to one component; roots of their memberships are likelihood * scale. None costs
-    // more than `highest`, infinity where costs are not known.
+    // Memberships in the tile to come are roots * roots * scale.
+    void begin(const Tile& tile, const double* scale) {
+        for (Index point = 0; point < tile.points(); point += lanes<double>) {
+            const Doubles value = load<Doubles>(scale + point);
+            store(scale_ + point, own_matrices_ ? square_root(value) : value);
+        }
+    }
+
+    // Add the points of the tile to one component. None costs more than `highest`, infinity where costs are not known.
     template <class Number>
-    void add(Index component, const Tile& tile, const EncodedRows<Number>& rows, const double* likelihood,
-             const double* scale, double highest) {
-        double* roots = components_.tied ? pooled_.memberships(component) : root_;
-        if (!find_roots(component, tile, likelihood, scale, roots)) return;
-        if (by_row_) return row_sums_.add(component, rows, roots, tile.points(), negligible(component, highest));
+    void add(Index component, const Tile& tile, const EncodedRows<Number>& rows, const double* root, double highest) {
+        if (few_columns_) return few_.add(component, tile, root, scale_);
+        double* shares = components_.tied ? pooled_.memberships(component) : shares_;
+        if (!find_memberships(component, tile, root, shares)) return;
+        if (by_row_) return row_sums_.add(component, rows, shares, tile.points(), negligible(component, highest));
         double* shift = shift_ + component * blocks_ * slot;
         const double* mean = components_.mean + component * columns_;
         for_each_block(columns_, [&](Index first, auto size) {
             constexpr int columns = decltype(size)::value;
             if (own_matrices_) scale_columns<columns>(tile, first, mean + first, shift);
-            else add_squares<columns>(tile, first, mean + first, roots, shift);
+            else add_squares<columns>(tile, first, mean + first, shares, shift);
             shift += slot;
         });
         if (own_matrices_)
@@ -59,9 +70,10 @@ public:
     void write(MixtureStep out) const {
         if (components_.tied) pooled_.write(out.scatter);
         for (Index component = 0; component < components_.count; ++component) {
-            out.count[component] = count_[component];
+            out.count[component] = few_columns_ ? few_.count(component) : count_[component];
             write_shift(component, out.shift + component * columns_);
             if (components_.diagonal) write_squares(component, out.scatter + component * columns_);
+            if (few_columns_) few_.write_scatter(component, out.scatter + component * columns_ * columns_);
             if (own_matrices_)
                 products_.write(scatter_ + component * products_.size(), out.scatter + component * columns_ * columns_);
         }
@@ -72,6 +84,7 @@ private:
     static_assert(2 * block_columns <= slot);
 
     void write_shift(Index component, double* shift) const {
+        if (few_columns_) return few_.write_shift(component, shift);
         if (by_row_) return row_sums_.write_shift(component, shift);
         const double* sums = shift_ + component * blocks_ * slot;
         for (Index column = 0; column < columns_; ++column)
@@ -99,12 +112,12 @@ private:
 
     // False when no point of the tile belongs to the component, which saves most of the work where clusters lie
     // far apart.
-    bool find_roots(Index component, const Tile& tile, const double* likelihood, const double* scale, double* roots) {
+    bool find_memberships(Index component, const Tile& tile, const double* from, double* to) {
         Doubles total[1] = {};
         for (Index point = 0; point < tile.points(); point += lanes<double>) {
-            const Doubles root = load<Doubles>(likelihood + point) * load<Doubles>(scale + point);
-            const Doubles membership = root * root;
-            store(roots + point, own_matrices_ ? root : membership);
+            const Doubles root = load<Doubles>(from + point), scale = load<Doubles>(scale_ + point);
+            const Doubles scaled = root * scale, membership = own_matrices_ ? scaled * scaled : root * scaled;
+            store(to + point, own_matrices_ ? scaled : membership);
             total[0] += membership;
         }
         double added[slot] = {};
@@ -119,7 +132,7 @@ private:
         const double* x = tile.column(first);
         double* z = scaled_ + first * tile.height();
         for (Index point = 0; point < tile.points(); point += lanes<double>) {
-            const Doubles root = load<Doubles>(root_ + point);
+            const Doubles root = load<Doubles>(shares_ + point);
 #pragma GCC unroll 4
             for (int column = 0; column < columns; ++column) {
                 const Index place = column * tile.height() + point;
@@ -151,14 +164,17 @@ private:
 
     const Components& components_;
     Index columns_, rows_;
-    bool own_matrices_;  // a scatter (columns, columns) for every component
+    bool few_columns_;   // a scatter (columns, columns) for every component, in registers
+    bool own_matrices_;  // the same for more columns
     bool by_row_;
+    FewColumns few_;
     RowSums row_sums_;
     PooledScatter pooled_;
     Index blocks_;
     Products products_;
     Scratch<double> count_, shift_, scatter_;
-    Scratch<double> root_;  // of the memberships of a tile; the memberships themselves along the columns
+    Scratch<double> scale_;  // of a tile, its root for whole matrices
+    Scratch<double> shares_;  // memberships of a tile in one component, their roots for whole matrices
     Scratch<double> scaled_;
 };
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <stdexcept>
+#include <vector>
 
 #include "interface.hpp"
 
@@ -401,6 +402,17 @@ int update_covariance(const char* structure, const Vector& count, const Numbers&
     return static_cast<int>(chosen->update_covariance(sums, {log_variance.data(), axes.data(), poor.data()}, room.data()));
 }
 
+void whiten_all(const Matrix& log_variance, const Numbers& axes, const Filled<double, 3>& result) {
+    const Index components = size_of(log_variance, 0), columns = size_of(log_variance, 1);
+    const bool common = axes.ndim() == 2;
+    require(static_cast<Index>(axes.size()) == columns * columns * (common ? 1 : components) &&
+                size_of(result, 0) == components && size_of(result, 1) == columns && size_of(result, 2) == columns,
+            "the axes or the result have the wrong shape");
+    std::vector<double> room(static_cast<std::size_t>((2 * columns + 1) * columns));
+    nb::gil_scoped_release released;
+    chosen->whiten_all(log_variance.data(), axes.data(), common, components, columns, result.data(), room.data());
+}
+
 nb::tuple mixture_run(const Matrix& numbers, const std::optional<Vector>& weight, const char* structure,
                       const Filled<double, 2>& mixing, const Filled<double, 3>& mean,
                       const Filled<double, 3>& log_variance, const FilledNumbers& axes, const Vector& column_variances,
@@ -497,6 +509,7 @@ NB_MODULE(_compiled, module) {
     module.def("update_covariance", update_covariance, "structure"_a, "count"_a, "scatter"_a,
                "previous_log_variance"_a.none(), "previous_axes"_a.none(), "column_variances"_a,
                "log_variance"_a.noconvert(), "axes"_a.noconvert(), "poor"_a.noconvert(), "room"_a.noconvert());
+    module.def("whiten_all", whiten_all, "log_variance"_a, "axes"_a, "result"_a.noconvert());
     module.def("covariance_room", [](Index components, Index columns) {
         return chosen->covariance_room(components, columns);
     }, "components"_a, "columns"_a);

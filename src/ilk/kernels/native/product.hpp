@@ -162,8 +162,8 @@ inline void turn_memberships(Memberships& memberships, const double* scale, Inde
             Doubles vectors[count] = {};
             for (int lane = 0; lane < count; ++lane)
                 if (first + lane < components) {
-                    const Doubles root = load<Doubles>(memberships.of(first + lane) + row) * load<Doubles>(scale + row);
-                    vectors[lane] = root * root;
+                    const Doubles root = load<Doubles>(memberships.of(first + lane) + row);
+                    vectors[lane] = root * root * load<Doubles>(scale + row);
                 }
             transpose<count / 2>(vectors);
             for (int lane = 0; lane < count; ++lane) store(membership + (row + lane) * width + first, vectors[lane]);

@@ -92,41 +92,15 @@ private:
 
     // Whitening and log weights of the parameters.
     void prepare() {
-        const bool own = task_.letters.orientation == 'V';
         for (Index c = 0; c < k_; ++c) {
-            const double* logs = state_.log_variance + c * d_;
             const double share = state_.mixing[c] > 0 ? std::log(state_.mixing[c]) : -infinity;
+            const double* logs = state_.log_variance + c * d_;
             log_weight_[c] = share - (sum_of(logs, d_) + static_cast<double>(d_) * log_two_pi) / 2;
-            if (along_columns_)
-                for (Index j = 0; j < d_; ++j) whiten_[c * d_ + j] = std::exp(-logs[j] / 2);
-            else
-                whiten(logs, state_.axes + (own ? c * d_ * d_ : 0), whiten_ + c * d_ * d_);
         }
-    }
-
-    // Lower triangular whitening from the square root of the covariance, so its digits are not halved: the
-    // rows of the root made orthogonal one after the other, then the triangle inverted.
-    void whiten(const double* logs, const double* axes, double* result) {
-        with_columns(d_, [&](auto fixed) {
-            const Index d = decltype(fixed)::value ? decltype(fixed)::value : d_;
-            Room room{room_};
-            double *half = room.take(d * d), *lower = room.take(d * d), *deviation = room.take(d);
-            for (Index j = 0; j < d; ++j) deviation[j] = std::exp(logs[j] / 2);
-            for (Index i = 0; i < d; ++i)
-                for (Index j = 0; j < d; ++j) half[i * d + j] = axes[i * d + j] * deviation[j];
-            for (Index i = 0; i < d; ++i) {
-                double* row = half + i * d;
-                const double length = std::sqrt(dot(row, row, d)), scale = 1 / length;
-                lower[i * d + i] = length;
-                for (Index j = 0; j < d; ++j) row[j] *= scale;
-                for (Index below = i + 1; below < d; ++below) {
-                    double* other = half + below * d;
-                    const double along = lower[below * d + i] = dot(row, other, d);
-                    for (Index j = 0; j < d; ++j) other[j] -= along * row[j];
-                }
-            }
-            invert_lower(lower, d, result);
-        });
+        if (along_columns_)
+            for (Index i = 0; i < k_ * d_; ++i) whiten_[i] = std::exp(-state_.log_variance[i] / 2);
+        else
+            whiten_all(state_.log_variance, state_.axes, task_.letters.orientation == 'E', k_, d_, whiten_, room_);
     }
 
     // New parameters from the sums; the scatter becomes that about the new means.
