@@ -1,13 +1,16 @@
-"""Fixtures shared by all tests: where tables are, and how many bad inputs were tried."""
+"""Fixtures shared by all tests: where tables are, clusters that run, and how many bad inputs were tried."""
 
 from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.engines.clusters import Cluster, running
 
 HERE = Path(__file__).parent
 OWN = HERE / "data"
@@ -38,6 +41,13 @@ def golden(name: str) -> dict:
         if (folder / f"{name}.json").exists():
             return json.loads((folder / f"{name}.json").read_text())
     pytest.skip(f"golden figures {name} are absent")
+
+
+@pytest.fixture(scope="session")
+def cluster(request) -> Iterator[Cluster]:
+    """A cluster on this machine, of the kind that a test is marked with; one at a time, each started once."""
+    with running(request.param) as found:
+        yield found
 
 
 BAD_INPUTS: dict[str, int] = {}

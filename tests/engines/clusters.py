@@ -61,7 +61,7 @@ class Mortal(Means):
 
 @contextmanager
 def running(kind: str) -> Iterator[Cluster]:
-    """A cluster for the time of a test module; skips where its package is missing."""
+    """A cluster for the time of some tests; skips where its package is missing."""
     if importlib.util.find_spec(NEEDED[kind]) is None:
         pytest.skip(f"{NEEDED[kind]} is not installed")
     if kind != "dask" and not (os.environ.get("JAVA_HOME") or shutil.which("java")):

@@ -4,41 +4,36 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ilk.engines import spark
-from ilk.engines.frames import SparkFrame
 from ilk.engines.packed import NumberPacker, Pack, PackLayout
 from ilk.errors import EngineError
 from ilk.table.block import Array, Block
-from tests.engines.clusters import Cluster, running
+from tests.engines.clusters import Cluster
 
 pytestmark = [
     pytest.mark.xdist_group("cluster"),
     pytest.mark.skipif(os.environ.get("ILK_KERNELS") == "numpy", reason="tried with the compiled kernels"),
+    pytest.mark.parametrize("cluster", ["spark"], indirect=True, scope="session"),
 ]
 
 LAYOUT = PackLayout("float64", 2)
 X = np.random.default_rng(0).normal(size=(3000, 2))
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with running("spark") as found:
-        yield found
-
-
 def frame(cluster: Cluster, n_parts: int = 2) -> Any:
     native = cluster.frame({"a": X[:, 0], "b": X[:, 1], "row": np.arange(len(X))})
+    if n_parts == 2:  # as they come
+        return native.drop("row")
     return native.repartitionByRange(n_parts, "row").sortWithinPartitions("row").drop("row")
 
 
 def rows_of(cluster: Cluster, n_parts: int = 2) -> spark.SparkRows:
-    return SparkFrame(frame(cluster, n_parts)).rows(["a", "b"], NumberPacker(LAYOUT), LAYOUT, 1)
+    return spark.SparkRows.of_frame(frame(cluster, n_parts), NumberPacker(LAYOUT), LAYOUT, threads=1)
 
 
 class Joined(tuple[int, ...]):
@@ -107,11 +102,11 @@ class Absent:
 
 def test_a_worker_without_the_package_is_told_in_words(cluster):
     with pytest.raises(EngineError, match=r"no module 'ilk_of_tomorrow'.*Install ilk") as error:
-        SparkFrame(frame(cluster)).rows(["a", "b"], Absent(), LAYOUT, 1)
+        spark.SparkRows.of_frame(frame(cluster), Absent(), LAYOUT)
     assert error.value.code == "worker-lacks-package"
     assert error.value.exit_code == 7
 
 
 def test_a_frame_without_rows_is_refused(cluster):
     with pytest.raises(Exception, match="has no rows"):
-        SparkFrame(frame(cluster).where("a > 99")).rows(["a", "b"], NumberPacker(LAYOUT), LAYOUT, 1)
+        spark.SparkRows.of_frame(frame(cluster).where("a > 99"), NumberPacker(LAYOUT), LAYOUT)

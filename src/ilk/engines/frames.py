@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from ilk.engines.draw import drawn_rows
 from ilk.engines.futures import DaskPool, FuturesRows, is_dask_array, is_dask_frame
+from ilk.engines.near import NearRows, near_rows
 from ilk.engines.packed import Pack, PackLayout
 from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
 from ilk.table.block import Array
@@ -69,9 +70,10 @@ class SparkFrame:
 
     def rows(
         self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None = None
-    ) -> SparkRows:
+    ) -> SparkRows | NearRows:
         chosen = self.native.select(*(f"`{name.replace('`', '``')}`" for name in names))
-        return SparkRows.of_frame(chosen, packer, layout, threads=threads)
+        near = near_rows(chosen, packer, layout, threads)
+        return SparkRows.of_frame(chosen, packer, layout, threads=threads) if near is None else near
 
     def count(self) -> int:
         return int(self.native.count())

@@ -69,8 +69,8 @@ class SparkRows(PackedRows):
         return SparkRows(self._packs, encoding, complete, self.threads)
 
     def _total(self, visit: Visit[Any, Any]) -> Any:
-        fold = _Fold(visit, self.layout, self._packs.first_rows)
-        with _translated():
+        fold = _Fold(visit, self.layout, self._packs.first_row_of_part)
+        with translated():
             partials = self._packs.frame.mapInArrow(fold, PARTIAL)
             n_bytes, n_partials = self._partial_bytes(visit), self._packs.n_tasks
             width = -(-self._packs.n_parts // n_partials)
@@ -91,17 +91,17 @@ class SparkRows(PackedRows):
         return len(pickle.dumps(first, protocol=5))
 
     def _each(self, visit: Visit[Any, Any], parts: Sequence[int]) -> Iterator[list[Any]]:
-        each = _Each(visit, self.layout, self._packs.first_rows)
+        each = _Each(visit, self.layout, self._packs.first_row_of_part)
         for some in self._bounded(parts):
-            wanted = [int(self._packs.names[part]) for part in some]
-            with _translated():
-                frame = self._packs.frame.where(f"part in ({', '.join(map(str, wanted))})")
+            wanted = ", ".join(f"({part}, {within}L)" for part, within in self._packs.places[some].tolist())
+            with translated():
+                frame = self._packs.frame.where(f"(part, within) in ({wanted})")
                 table = frame.mapInArrow(each, PACKED).select("part", "within", "data").toArrow()
             for data in table.sort_by([("part", "ascending"), ("within", "ascending")])["data"]:
                 yield pickle.loads(data.as_buffer())  # noqa: S301
 
     def _bounded(self, parts: Sequence[int]) -> Iterator[list[int]]:
-        """Parts in runs that together have no more rows than may come to the driver at once."""
+        """Packs in runs that together have no more rows than may come to the driver at once."""
         some: list[int] = []
         n_rows = 0
         for part in parts:
@@ -117,46 +117,51 @@ class SparkRows(PackedRows):
 
 @dataclass(frozen=True, eq=False)
 class _Packs:
-    """The packed frame, persisted; its parts have names (numbers with gaps where a part has no row) and sizes."""
+    """The packed frame, persisted: where each pack lies (its part, the rows before it there) and its size."""
 
     frame: Any
     layout: PackLayout
-    names: Array
+    places: Array  # (packs, 2), in the order of their rows; parts without a row leave gaps
     sizes: tuple[int, ...]
     first: Pack  # the first row
     n_tasks: int
 
     @property
     def n_parts(self) -> int:
-        return int(self.names[-1]) + 1
+        return int(self.places[-1, 0]) + 1
 
     @property
-    def first_rows(self) -> dict[int, int]:
+    def first_row_of_part(self) -> dict[int, int]:
         """The number of the first row of each part."""
-        first = np.cumsum([0, *self.sizes[:-1]])
-        return {int(name): int(row) for name, row in zip(self.names, first, strict=True)}
+        begins = np.flatnonzero(self.places[:, 1] == 0)
+        first_row = np.cumsum([0, *self.sizes])[begins]
+        return {int(part): int(row) for part, row in zip(self.places[begins, 0], first_row, strict=True)}
 
     @classmethod
     def of_frame(cls, frame: Any, packer: Packer, layout: PackLayout) -> _Packs:
-        with _translated():
-            packed, forget = _kept(frame.mapInArrow(_Packing(packer, layout.row_bytes), PACKED))
-            counts = packed.select("part", "size").toArrow()
-        part, size = (counts[name].to_numpy() for name in ("part", "size"))
-        if not len(part):
+        with translated():
+            packed, forget = _kept(frame.mapInArrow(Packing(packer, layout.row_bytes), PACKED))
+            counts = (
+                packed.select("part", "within", "size")
+                .toArrow()
+                .sort_by([("part", "ascending"), ("within", "ascending")])
+            )
+        if not counts.num_rows:
             raise DataError("no-rows", "the Spark frame has no rows", do="Give at least one row")
-        names, where = np.unique(part, return_inverse=True)
-        sizes = np.bincount(where, weights=size).astype(np.int64)
-        n_tasks = _worthwhile(len(names), int(sizes.sum()) * layout.row_bytes)
-        with _translated():
-            head = packed.where(f"part = {names[0]} and within = 0").select("size", "data").toArrow()
+        part, within, size = (counts[name].to_numpy() for name in ("part", "within", "size"))
+        n_parts = len(np.unique(part))
+        n_tasks = _worthwhile(n_parts, int(size.sum()) * layout.row_bytes)
+        with translated():
+            head = packed.where(f"part = {part[0]} and within = 0").select("size", "data").toArrow()
         first = Pack.from_bytes(head["data"][0].as_buffer(), head["size"][0].as_py(), layout)
         one = Pack(
             first.raw[:1].copy(),
             None if first.weight is None else first.weight[:1].copy(),
             None if first.codes is None else first.codes[:1].copy(),
         )
-        fewer = packed.coalesce(n_tasks) if n_tasks < len(names) else packed
-        packs = cls(fewer, layout, names, tuple(int(n) for n in sizes), one, n_tasks)
+        fewer = packed.coalesce(n_tasks) if n_tasks < n_parts else packed
+        places = np.column_stack([part.astype(np.int64), within])
+        packs = cls(fewer, layout, places, tuple(size.tolist()), one, n_tasks)
         weakref.finalize(packs, forget)
         return packs
 
@@ -196,7 +201,7 @@ def _forget(kept: Any) -> None:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
     """Spark's errors in our words, where the cause is known."""
     from pyspark.errors import PySparkException
 
@@ -221,18 +226,23 @@ def _bunched(partials: Any, width: int) -> Any:
 
 
 @dataclass(frozen=True)
-class _Packing:
+class Packing:
     """On the workers: record batches to rows of packed bytes."""
 
     packer: Packer
     row_bytes: int
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for part, within, pack in self.packs(batches):
+            yield _row(part, within, pack.n_rows, pack.to_bytes())
+
+    def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, Pack]]:
+        """Part, place in the part, and the pack."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
         part = context.partitionId() if context is not None else 0
-        within, waiting, n_waiting = 0, [], 0
+        within, waiting, n_waiting = 0, list[Pack](), 0
         for batch in batches:
             pack = self.packer(pa.Table.from_batches([batch]))
             if not pack.n_rows:
@@ -240,10 +250,10 @@ class _Packing:
             waiting.append(pack)
             n_waiting += pack.n_rows
             if n_waiting * self.row_bytes >= PACK_BYTES:
-                yield _row(part, within, n_waiting, Pack.joined(waiting).to_bytes())
+                yield part, within, Pack.joined(waiting)
                 within, waiting, n_waiting = within + n_waiting, [], 0
         if waiting:
-            yield _row(part, within, n_waiting, Pack.joined(waiting).to_bytes())
+            yield part, within, Pack.joined(waiting)
 
 
 def _row(part: int, within: int, size: int, data: bytes) -> Any:

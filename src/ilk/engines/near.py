@@ -1,0 +1,157 @@
+"""Rows of a Spark frame whose workers run on this machine: packed once by Spark, then read here.
+
+In local mode, and on a cluster of one machine, a pass needs no job: the workers leave the packs in a folder, and this
+process maps them and walks them with as many threads as Spark has. Blocks are those of memory, and so are the bits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ilk.engines.packed import Pack, PackLayout
+from ilk.engines.spark import Packing, translated
+from ilk.engines.stream import StreamRows
+from ilk.errors import DataError
+from ilk.table.block import Array, Encoding
+
+WRITTEN = "part int, within long, size int, name string"
+
+
+class NearRows(StreamRows):
+    """Rows in packs that are mapped into this process; their encoding is still to be found."""
+
+    def encoded(self, encoding: Encoding, complete: bool) -> NearRows:
+        """The same rows, conditioned."""
+        return NearRows(
+            self.raw,
+            encoding,
+            weight=self.weight,
+            codes=self.codes,
+            complete=complete,
+            threads=self.threads,
+        )
+
+
+def near_rows(frame: Any, packer: Any, layout: PackLayout, threads: int | None) -> NearRows | None:
+    """The rows of a Spark frame, where its workers can write what this process reads; else None."""
+    n_workers = local_workers(frame.sparkSession)
+    if n_workers is None:
+        return None
+    folder = tempfile.mkdtemp(prefix="ilk-")
+    try:
+        packing = _Writing(Packing(packer, layout.row_bytes), folder)
+        with translated():
+            told = frame.mapInArrow(packing, WRITTEN).toArrow()
+        if not told.num_rows:
+            raise DataError("no-rows", "the Spark frame has no rows", do="Give at least one row")
+        written = told.sort_by([("part", "ascending"), ("within", "ascending")]).to_pylist()
+        paths = [Path(folder, row["name"]) for row in written]
+        if not all(row["name"] and path.exists() for row, path in zip(written, paths, strict=True)):
+            return None
+        packs = [
+            Pack.from_bytes(np.memmap(path, mode="r"), row["size"], layout)
+            for row, path in zip(written, paths, strict=True)
+        ]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # what is mapped stays until it is let go
+    raw, weight, codes = (
+        None if arrays[0] is None else Runs(arrays)
+        for arrays in zip(*((pack.raw, pack.weight, pack.codes) for pack in packs), strict=True)
+    )
+    assert raw is not None
+    untouched = Encoding(1.0, np.zeros(layout.n_columns))
+    return NearRows(raw, untouched, weight=weight, codes=codes, complete=False, threads=threads or n_workers)
+
+
+def local_workers(session: Any) -> int | None:
+    """How many workers Spark runs in local mode; None where it does not."""
+    from pyspark.errors import PySparkException
+
+    try:
+        master = str(session.conf.get("spark.master", ""))
+    except PySparkException:  # a service that does not tell
+        return None
+    found = re.match(r"local(?:\[(\d+|\*))?", master)
+    if found is None:
+        return None
+    number = found.group(1) or "1"
+    return (os.cpu_count() or 1) if number == "*" else int(number)
+
+
+@dataclass(frozen=True)
+class _Writing:
+    """On the workers: record batches to packs in files of this folder; no name where that is not possible."""
+
+    packing: Packing
+    folder: str
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for part, within, pack in self.packing.packs(batches):
+            name = uuid.uuid4().hex  # a task that is run again writes files of its own
+            try:
+                Path(self.folder, name).write_bytes(pack.to_bytes())
+            except OSError:  # another machine, or no room
+                name = ""
+            columns = {"part": pa.int32(), "within": pa.int64(), "size": pa.int32(), "name": pa.string()}
+            cells = (part, within, pack.n_rows, name)
+            yield pa.record_batch(
+                [pa.array([cell], kind) for cell, kind in zip(cells, columns.values(), strict=True)],
+                names=[*columns],
+            )
+
+
+class Runs:
+    """Arrays one after the other, sliced like one; a slice that lies in one of them is a view.
+
+    >>> runs = Runs([np.arange(3), np.arange(3, 5)])
+    >>> runs[1:4].tolist(), runs[np.array([4, 0])].tolist(), len(runs)
+    ([1, 2, 3], [4, 0], 5)
+    """
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        self._arrays = arrays
+        self._first = np.cumsum([0, *map(len, arrays)])
+        self.dtype: np.dtype[Any] = arrays[0].dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (int(self._first[-1]), *self._arrays[0].shape[1:])
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, which: Any) -> Array:
+        if isinstance(which, tuple):
+            return np.asarray(self[which[0]][:, which[1]])
+        if isinstance(which, slice):
+            first, last, _ = which.indices(len(self))
+            return self._run(first, last)
+        rows = np.asarray(which)
+        made = np.empty((len(rows), *self.shape[1:]), self.dtype)
+        holder = np.searchsorted(self._first, rows, "right") - 1
+        for number in np.unique(holder):
+            mine = holder == number
+            made[mine] = self._arrays[number][rows[mine] - self._first[number]]
+        return made
+
+    def _run(self, first: int, last: int) -> Array:
+        begin = int(np.searchsorted(self._first, first, "right")) - 1
+        end = int(np.searchsorted(self._first, last, "left"))
+        parts = [
+            array[max(first - start, 0) : last - start]
+            for array, start in zip(self._arrays[begin:end], self._first[begin:end], strict=True)
+        ]
+        if not parts:
+            return np.empty((0, *self.shape[1:]), self.dtype)
+        return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
