@@ -116,7 +116,7 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
 def memberships(ready: Prepared, grouping: Grouping) -> Array | None:
     """Probability of each group for each row used; None for hard methods."""
     if not grouping.grouped.soft:
-        return grouping.memberships
+        return None
     return np.concatenate([*ready.rows.scan(visit_memberships, grouping.grouped)])
 
 

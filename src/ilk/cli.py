@@ -177,13 +177,13 @@ def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
 
 def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
     from ilk.folder import json_bytes
-    from ilk.job import known_method, ks_to_try
+    from ilk.job import METHODS, known, ks_to_try
     from ilk.layout import line
     from ilk.prepare import prepare
     from ilk.report.summary import column_entries
     from ilk.terminal import columns_table
 
-    known_method(job.method)
+    known("method", job.method, METHODS)
     ready = prepare(job)
     ks, _ = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
     if options["as_json"]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import ilk
+from ilk.families.unruled import UNRULED
 from ilk.fitting.model import Model
 from ilk.prepare import Job, Prepared
 from ilk.report.provenance import provenance
@@ -95,6 +96,7 @@ def summary_of(
             "silhouette_error": None if sharp is None else sharp.error,
             "silhouette_kind": None if sharp is None else sharp.kind,
             "silhouette_rows": None if sharp is None else sharp.n_rows,
+            "rule": found.recipe.family is not UNRULED,
             "signs": [list(sign) for sign in grouping.signs],
             "runner_up": None
             if rival is None

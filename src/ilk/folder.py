@@ -140,8 +140,7 @@ def assignment_parts(result: Result) -> Iterator[Columns]:
         columns.update({name: part.column(name) for name in names})
         chances = None if result.probabilities is None else result.probabilities[here]
         if not result.model.has_rule:
-            sure = None if chances is None else chances.max(axis=1)
-            yield columns | result.model.label_columns(result.labels[here], sure, tuple(columns))
+            yield columns | result.model.label_columns(result.labels[here], tuple(columns))
             continue
         placed = settled(result.model.place(part), result.labels[here], chances)
         columns.update(result.model.columns_for(placed, tuple(columns)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import os
 import time
@@ -183,8 +184,8 @@ def select(
 def run(job: Job) -> Result:
     """Read, type, encode, search, describe."""
     began = time.monotonic()
-    known_method(job.method)
-    known_merge(job.merge)
+    known("method", job.method, METHODS)
+    known("merge", job.merge, MERGES)
     seed, budget = seed_of(job.seed), _seconds(job.budget)
     job = replace(job, seed=seed)  # a generator gives one number only once
     old = None if job.match_to is None else earlier(job.match_to)
@@ -294,16 +295,13 @@ def _mixtures(
     return found, ready.rows
 
 
-def known_method(method: str) -> None:
-    if method not in METHODS:
-        raise UsageError(
-            "bad-method", f"method={shown(method)!r} is not known", do=f"Use {', '.join(METHODS)}"
-        )
-
-
-def known_merge(merge: str) -> None:
-    if merge not in MERGES:
-        raise UsageError("bad-merge", f"merge={shown(merge)!r} is not known", do=f"Use {', '.join(MERGES)}")
+def known(option: str, value: str, allowed: Sequence[str]) -> None:
+    """A refusal of a value that an option does not have, with the one that was perhaps meant."""
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value).lower().replace(" ", "-"), allowed, 1)
+        meant = "".join(f"Did you mean {name}? " for name in near)
+        what = f"{option}={shown(value)!r} is not known"
+        raise UsageError(f"bad-{option}", what, do=f"{meant}Use {', '.join(allowed)}")
 
 
 def _seconds(budget: float | None) -> float | None:

@@ -265,12 +265,13 @@ def _wrote(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     sizes = summary.get("sizes", {})
     files = [f"{file} ({kilobytes(sizes[file])})" if file in sizes else file for file in summary["files"]]
     lines = line("wrote", [(f"{name}/ {' '.join(files)}", "")], surface)
-    which = (
-        f"ilk explain {quoted(name)} {summary['groups'][-1]['letter']}   "
-        if summary["chosen"]["k"] > 1
-        else ""
-    )
-    return lines + line("next", [(f"{which}ilk assign {quoted(name)} new.csv", "bold")], surface)
+    chosen = summary["chosen"]
+    commands = []
+    if chosen["k"] > 1:
+        commands.append(f"ilk explain {quoted(name)} {summary['groups'][-1]['letter']}")
+    if chosen.get("rule", True):
+        commands.append(f"ilk assign {quoted(name)} new.csv")
+    return lines + line("next", [("   ".join(commands), "bold")], surface) if commands else lines
 
 
 def judgement(truth: Mapping[str, Any], surface: Surface) -> str:

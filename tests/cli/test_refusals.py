@@ -123,6 +123,7 @@ def test_usage(ilk, blobs):
     refused(ilk("fit", "blobs.csv", "--truth", "sise"), 2, "unknown-column")
     assert "Did you mean 'size'" in ilk("fit", "blobs.csv", "--truth", "sise").stderr
     refused(ilk("fit", "blobs.csv", "--method", "k-modes"), 2, "bad-method")
+    assert "Did you mean single-linkage?" in ilk("fit", "blobs.csv", "--method", "Single linkage").stderr
     refused(ilk("fit", "blobs.csv", "--types", "x=numerical"), 2, "unknown-kind")
     refused(ilk("fit", "blobs.csv", "--threads", "0"), 2, "bad-threads")
     refused(ilk("fit", "blobs.csv", "--sql", "drop table data"), 2, "bad-sql")

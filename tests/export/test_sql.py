@@ -179,6 +179,10 @@ def test_what_cannot_be_written_is_refused():
         select(dated.model, DUCKDB, "data")
     with pytest.raises(UsageError, match="'oracle' is not known"):
         dialect_of("oracle")
+    mixed = {"x": [1.0, 2, 8, 9], "kind": ["a", "a", "b", "b"]}
+    for method in ("information-bottleneck", "average-linkage"):
+        with pytest.raises(UsageError, match=f"{method} has no formula per row"):
+            select(ilk.cluster(mixed, k=2, method=method).model, DUCKDB, "data")
     from dataclasses import replace
 
     noisy = replace(model, params=replace(model.params, noise_share=0.1))

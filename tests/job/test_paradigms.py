@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import ilk
-from ilk.errors import DataError, ResourceError, UsageError
+from ilk.errors import DataError, ModelFileError, ResourceError, UsageError
 from ilk.measures import ari
 from ilk.paradigms import distance
 from ilk.paradigms.linkage import LINKAGES
 from ilk.recipes import PARADIGMS
 from ilk.selection.paradigms import PARTS
 
-RULED = {"mean-shift", "affinity-propagation", "dirichlet-process"}
+RULED = {
+    "mean-shift",
+    "affinity-propagation",
+    "dirichlet-process",
+    "information-bottleneck",
+    "deterministic-bottleneck",
+}
 
 
 def three_groups(n_rows: int = 60) -> tuple[dict, np.ndarray]:
@@ -61,7 +69,7 @@ def test_groups_of_numbers(method, tmp_path):
 
 
 @pytest.mark.parametrize("method", [name for name, one in PARADIGMS.items() if one.takes == "anything"])
-def test_groups_of_mixed_columns_with_blanks(method):
+def test_groups_of_mixed_columns_with_blanks(method, tmp_path):
     table, truth = mixed_table()
     result = ilk.cluster(table, k=3 if PARADIGMS[method].k == "fixed" else "auto", method=method)
     assert all(len(np.unique(truth[result.labels == g])) == 1 for g in range(result.k))
@@ -70,6 +78,16 @@ def test_groups_of_mixed_columns_with_blanks(method):
     if soft:
         np.testing.assert_allclose(result.probabilities.sum(axis=1), 1.0)
         np.testing.assert_array_equal(result.probabilities.argmax(axis=1), result.labels)
+    if method in RULED and method != "affinity-propagation":  # its exemplars place numbers alone
+        result.save(tmp_path / "model.ilk")
+        placed = ilk.load(tmp_path / "model.ilk").assign(table)
+        letters = placed.column("group").to_pylist()
+        assert letters == [result.model.letters[label] for label in result.labels]
+        assert ("probability" in placed.column_names) == soft
+        alone = result.assign({name: column[:1] for name, column in table.items()})
+        assert alone.slice(0, 1).equals(placed.slice(0, 1))
+        empty = result.assign({name: [None] * 2 for name in table})
+        assert empty.column("group").to_pylist() == [None, None]
 
 
 def is_drawn(result, path) -> bool:
@@ -116,6 +134,30 @@ def test_rows_in_small_clusters_are_set_aside():
     np.testing.assert_array_equal(result.labels[-2:], -1)
     assert ari(truth, result.labels[:-2]) == 1.0
     assert "rows-in-small-groups" in {code for code, _ in result.warnings}
+
+
+def saved(model, tmp_path, **changed):
+    """The model with parts of its parameters changed, saved and read back."""
+    path = tmp_path / "model.ilk"
+    replace(model, params=replace(model.params, **changed)).save(path, overwrite=True)
+    return ilk.load(path)
+
+
+def test_model_files_that_make_no_sense_are_refused(tmp_path):
+    process = ilk.cluster(mixed_table()[0], method="dirichlet-process").model
+    for changed in ({"rate": 0 * process.params.rate}, {"level": process.params.level[:, 1:]}):
+        with pytest.raises(ModelFileError, match="is not valid"):
+            saved(process, tmp_path, **changed)
+    levels = ilk.cluster(mixed_table()[0], k=3, method="information-bottleneck").model
+    groups = levels.params.groups
+    for changed in (
+        {"knots": levels.params.knots[1:]},
+        {"knots": tuple(knots[::-1] for knots in levels.params.knots)},
+        {"groups": replace(groups, share=0 * groups.share)},
+        {"groups": replace(groups, beta=float("inf"))},
+    ):
+        with pytest.raises(ModelFileError, match="is not valid"):
+            saved(levels, tmp_path, **changed)
 
 
 @pytest.mark.parametrize("method", ["mean-shift", "affinity-propagation", "dirichlet-process"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import entr
@@ -45,6 +45,7 @@ def test_the_functional_never_rises(table, k, beta, hard):
 
 @settings(max_examples=40, deadline=None)
 @given(table=counts, hard=st.booleans())
+@example(table=np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]), hard=True)  # rows that share no level
 def test_the_ends_of_the_curve(table, hard):
     joint = Joint.of_counts(table)
     assert joint.information == pytest.approx(information(table), abs=1e-12)

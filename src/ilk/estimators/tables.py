@@ -36,8 +36,7 @@ class Format:
 
     @cached_property
     def level_start(self) -> Array:
-        """Where the levels of each coded column begin among all levels, and how many there are."""
-        return np.cumsum([0, *(len(c.levels or ()) for c in self.schema.coded)])
+        return self.schema.level_start
 
     @cached_property
     def is_count(self) -> Array:

@@ -37,24 +37,30 @@ class Scored:
     covariance: Array | None = None
 
 
-def scores_of(model: Model, cells: Cells) -> Scored:
-    """The scores of a model, or a refusal where it has none that a SELECT could hold."""
+def check_exportable(model: Model) -> None:
+    """A refusal where a model has no scores that a SELECT could hold."""
     params: Any = model.params
-    if getattr(params, "noise_share", 0.0) > 0 or getattr(params, "dof", None) is not None:
+    known = isinstance(params, Mixture | Clusters) or (
+        isinstance(params, Centroids) and model.family in _DISTANCES
+    )
+    if not known or getattr(params, "noise_share", 0.0) > 0 or getattr(params, "dof", None) is not None:
         raise _cannot(model)
-    if isinstance(params, Centroids) and model.family in _DISTANCES:
+
+
+def scores_of(model: Model, cells: Cells) -> Scored:
+    """The scores of a model that can be exported."""
+    params: Any = model.params
+    if isinstance(params, Centroids):
         distance, what = _DISTANCES[model.family]
         made = tuple([distance(cell, c) for cell, c in _zip(cells, row)] for row in params.centre)
         return Scored(made, -1, what)
     if isinstance(params, Clusters):
         return Scored(tuple(_product(params, k, cells) for k in range(len(params))), 1, _DENSITY)
-    if isinstance(params, Mixture):
-        if params.covariance.axes is None:
-            made = tuple(_along_columns(params, k, cells) for k in range(len(params.mean)))
-            return Scored(made, 1, _DENSITY)
-        made = tuple(_whitened(params, k, cells) for k in range(len(params.mean)))
-        return Scored(made, 1, _DENSITY, params.covariance.matrices())
-    raise _cannot(model)
+    if params.covariance.axes is None:
+        made = tuple(_along_columns(params, k, cells) for k in range(len(params.mean)))
+        return Scored(made, 1, _DENSITY)
+    made = tuple(_whitened(params, k, cells) for k in range(len(params.mean)))
+    return Scored(made, 1, _DENSITY, params.covariance.matrices())
 
 
 _DENSITY = "log of share times density"
@@ -64,7 +70,8 @@ def _cannot(model: Model) -> UsageError:
     return UsageError(
         "not-exportable",
         f"{shown(model.method)} has no formula per row that a SELECT could hold",
-        do="Place rows with ilk assign, or fit with --method gaussian, assorted, k-means or k-medians",
+        do=("Place rows with ilk assign, or fit" if model.has_rule else "Fit")
+        + " with --method gaussian, assorted, k-means or k-medians",
     )
 
 

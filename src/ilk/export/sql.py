@@ -15,7 +15,7 @@ from ilk.errors import shown
 from ilk.export.cells import Cell, Cells, cells_of
 from ilk.export.dialects import Dialect
 from ilk.export.gaps import steps, terms
-from ilk.export.scores import Scored, Terms, scores_of
+from ilk.export.scores import Scored, Terms, check_exportable, scores_of
 from ilk.fitting.model import Model, free_names
 
 INDENT = "    "
@@ -33,6 +33,7 @@ def select(model: Model, dialect: Dialect, table: str) -> str:
 
     The user's columns travel through the steps as one value, so that no name of theirs meets one of ours.
     """
+    check_exportable(model)
     cells = cells_of(model, dialect)
     scored = scores_of(model, cells)
     taken = [column.name for column in model.schema.columns]

@@ -22,6 +22,7 @@ from scipy.special import digamma, gammaln
 from ilk import kernels
 from ilk.families.base import Cut, Pair, Partial
 from ilk.families.centroid import coded
+from ilk.families.covariance import Structure
 from ilk.families.gaussian import LOG_2_PI
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.families.product import NO_CATEGORIES, Categories
@@ -42,6 +43,10 @@ class Posteriors(Components):
     shape: Array
     rate: Array
     level: Array  # (K, levels) Dirichlet
+
+
+POSTERIORS = ("mixing", "mean", "log_share", "stick", "strength", "shape", "rate", "level")
+"""The arrays of the parameters."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +180,13 @@ class DirichletProcess(MixtureFamily[Posteriors]):
         return super().same(one, other) and all(
             np.array_equal(getattr(one, name), getattr(other, name)) for name in ("rate", "stick", "level")
         )
+
+
+def process_of(params: Posteriors, level_start: Array) -> DirichletProcess:
+    """A family that places rows by fitted parameters; its priors are those of no table, so it does not fit."""
+    occurs = np.array((params.level > 0).any(axis=0), dtype=np.float64)  # every component has the pseudo-rows
+    variance = np.ones(params.mean.shape[1])
+    return DirichletProcess(Structure.parse("VVI"), variance, categories=Categories(level_start, occurs))
 
 
 def _named(sums: Any, block: Block) -> dict[str, Array]:

@@ -15,7 +15,7 @@ from ilk.table.block import Array, Block
 class Unruled:
     """A family only in name: whatever it is asked, it has no parameters to answer with."""
 
-    name: ClassVar[str] = "none"
+    name: str = "none"
     starts_from_partition: ClassVar[bool] = False
     n_phases: ClassVar[int] = 1
 
@@ -32,10 +32,10 @@ class Unruled:
     def step(self, params: Any, block: Block, cut: Cut) -> NoReturn:
         self.refuse()
 
-    def assign(self, params: Any, block: Block) -> NoReturn:
+    def assign(self, params: Any, block: Block) -> tuple[Array, Array]:
         self.refuse()
 
-    def cost(self, params: Any, block: Block) -> NoReturn:
+    def cost(self, params: Any, block: Block) -> Array:
         self.refuse()
 
     def update(self, params: Any, sums: Mapping[str, Any]) -> NoReturn:

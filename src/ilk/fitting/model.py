@@ -22,14 +22,12 @@ from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, warn
-from ilk.families.assorted import Assorted, Clusters
 from ilk.families.base import Family
-from ilk.families.centroid import Centroids, Means, Medians
-from ilk.families.covariance import Structure
-from ilk.families.gaussian import Gaussian, Mixture
+from ilk.families.dirichlet import Posteriors, process_of
 from ilk.families.unruled import UNRULED
 from ilk.fitting.fit import Fit
 from ilk.fitting.grouped import Grouped
+from ilk.fitting.placing import Params, family_of, is_soft, parameter_tree, takes_codes
 from ilk.fitting.scene import Treat
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.encode import Encoded, encode_new
@@ -57,19 +55,6 @@ class Placed:
     probability: Array
 
 
-def family_of(name: str) -> Family[Any] | None:
-    """The family of a saved model by its name, None for one that this version does not know."""
-    if name.startswith("gaussian "):
-        return Gaussian(Structure.parse(name.removeprefix("gaussian ")), np.ones(1))
-    others: dict[str, Family[Any]] = {"means": Means(), "medians": Medians(), UNRULED.name: UNRULED}
-    return others.get(name)
-
-
-def is_soft(family: str) -> bool:
-    """Whether the family gives probabilities."""
-    return family.startswith("gaussian ") or family == Assorted.name
-
-
 @dataclass(frozen=True, eq=False)
 class Model:
     """A fitted model; `assign` places new rows, `save` writes it, `ilk.load` reads it back."""
@@ -79,7 +64,7 @@ class Model:
     options: Mapping[str, Any]
     schema: Schema
     encoding: Encoding
-    params: Centroids | Mixture | Clusters | None
+    params: Params
     group_of: tuple[int, ...]  # of each component, a piece, the group
     letters: tuple[str, ...]
     names: tuple[str, ...]
@@ -96,6 +81,8 @@ class Model:
     def grouped(self) -> Grouped:
         """The components and the groups they belong to."""
         family = family_of(self.family) if self.treat is None else self.treat.family
+        if isinstance(self.params, Posteriors):
+            family = process_of(self.params, self.schema.level_start)
         assert family is not None
         return Grouped(family, self.params, np.array(self.group_of), is_soft(self.family))
 
@@ -190,11 +177,12 @@ class Model:
         return placed
 
     def _rows(self, encoded: Encoded) -> Rows:
-        raw = encoded.numbers if self.treat else design(encoded.numbers, encoded.codes, self.schema)
-        complete = bool(not np.isnan(raw).any())
-        if self.treat is None:
-            return MemoryRows(raw, self.encoding, complete=complete)
-        return derive(MemoryRows(raw, self.encoding, codes=encoded.codes, complete=complete), self.treat)
+        if self.treat is None and not takes_codes(self.family):
+            raw = design(encoded.numbers, encoded.codes, self.schema)
+            return MemoryRows(raw, self.encoding, complete=bool(not np.isnan(raw).any()))
+        codes = encoded.codes if self.schema.coded else None
+        rows = MemoryRows(encoded.numbers, self.encoding, codes=codes, complete=encoded.complete)
+        return rows if self.treat is None else derive(rows, self.treat)
 
     def place_rows(self, rows: Rows) -> Placed:
         """Group, second group, probability and novelty of every row, in row order."""
@@ -215,14 +203,9 @@ class Model:
             del values["probability"]
         return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
 
-    def label_columns(
-        self, labels: Array, probability: Array | None, taken: tuple[str, ...]
-    ) -> dict[str, Array]:
-        """The output columns of known labels, for groups without a rule."""
-        values = {"group": self._marks(labels)}
-        if probability is not None:
-            values["probability"] = np.round(probability, 4)
-        return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
+    def label_columns(self, labels: Array, taken: tuple[str, ...]) -> dict[str, Array]:
+        """The output column of known labels, for groups without a rule."""
+        return {free_names(taken, ("group",))[0]: self._marks(labels)}
 
     def _marks(self, number: Array) -> Array:
         """Letters as text, or as objects where a row has none."""
@@ -270,23 +253,6 @@ class _Assign:
             warnings.simplefilter("ignore")
             placed = self.model.place(from_arrow(arrow, "the frame"), absent=self.absent)
         return dict(zip(self.names, self.model.columns_for(placed).values(), strict=True))
-
-
-def parameter_tree(params: Centroids | Mixture | Clusters | None) -> dict[str, Any]:
-    """Parameters as a tree of arrays and numbers."""
-    if params is None:
-        return {}
-    if isinstance(params, Centroids):
-        return {"centre": params.centre, "weight": params.weight}
-    if isinstance(params, Clusters):
-        return {name: getattr(params, name) for name in ("mixing", "mean", "variance", "log_level", "group")}
-    covariance = params.covariance
-    return {
-        "mixing": params.mixing,
-        "mean": params.mean,
-        "log_variance": covariance.log_variance,
-        "axes": covariance.axes,
-    }
 
 
 def _visit(model: Model, block: Block) -> tuple[Array, Array, Array, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,14 @@ from ilk.errors import ModelFileError, UsageError, shown
 from ilk.families.assorted import Assorted, Clusters
 from ilk.families.centroid import Centroids
 from ilk.families.covariance import Covariance
+from ilk.families.dirichlet import Posteriors
 from ilk.families.gaussian import Mixture
 from ilk.families.unruled import UNRULED
-from ilk.fitting.model import KIND, N_QUANTILES, Model, family_of, is_soft
+from ilk.fitting.levels import SOFT_LEVELS, Levels
+from ilk.fitting.model import KIND, N_QUANTILES, Model
+from ilk.fitting.placing import PROCESS, Params, family_of, is_soft, takes_codes
 from ilk.fitting.scene import Treat
+from ilk.paradigms.bottleneck import Bottleneck
 from ilk.table.block import Array, Encoding
 from ilk.table.schema import Schema
 
@@ -59,9 +64,10 @@ class _Checked:
         treat = self.treatment(schema) if family == Assorted.name else None
         binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
         n_columns = len(schema.numeric) + len(binary)
-        n_columns = len(schema.numeric) if treat else n_columns
+        any_kind = treat is not None or takes_codes(family)
+        n_columns = len(schema.numeric) if any_kind else n_columns
         ruled = family != UNRULED.name
-        fits = len(schema.used) > 0 and (not ruled or treat is not None or n_columns == len(schema.used))
+        fits = len(schema.used) > 0 and (not ruled or any_kind or n_columns == len(schema.used))
         self.need(fits, "schema", "its columns do not fit the method")
         letters, names = self.texts("letters"), self.texts("names")
         k = len(letters)
@@ -71,9 +77,13 @@ class _Checked:
             "marks and names of the groups do not fit",
         )
         group_of = self.groups(k)
-        params: Centroids | Mixture | Clusters | None = None
+        params: Params = None
         if treat is not None:
             params = self.clusters(len(group_of), treat)
+        elif family == PROCESS.name:
+            params = self.posteriors(len(group_of), schema)
+        elif takes_codes(family):
+            params = self.levels(len(group_of), schema, family != SOFT_LEVELS.name)
         elif ruled:
             make = self.mixture if is_soft(family) else self.centroids
             params = make(len(group_of), n_columns)
@@ -132,6 +142,44 @@ class _Checked:
             self.array(parameters, "log_level", (k, n_levels)),
             group,
         )
+
+    def posteriors(self, k: int, schema: Schema) -> Posteriors:
+        parameters, d = self.section("parameters"), len(schema.numeric)
+        n_levels = int(schema.level_start[-1])
+        shapes = {
+            "stick": (k, 2),
+            "strength": (k, d),
+            "shape": (k, d),
+            "rate": (k, d),
+            "level": (k, n_levels),
+        }
+        positive = {name: self.array(parameters, name, shape, least=0.0) for name, shape in shapes.items()}
+        for name in ("stick", "strength", "shape", "rate"):
+            self.need(bool((positive[name] > 0).all()), name, "one of them is 0")
+        return Posteriors(
+            self.array(parameters, "mixing", (k,), least=0.0),
+            self.array(parameters, "mean", (k, d)),
+            self.array(parameters, "log_share", (k,)),
+            *positive.values(),
+        )
+
+    def levels(self, k: int, schema: Schema, deterministic: bool) -> Levels:
+        parameters = self.section("parameters")
+        beta, ends = parameters.get("beta"), parameters.get("knot_ends")
+        self.need(
+            isinstance(beta, float) and math.isfinite(beta) and beta >= 0, "beta", "it is no number from 0"
+        )
+        whole = isinstance(ends, list) and all(type(end) is int for end in ends)
+        edges = [0, *ends] if isinstance(ends, list) and whole else [0]
+        rises = whole and all(a < b for a, b in pairwise(edges)) and len(edges) == len(schema.numeric) + 1
+        self.need(rises, "knot_ends", "they are not those of the numeric columns")
+        knots = self.array(parameters, "knots", (edges[-1],))
+        each = tuple(knots[a:b] for a, b in pairwise(edges))
+        self.need(all(bool((np.diff(one) > 0).all()) for one in each), "knots", "they do not rise")
+        share = self.array(parameters, "share", (k,), least=0.0)
+        self.need(bool((share > 0).all()), "share", "one of them is 0")
+        given = self.array(parameters, "given", (k, edges[-1] + int(schema.level_start[-1])), least=0.0)
+        return Levels(Bottleneck(share, given, float(beta or 0.0), deterministic), each, schema.level_start)
 
     def groups(self, k: int) -> tuple[int, ...]:
         """The group of each component; files from before components were merged have one group each."""

@@ -10,6 +10,7 @@ Everything is in nats.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -60,19 +61,20 @@ class Bottleneck:
     deterministic: bool
 
     def scores(self, rows: Array) -> Array:
-        """log share - beta KL(row || group) of rows p(y | x), (rows, K)."""
+        """log share - beta KL(row || group) of rows p(y | x), (rows, K); the share alone where no group has the levels
+        of a row, and so says nothing of it."""
         with np.errstate(divide="ignore"):
             logs, log_share = np.log(self.given), np.log(self.share)
-        cross = rows @ np.where(np.isfinite(logs), logs, 0.0).T
-        cross = np.where(rows @ (self.given == 0).T > 0, -np.inf, cross)  # a level the group does not have
+        cross = _products(rows, np.where(np.isfinite(logs), logs, 0.0))
+        lacks = _products(rows, (self.given == 0).astype(np.float64)) > 0  # a level the group does not have
+        cross = np.where(lacks, -np.inf, cross)
         own = xlogy(rows, rows).sum(axis=1, keepdims=True)
-        return np.asarray(log_share + self.beta * (cross - own))
+        scores = np.asarray(log_share + self.beta * (cross - own))
+        return np.where(np.isfinite(scores).any(axis=1, keepdims=True), scores, log_share)
 
     def memberships(self, rows: Array) -> Array:
         """p(t | x) of rows p(y | x), (rows, K)."""
         scores = self.scores(rows)
-        lost = ~np.isfinite(scores).any(axis=1)
-        scores[lost] = np.log(self.share)  # no group has its levels, so it says nothing
         if self.deterministic:
             return np.asarray(np.eye(len(self.share))[scores.argmax(axis=1)])
         return np.asarray(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)))
@@ -106,9 +108,11 @@ def squeeze(
     tolerance: float = 1e-9,
     max_passes: int = 500,
 ) -> Squeezed:
-    """The best of `n_starts` runs with at most K groups. With K at least the number of distinct rows one of the starts
-    gives each of them a group of its own, which keeps all information."""
+    """The best of `n_starts` runs with at most K groups, and of the ends of the curve: all rows in one group, which is
+    best for a small beta and out of reach where no two rows share a level; and, with K at least the number of distinct
+    rows, a group for each of them, which keeps all information."""
     starts = [_start(joint, k, stream(seed, "bottleneck", number)) for number in range(n_starts)]
+    starts.append(np.ones((len(joint.row), 1)))
     distinct, which = np.unique(joint.given, axis=0, return_inverse=True)
     if len(distinct) <= k:
         starts.append(np.eye(len(distinct))[which.ravel()])
@@ -155,6 +159,11 @@ def _groups(joint: Joint, membership: Array, beta: float, deterministic: bool) -
     return Bottleneck(share[there] / share.sum(), given, beta, deterministic)
 
 
+def _products(rows: Array, groups: Array) -> Array:
+    """Inner products (rows, K), bit for bit whatever rows stand beside a row: BLAS does not promise that."""
+    return np.asarray(np.einsum("rl,kl->rk", rows, groups))
+
+
 def _compression(joint: Joint, membership: Array, groups: Bottleneck) -> float:
     if groups.deterministic:
         return float(entr(groups.share).sum())
@@ -185,7 +194,7 @@ def _start(joint: Joint, k: int, draws: np.random.Generator) -> Array:
     return np.asarray((1 - START_BLUR) * hard + START_BLUR / len(chosen))
 
 
-def cells_as_levels(numbers: Array, codes: Array | None, knots: list[Array], level_start: Array) -> Array:
+def cells_as_levels(numbers: Array, codes: Array | None, knots: Sequence[Array], level_start: Array) -> Array:
     """A table as counts (rows, levels), one count for each cell that is there.
 
     A category counts for its level. A number is shared by the two of its column's `knots` between which it lies, by

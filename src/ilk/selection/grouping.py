@@ -66,7 +66,6 @@ class Grouping:
     split_gain: float  # BIC that one piece more would gain
     interrupted: bool = False
     sizing: Sizing | None = None  # what the wish for sizes changed
-    memberships: Array | None = None  # of methods that have them and no rule for new rows
     signs: tuple[tuple[int, float], ...] = ()  # of each K, where the method chose by a sign of its own
     gap: float | None = None  # by which groups of any shape lie apart; from 1 on no row has a stranger near
 

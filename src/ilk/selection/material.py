@@ -28,10 +28,10 @@ class Material:
 
     @classmethod
     def of(cls, block: Block, schema: Schema) -> Material:
-        coded = schema.coded if block.codes is not None else ()
-        ordered = np.array([c.kind == "ordinal" for c in coded], dtype=bool)
-        starts = np.cumsum([0, *(len(c.levels or ()) for c in coded)])
-        return cls(block, ordered, starts)
+        if block.codes is None:
+            return cls(block, np.zeros(0, dtype=bool), np.zeros(1, dtype=np.int64))
+        ordered = np.array([c.kind == "ordinal" for c in schema.coded], dtype=bool)
+        return cls(block, ordered, schema.level_start)
 
     @property
     def n_rows(self) -> int:
@@ -66,8 +66,12 @@ class Material:
     def counts(self) -> Array:
         """Cells as counts of levels (rows, levels); see `cells_as_levels`."""
         numbers = np.asarray(self.block.numbers, dtype=np.float64)
-        knots = [knots_of(column, N_KNOTS) for column in numbers.T]
-        return cells_as_levels(numbers, self.block.codes, knots, self.level_start)
+        return cells_as_levels(numbers, self.block.codes, self.knots, self.level_start)
+
+    @cached_property
+    def knots(self) -> tuple[Array, ...]:
+        """Of each number the values that stand for its levels."""
+        return tuple(knots_of(column, N_KNOTS) for column in self.block.numbers.T.astype(np.float64))
 
     @property
     def measured(self) -> Distances | None:

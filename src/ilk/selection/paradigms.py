@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
-from ilk import kernels
 from ilk.families.base import Family
 from ilk.families.centroid import Means
 from ilk.families.covariance import Covariance, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.families.unruled import UNRULED
 from ilk.fitting.dirichlet import fit_process, make_process
+from ilk.fitting.levels import HARD_LEVELS, SOFT_LEVELS, Levels
 from ilk.fitting.loop import Stop
 from ilk.measures.criteria import bic
 from ilk.paradigms.blurring import blur
@@ -54,7 +54,6 @@ class Parting:
     labels: Array
     family: Family[Any] = UNRULED
     params: Any = None
-    memberships: Array | None = None  # of methods that have them and no rule
     bic_of: ByK = ()
     signs: ByK = ()
     settled: bool = True
@@ -127,8 +126,7 @@ def _dirichlet(material: Material, k: int | None, most: int, seed: int) -> Parti
         family = make_process(rows, material.level_start, CONCENTRATION)
         fit = fit_process(rows, family, most, seed, DP_STOP)
         kept = family.select(fit.params, np.flatnonzero(fit.size > 0))
-        shares = kernels.memberships(family.scores(kept, material.block), False)[0]
-        return Parting(fit.labels, memberships=shares, settled=fit.converged, n_passes=fit.n_passes)
+        return Parting(fit.labels, family, kept, settled=fit.converged, n_passes=fit.n_passes)
     found = dirichlet_gaussians(material.points, most, seed)
     labels, order = by_size(found.labels)
     variance, axes = np.linalg.eigh(found.covariance[order])
@@ -154,14 +152,12 @@ def _bottleneck(deterministic: bool, material: Material, k: int | None, most: in
         found.append(run)
         scores.append((number, bic(loglik, parameters, n_rows)))
     best = found[int(np.argmin([value for _, value in scores]))]
-    labels, order = by_size(best.membership.argmax(axis=1))
-    shares = (
-        None
-        if deterministic
-        else best.membership[:, order] / best.membership[:, order].sum(axis=1, keepdims=True)
+    labels, order = by_size(best.groups.memberships(joint.given).argmax(axis=1))
+    params = Levels(best.groups.select(order), material.knots, material.level_start)
+    family = HARD_LEVELS if deterministic else SOFT_LEVELS
+    return Parting(
+        labels, family, params, bic_of=tuple(scores), settled=best.converged, n_passes=len(best.trace)
     )
-    passes = len(best.trace)
-    return Parting(labels, memberships=shares, bic_of=tuple(scores), settled=best.converged, n_passes=passes)
 
 
 def least_rows(n_rows: int) -> int:

@@ -10,10 +10,10 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
-from ilk.families.gaussian import Gaussian
 from ilk.fitting.fit import Fit, StartRecord
 from ilk.fitting.grouped import Grouped
 from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
+from ilk.fitting.placing import is_soft
 from ilk.fitting.restarts import Recipe
 from ilk.measures.external import contingency, jaccard_per_cluster
 from ilk.random import stream
@@ -130,11 +130,8 @@ def _grouping(material: Material, paradigm: Paradigm, parting: Parting, labels: 
     ground = of(sample, labels[looked], seed=seed)
     groups = tuple((group,) for group in range(k))
     valleys = valley_matrix(ground, groups)
-    shares = None
-    if parting.memberships is not None:
-        shares = parting.memberships[parting.labels >= 0]
     return Grouping(
-        Grouped(parting.family, parting.params, np.arange(k), isinstance(parting.family, Gaussian)),
+        Grouped(parting.family, parting.params, np.arange(k), is_soft(parting.family.name)),
         labels,
         np.bincount(labels).astype(np.float64),
         k,
@@ -146,7 +143,6 @@ def _grouping(material: Material, paradigm: Paradigm, parting: Parting, labels: 
         float(len(labels)),
         np.zeros(0),
         0.0,
-        memberships=shares,
         signs=parting.signs,
         gap=_gap(material.take(looked), labels[looked]) if paradigm.any_shape and k > 1 else None,
     )

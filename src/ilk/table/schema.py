@@ -8,7 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from ilk.errors import DataError, ModelFileError, UsageError, shown
+from ilk.table.block import Array
 from ilk.table.cells import Columns
 from ilk.table.ledger import Caution
 
@@ -58,6 +61,11 @@ class Schema:
     def coded(self) -> tuple[ColumnInfo, ...]:
         """Columns that become level numbers of a block: binary, categorical and ordinal."""
         return tuple(c for c in self.columns if c.kind in ("binary", "categorical", "ordinal"))
+
+    @property
+    def level_start(self) -> Array:
+        """Where the levels of each coded column begin among all levels, and how many there are."""
+        return np.cumsum([0, *(len(c.levels or ()) for c in self.coded)])
 
     @property
     def used(self) -> tuple[ColumnInfo, ...]:
