@@ -14,10 +14,10 @@ import numpy as np
 
 from ilk.errors import shown
 from ilk.layout import Piece, Surface, line, plural, words_of, wrap
+from ilk.paradigms.distance import MOST_ROWS
 from ilk.prepare import Job, Prepared, prepare
 from ilk.recipes import PARADIGMS
 
-MOST_ROWS = 12_000  # that a method of distances compares, as `paradigms/distance.py` has it
 LOOKED_ROWS = 800  # rows on which is seen whether groups wind around each other
 LEAST_ROWS = 30  # fewer show no shape
 FEW_LEVELS = 3  # columns from which a table of whole numbers may be a table of counts

@@ -12,13 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import one_of, real_number, whole_number
 from ilk.estimators.tables import Format, new_rows, table_rows
-from ilk.paradigms.bottleneck import Joint, cells_as_levels, knots_of, squeeze
+from ilk.paradigms.bottleneck import Joint, cells_as_levels, knots_of, mean_counts, squeeze
 from ilk.paradigms.order import by_size
 from ilk.random import seed_of
 from ilk.table.block import Array, Block
 
 CELLS = ("table", "counts")
-N_KNOTS = 5  # quantiles of a number that stand for its levels
 
 
 class InformationBottleneck(ClusterMixin, BaseEstimator):
@@ -140,7 +139,7 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
             return checked_counts(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
         rows, self._form = table_rows(self, X, types=self.types)
         block = rows.take(np.arange(rows.n_rows))
-        self._knots = [knots_of(column, N_KNOTS) for column in block.numbers.T.astype(np.float64)]
+        self._knots = knots_of(block.numbers.astype(np.float64))
         return checked_counts(_levels(block, self._form, self._knots))
 
     def _new_counts(self, X: Any) -> Array:
@@ -157,14 +156,8 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
         return tags
 
 
-def _levels(block: Block, form: Format, knots: list[Array]) -> Array:
+def _levels(block: Block, form: Format, knots: tuple[Array, ...]) -> Array:
     return cells_as_levels(block.numbers.astype(np.float64), block.codes, knots, form.level_start)
-
-
-def mean_counts(counts: Array) -> float:
-    """Counts in a row that has any, on average."""
-    total = counts.sum(axis=1)
-    return float(total[total > 0].mean())
 
 
 def checked_counts(counts: Array) -> Array:

@@ -65,10 +65,6 @@ def _join_hard(costs: Array) -> Array:
     return np.asarray(costs.min(axis=1))
 
 
-def visit_label(grouped: Grouped, block: Block) -> Array:
-    return grouped.label(block)
-
-
 def visit_memberships(grouped: Grouped, block: Block) -> Array:
     return grouped.memberships(block)
 

@@ -22,6 +22,7 @@ from ilk.random import stream
 from ilk.table.block import Array
 
 TWINS = 1e-3  # total variation below which two groups say the same
+N_KNOTS = 5  # quantiles of a number that stand for its levels
 START_BLUR = 0.05  # share of the table's own distribution in a group that starts at one row
 
 
@@ -222,7 +223,16 @@ def _between(column: Array, knot: Array) -> Array:
     return made
 
 
-def knots_of(column: Array, n_knots: int) -> Array:
-    """Quantiles of a column at equal steps from its lowest to its highest value, those that are equal once."""
-    seen = column[~np.isnan(column)]
-    return np.unique(np.quantile(seen, np.linspace(0, 1, n_knots))) if len(seen) else np.zeros(1)
+def knots_of(numbers: Array) -> tuple[Array, ...]:
+    """The `knots` of each column: quantiles at equal steps from its lowest to its highest value, equal ones once."""
+    return tuple(_quantiles(column[~np.isnan(column)]) for column in numbers.T)
+
+
+def _quantiles(seen: Array) -> Array:
+    return np.unique(np.quantile(seen, np.linspace(0, 1, N_KNOTS))) if len(seen) else np.zeros(1)
+
+
+def mean_counts(counts: Array) -> float:
+    """Counts in a row that has any, on average."""
+    total = counts.sum(axis=1)
+    return float(total[total > 0].mean())

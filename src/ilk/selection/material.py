@@ -14,8 +14,6 @@ from ilk.paradigms.distance import Distances, check_size, distances
 from ilk.table.block import Array, Block
 from ilk.table.schema import Schema
 
-N_KNOTS = 5  # quantiles of a number that stand for its levels, as in `InformationBottleneck`
-
 
 @dataclass(frozen=True, eq=False)
 class Material:
@@ -71,7 +69,7 @@ class Material:
     @cached_property
     def knots(self) -> tuple[Array, ...]:
         """Of each number the values that stand for its levels."""
-        return tuple(knots_of(column, N_KNOTS) for column in self.block.numbers.T.astype(np.float64))
+        return knots_of(self.block.numbers.astype(np.float64))
 
     @property
     def measured(self) -> Distances | None:

@@ -20,7 +20,7 @@ from ilk.fitting.levels import HARD_LEVELS, SOFT_LEVELS, Levels
 from ilk.fitting.loop import Stop
 from ilk.measures.criteria import bic
 from ilk.paradigms.blurring import blur
-from ilk.paradigms.bottleneck import Joint, squeeze
+from ilk.paradigms.bottleneck import Joint, mean_counts, squeeze
 from ilk.paradigms.gaussian_process import dirichlet_gaussians
 from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
 from ilk.paradigms.linkage import LINKAGES, cut_at, cuts, longest_lived, tree_of
@@ -140,8 +140,7 @@ def _bottleneck(deterministic: bool, material: Material, k: int | None, most: in
     """Where K is free, that of the lowest BIC: at beta = cells in a row the functional is the log-likelihood of a
     mixture of multinomials, `-rows * (functional + beta H(Y))` (Slonim and Weiss 2002)."""
     counts = material.counts
-    joint, total = Joint.of_counts(counts), counts.sum(axis=1)
-    beta, n_rows = float(total[total > 0].mean()), material.n_rows
+    joint, beta, n_rows = Joint.of_counts(counts), mean_counts(counts), material.n_rows
     n_columns = material.block.n_columns + len(material.level_start) - 1
     found, scores = [], []
     for number in range(1, min(most, n_rows) + 1) if k is None else [k]:

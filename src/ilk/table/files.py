@@ -28,7 +28,6 @@ MAX_UNPACK_RATIO, RATIO_FROM_BYTES = 300, 256 * 2**20
 """A file that grows more than 300 times, past the first 256 MiB, is not a table but a bomb."""
 MAX_PARQUET_BYTES = 4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5
 """Most bytes a Parquet file may declare: four fifths of the memory of this machine."""
-MAX_JSON_DEPTH = 64
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}|(?:https?|s3|gs|file|ftp|data|az|hf):")
 _FOREIGN: tuple[tuple[bytes, str, str], ...] = (

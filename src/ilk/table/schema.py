@@ -256,12 +256,6 @@ def _nothing_left(schema: Schema, source: str) -> DataError:
     )
 
 
-def write_types(schema: Schema, path: str | os.PathLike[str]) -> None:
-    """Write an editable types file: one line per column with the reason beside it."""
-    with open(path, "w", encoding="utf-8") as out:
-        out.write(types_text(schema))
-
-
 def types_text(schema: Schema) -> str:
     """The text of a types file (TOML).
 
