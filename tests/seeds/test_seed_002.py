@@ -165,7 +165,7 @@ def test_bic_in_three_conventions():
     assert ours.bic() == pytest.approx(-figures["mclust_reported"], rel=1e-6)
 
 
-@pytest.mark.parametrize("start", ["k-log-k", "two-step", "principal"])
+@pytest.mark.parametrize("start", ["k-log-k", "two-step", "principal", "projection"])
 def test_starts_of_em_by_name(start):
     """Three groups that differ in two of ten columns, from one kind of start alone."""
     draws = np.random.default_rng(0)

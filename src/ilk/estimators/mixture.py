@@ -26,8 +26,8 @@ class GaussianMixture(NumericMixture):
     structure : str
         One of EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV, or full, tied, diag, spherical.
     init : str or array
-        "auto" (a mix of starts), "tree", "k-means", "k-log-k", "two-step", "principal", "quantile", any start
-        of `KMeans`, an array of means (n_components, n_features), or one label per row.
+        "auto" (a mix of starts), "tree", "k-means", "k-log-k", "two-step", "principal", "projection", "quantile",
+        any start of `KMeans`, an array of means (n_components, n_features), or one label per row.
     n_init : None or int
         How many starts; None for the default of `init`.
     membership : "soft" or "hard"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from math import ceil, log2
 
 import numpy as np
 
@@ -28,6 +29,7 @@ from ilk.table.block import Array, Block, Encoding
 
 K_MEANS_RUNS = 10
 LEAST_TREE_ROWS = 200  # where the columns allow fewer, Ward's tree takes its place
+AXES_PER_DOUBLING = 2  # of K, in a random projection
 PRINCIPAL_SHARE = 0.9  # of the variance that the leading subspace keeps
 
 AUTO = ("tree", "k-means", "k-log-k", "k-log-k whitened", "k-log-k")
@@ -170,6 +172,14 @@ class Partitioner:
     def by_principal(self, k: int, number: int) -> Array:
         return self._log(self.principal, k, number)
 
+    def by_projection(self, k: int, number: int) -> Array:
+        """K-log-K in a random subspace of order log K columns, where clouds look rounder (Dasgupta 1999)."""
+        rows = self.standardised.raw
+        n_axes = min(rows.shape[1], AXES_PER_DOUBLING * ceil(log2(k)))
+        draws = stream(self.seed, "projection", k, number)
+        axes = np.linalg.qr(draws.standard_normal((rows.shape[1], n_axes)))[0]
+        return self._log(self._block(rows @ axes, self.sample.weight), k, number)
+
     def _log(self, block: Block, k: int, number: int) -> Array:
         centres = k_log_k(block, k, stream(self.seed, "k-log-k", block.n_columns, number))
         return self._nearest(block, centres)
@@ -193,6 +203,7 @@ PARTITIONS: dict[str, Callable[[Partitioner, int, int], Array]] = {
     "k-log-k whitened": Partitioner.by_k_log_k_whitened,
     "two-step": Partitioner.by_two_step,
     "principal": Partitioner.by_principal,
+    "projection": Partitioner.by_projection,
     "quantile": Partitioner.by_quantile,
 }
 
