@@ -140,8 +140,8 @@ def test_an_assorted_table_grown(n_rows):
     assert one[1:] == other[1:]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS[:2], ids=str)
+@pytest.mark.parametrize("kind", [KINDS[0], KINDS[-1]], ids=str)
 def test_dp_means(kind):
-    one, other = (fit_batched(rows, OpenMeans(200.0), None, 0, SHORT) for rows in table(**kind))
+    one, other = (fit_batched(rows, OpenMeans(open_cost=0.6), None, 0, SHORT) for rows in table(**kind))
+    assert len(one.params.centre) > 20
     same_fit(one, other)

@@ -141,13 +141,15 @@ class OpenMeans(Means):
         closest = dear.cost[order]
         weight = dear.weight.value[order]
         accepted: list[int] = []
-        for number in range(len(order)):
-            if self.is_dear(closest[number], weight[number]):
-                accepted.append(number)
-                point = np.where(
-                    np.isnan(cells[number]), params.centre[dear.donor[order[number]]], cells[number]
-                )
-                closest = np.minimum(closest, self.cost(self.start(point[None]), block)[:, 0])
+        met = 0
+        while len(left := np.flatnonzero(self.is_dear(closest[met:], weight[met:]))):
+            number = met + int(left[0])
+            accepted.append(number)
+            point = np.where(
+                np.isnan(cells[number]), params.centre[dear.donor[order[number]]], cells[number]
+            )
+            closest = np.minimum(closest, self.cost(self.start(point[None]), block)[:, 0])
+            met = number + 1
         chosen = order[accepted]
         return Dear(
             dear.donor[chosen],
