@@ -15,22 +15,18 @@ from ilk.engines.base import Rows
 from ilk.engines.condition import check_weights
 from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
-from ilk.engines.packed import Pack, PackLayout
 from ilk.errors import DataError
 from ilk.families.base import Family
 from ilk.fitting.fit import fit
 from ilk.fitting.loop import Stop, run_starts
-from ilk.fitting.model import design
+from ilk.fitting.packer import ModelPacker
 from ilk.fitting.scene import Treat
 from ilk.fitting.weights import row_weights
 from ilk.prepare import Prepared
 from ilk.selection.search import Search
-from ilk.table.block import Block, Encoding
-from ilk.table.cells import as_numbers
-from ilk.table.encode import encode_new
+from ilk.table.block import Block
 from ilk.table.ledger import Caution
 from ilk.table.read import Table, from_arrow
-from ilk.table.schema import Schema
 
 SAMPLE_ROWS = 100_000
 
@@ -109,38 +105,3 @@ def _family_for(ready: Prepared, found: Search, rows: Rows) -> Family[Any]:
         return found.recipe.family
     share = row_weights(rows).total / row_weights(ready.rows).total
     return Treat(ready.treat.plan.weighing(share), ready.treat.scales).family
-
-
-@dataclass(frozen=True)
-class ModelPacker:
-    """Packs Arrow tables by a schema, as the rows of a sample were encoded; `coded` keeps categories as codes."""
-
-    schema: Schema
-    coded: bool
-
-    @property
-    def names(self) -> list[str]:
-        weight = [] if self.schema.weight is None else [self.schema.weight]
-        return [*(column.name for column in self.schema.used), *weight]
-
-    @property
-    def layout(self) -> PackLayout:
-        n_codes = len(self.schema.coded) if self.coded else 0
-        n_binary = 0 if self.coded else sum(column.kind == "binary" for column in self.schema.coded)
-        weighted = self.schema.weight is not None
-        return PackLayout("float64", len(self.schema.numeric) + n_binary, n_codes, weighted)
-
-    def __call__(self, arrow: Any) -> Pack:
-        table = from_arrow(arrow, "the frame")
-        untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
-        encoded = encode_new(table, self.schema, untouched)
-        raw = encoded.numbers if self.coded else design(encoded.numbers, encoded.codes, self.schema)
-        codes = encoded.codes if self.coded else None
-        blank = np.asarray(np.isnan(raw).all(axis=1))
-        if codes is not None:
-            blank &= (codes < 0).all(axis=1)
-        weight = None
-        if self.schema.weight is not None:
-            weight = as_numbers(table.column(self.schema.weight), self.schema.weight)[~blank]
-        codes = None if codes is None else codes[~blank].astype(np.int32)
-        return Pack(raw[~blank].astype(np.float64), weight, codes)

@@ -11,7 +11,7 @@ import contextlib
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -148,7 +148,7 @@ class DaskPool:
     def current(cls) -> DaskPool:
         """The client in use; else one of threads in this process."""
         try:
-            from distributed import Client, get_client
+            from distributed import get_client
         except ImportError:
             raise EngineError(
                 "package-missing",
@@ -158,7 +158,7 @@ class DaskPool:
         try:
             return cls(get_client())
         except ValueError:
-            return cls(Client(processes=False, dashboard_address=None, set_as_default=False))
+            return cls(_own_client())
 
     def put(self, value: Any) -> Reference:
         return self.client.submit(_same, value, pure=False)
@@ -188,6 +188,13 @@ class DaskPool:
         with contextlib.suppress(Exception):  # the client may have gone before us
             for reference in references:
                 reference.release()
+
+
+@cache
+def _own_client() -> Any:
+    from distributed import Client
+
+    return Client(processes=False, dashboard_address=None, set_as_default=False)
 
 
 def is_dask_frame(data: Any) -> bool:

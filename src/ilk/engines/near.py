@@ -29,18 +29,7 @@ WRITTEN = "part int, within long, size int, name string"
 
 
 class NearRows(StreamRows):
-    """Rows in packs that are mapped into this process; their encoding is still to be found."""
-
-    def encoded(self, encoding: Encoding, complete: bool) -> NearRows:
-        """The same rows, conditioned."""
-        return NearRows(
-            self.raw,
-            encoding,
-            weight=self.weight,
-            codes=self.codes,
-            complete=complete,
-            threads=self.threads,
-        )
+    """Rows in packs that are mapped into this process."""
 
 
 def near_rows(frame: Any, packer: Any, layout: PackLayout, threads: int | None) -> NearRows | None:

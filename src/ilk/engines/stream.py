@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -36,6 +37,17 @@ class StreamRows:
         self.threads = thread_count(threads)
         self.n_rows, self.n_columns = raw.shape
         self.block_rows = block_rows(self.n_rows, self.n_columns)
+
+    def encoded(self, encoding: Encoding, complete: bool) -> Self:
+        """The same rows, conditioned."""
+        return type(self)(
+            self.raw,
+            encoding,
+            weight=self.weight,
+            codes=self.codes,
+            complete=complete,
+            threads=self.threads,
+        )
 
     def _cells(self, which: slice | Array, first_row: int = 0) -> Block:
         return Block(

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
-from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
-from ilk.estimators.tables import Format, new_rows, table_rows
+from ilk.estimators.tables import Format, table_rows, told
 from ilk.fitting.assorted import Assortment, Quest, cost_from, fit_assorted
 from ilk.fitting.loop import Stop
 from ilk.fitting.portrait import Trait, traits
-from ilk.fitting.scene import Options
+from ilk.fitting.scene import Options, Treat
 from ilk.random import seed_of
 from ilk.table.assort import assort
 from ilk.table.block import Array, Block
@@ -144,7 +144,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.callback = callback
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of the rows of X: a frame, a path, or an array of numbers (NaN where missing)."""
+        """Find the clusters of the rows of X: a frame, also of Spark or Dask, a path, or an array of numbers (NaN where
+        missing)."""
         options, quest = self._options(), self._quest()
         rows, form = table_rows(
             self, X, sample_weight, types=self.types, threads=self.threads, k=quest.k or 1
@@ -242,22 +243,26 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
             )
         return cost_from(self.found_, label.astype(np.int32), len(names))
 
-    def _scan(self, X: Any, visit: Any) -> Array:
+    def _told(self, X: Any, visit: Any, columns: dict[str, Any]) -> Any:
         check_is_fitted(self)
-        rows: MemoryRows = new_rows(self, X, self._format, threads=self.threads)
-        return np.concatenate([*rows.scan(visit, self.found_)])
+        return told(self, X, self._format, (visit, _Reader.of(self.found_)), columns, self.threads)
 
-    def predict(self, X: Any) -> Array:
-        """The likeliest cluster of each row, the lowest number among equals."""
-        return self._scan(X, _visit_label)
+    def predict(self, X: Any) -> Any:
+        """The likeliest cluster of each row, the lowest number among equals. A frame on a cluster of machines gets a
+        column `label`."""
+        return self._told(X, _visit_label, {"label": pa.int32()})
 
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each cluster for each row (rows, K)."""
-        return self._scan(X, _visit_membership)
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of each cluster for each row (rows, K). A frame on a cluster of machines gets columns
+        `probability_0` and so on."""
+        check_is_fitted(self)
+        columns = {f"probability_{k}": pa.float64() for k in range(self.n_components_)}
+        return self._told(X, _visit_membership, columns)
 
-    def score_samples(self, X: Any) -> Array:
-        """Log density of the observed cells of each row, in the user's units."""
-        return self._scan(X, _visit_log_density)
+    def score_samples(self, X: Any) -> Any:
+        """Log density of the observed cells of each row, in the user's units. A frame on a cluster of machines gets a
+        column `log_density`."""
+        return self._told(X, _visit_log_density, {"log_density": pa.float64()})
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of the rows."""
@@ -281,19 +286,30 @@ def _places(plan: Plan, form: Format) -> list[int]:
     return numbers + [place[source[category.source].name] for category, source in pairs]
 
 
-def _scores(found: Assortment, block: Block) -> Array:
-    treated = found.scene.plan.treated(block, found.scene.scales)
-    return found.family.scores(found.params, treated)
+@dataclass(frozen=True)
+class _Reader:
+    """What new rows are read by: plain data, that travels without the rows of the fit."""
+
+    treat: Treat
+    family: Any
+    params: Any
+
+    @classmethod
+    def of(cls, found: Assortment) -> _Reader:
+        return cls(Treat(found.scene.plan, found.scene.scales), found.family, found.params)
+
+    def scores(self, block: Block) -> Array:
+        return np.asarray(self.family.scores(self.params, self.treat(block)))
 
 
-def _visit_label(found: Assortment, block: Block) -> Array:
-    return np.asarray(_scores(found, block).argmax(axis=1), dtype=np.int32)
+def _visit_label(reader: _Reader, block: Block) -> Array:
+    return np.asarray(reader.scores(block).argmax(axis=1), dtype=np.int32)
 
 
-def _visit_membership(found: Assortment, block: Block) -> Array:
-    return kernels.memberships(_scores(found, block), False)[0]
+def _visit_membership(reader: _Reader, block: Block) -> Array:
+    return kernels.memberships(reader.scores(block), False)[0]
 
 
-def _visit_log_density(found: Assortment, block: Block) -> Array:
-    cost = kernels.memberships(_scores(found, block), False)[1]
-    return np.asarray(found.scene.plan.log_slopes(block, found.scene.scales) - cost)
+def _visit_log_density(reader: _Reader, block: Block) -> Array:
+    cost = kernels.memberships(reader.scores(block), False)[1]
+    return np.asarray(reader.treat.plan.log_slopes(block, reader.treat.scales) - cost)

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ilk.engines.base import Rows
-from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
-from ilk.estimators.frames import frame_rows
+from ilk.estimators.frames import frame_rows, is_frame, opened, read_numbers, without_weight
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.encode import check_weight
+from ilk.table.read import Table
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
@@ -39,12 +39,15 @@ def real_number(name: str, value: object, least: float, below: float) -> float:
 
 def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a float64 or float32 array; the array itself where it is one already."""
-    if frame_of(X) is not None:
+    found = opened(X)
+    if is_frame(found):
         raise UsageError(
             "cluster-frame",
-            f"this needs numbers in memory, and {type(X).__name__} lies on a cluster",
-            do="Give a sample of it, or use predict, which answers with a frame",
+            f"this needs numbers in memory, and {found.source} is larger or lies on a cluster",
+            do="Give a sample of it, or use predict, which takes such tables",
         )
+    if isinstance(found, Table):
+        return _named_numbers(estimator, found, reset=reset)
     array: Array = validate_data(
         estimator,
         X,
@@ -56,13 +59,25 @@ def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
     return array
 
 
+def _named_numbers(estimator: Any, table: Table, *, reset: bool) -> Array:
+    """The numbers of a table that was read, by the names of its columns."""
+    if table.n_rows == 0:
+        raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
+    if reset:
+        estimator.n_features_in_ = table.n_columns
+        estimator.feature_names_in_ = np.array(table.names, dtype=object)
+    return read_numbers(table, getattr(estimator, "feature_names_in_", table.names))
+
+
 def training_rows(
     estimator: Any, X: Any, sample_weight: Any, *, scale: str | None, threads: int | None, k: int
 ) -> Rows:
     """The rows of a fit, checked and conditioned; where the data lie decides the engine."""
-    frame = frame_of(X)
-    if frame is not None:
-        return frame_rows(estimator, frame, sample_weight, scale=scale, threads=threads, k=k)
+    X = opened(X)
+    if is_frame(X):
+        return frame_rows(estimator, X, sample_weight, scale=scale, threads=threads, k=k)
+    if isinstance(X, Table) and isinstance(sample_weight, str):
+        X, sample_weight = without_weight(X, sample_weight)
     raw = checked_array(estimator, X, reset=True)
     weight = None if sample_weight is None else check_weight(sample_weight, len(raw))
     n_counting = len(raw) if weight is None else int(np.count_nonzero(weight))

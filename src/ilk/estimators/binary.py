@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from ilk.engines.base import Rows
+from ilk.engines.derived import derive
 from ilk.engines.memory import MemoryRows
 from ilk.errors import SHOWN_ROWS, DataError, UsageError
 from ilk.estimators.base import Callback, checked_array, real_number, warn_of, whole_number
+from ilk.estimators.frames import is_frame, number_rows, opened, without_weight
 from ilk.estimators.kmeans import CentroidEstimator
 from ilk.families.bernoulli import Bernoulli
 from ilk.fitting.binary import default_open_cost, fit_binary, pooled_shares
 from ilk.fitting.loop import Stop
-from ilk.table.block import Array, Encoding
+from ilk.table.block import Array, Block, Encoding
 from ilk.table.encode import check_weight
+from ilk.table.read import Table
 
 
 class BinaryDPMeans(CentroidEstimator):
@@ -85,7 +90,7 @@ class BinaryDPMeans(CentroidEstimator):
         smoothing = real_number("smoothing", self.smoothing, 0.0, np.inf)
         if smoothing == 0:
             raise UsageError("bad-smoothing", "smoothing=0", do="Give a number above 0")
-        rows = self._binary_rows(X, sample_weight, reset=True)
+        rows = self._training_rows(X, sample_weight)
         pooled, n_rows = pooled_shares(rows)
         family = Bernoulli(pooled, self._open_cost(n_rows, rows.n_columns), smoothing)
         found = fit_binary(rows, family, stop, self.callback)
@@ -106,26 +111,82 @@ class BinaryDPMeans(CentroidEstimator):
         check_is_fitted(self)
         return self._binary_rows(X, None, reset=False)
 
+    def _labelling(self) -> tuple[Any, Any]:
+        return _visit_label, (self._threshold(), self._family, self._params)
+
+    def _threshold(self) -> float | None:
+        return None if self.binarize is None else real_number("binarize", self.binarize, -np.inf, np.inf)
+
+    def _training_rows(self, X: Any, sample_weight: Any) -> Rows:
+        X = opened(X)
+        if isinstance(X, Table) and isinstance(sample_weight, str):
+            X, sample_weight = without_weight(X, sample_weight)
+        if not is_frame(X):
+            return self._binary_rows(X, sample_weight, reset=True)
+        found = number_rows(self, X, sample_weight, threads=self.threads, k=1)
+        rows: Rows = found.encoded(found.encoding, bool(found.reduce(_visit_blanks, None) == 0))
+        if self.binarize is not None:
+            return derive(rows, _Binarize(self._threshold()))
+        _refuse_others(rows.reduce(_visit_others, None))
+        return rows
+
     def _binary_rows(self, X: Any, sample_weight: Any, *, reset: bool) -> MemoryRows:
         raw = checked_array(self, X, reset=reset)
-        if self.binarize is None:
-            _refuse_other_values(raw)
-        else:
-            threshold = real_number("binarize", self.binarize, -np.inf, np.inf)
-            raw = np.where(np.isnan(raw), raw, (raw > threshold).astype(raw.dtype))
         weight = None if sample_weight is None else check_weight(sample_weight, len(raw))
         untouched = Encoding(1.0, np.zeros(raw.shape[1]))
         complete = not np.isnan(raw).any()
-        return MemoryRows(raw, untouched, weight=weight, complete=complete, threads=self.threads)
+        made = _Binarize(self._threshold())(Block(raw, untouched, complete=complete))
+        if self.binarize is None:
+            _refuse_others(_visit_others(None, made))
+        return MemoryRows(made.raw, untouched, weight=weight, complete=complete, threads=self.threads)
 
 
-def _refuse_other_values(raw: Array) -> None:
-    other = ~((raw == 0) | (raw == 1) | np.isnan(raw))
-    if other.any():
-        columns = np.flatnonzero(other.any(axis=0))[:SHOWN_ROWS]
+@dataclass(frozen=True)
+class _Binarize:
+    """Cells above a threshold become 1, the others 0; without a threshold they stay."""
+
+    threshold: float | None
+
+    def __call__(self, block: Block) -> Block:
+        if self.threshold is None:
+            return block
+        above = (block.raw > self.threshold).astype(block.raw.dtype)
+        return replace(block, raw=np.where(np.isnan(block.raw), block.raw, above))
+
+
+def _visit_label(state: tuple[float | None, Any, Any], block: Block) -> Array:
+    threshold, family, params = state
+    found: Array = family.assign(params, _Binarize(threshold)(block))[0]
+    return found
+
+
+def _visit_blanks(_: None, block: Block) -> int:
+    return int(np.isnan(block.raw).sum())
+
+
+@dataclass(frozen=True)
+class _Others:
+    """Cells that are neither 0 nor 1, by column, and the first row that has one."""
+
+    columns: Array
+    first_row: float
+
+    def __add__(self, other: _Others) -> _Others:
+        return _Others(self.columns + other.columns, min(self.first_row, other.first_row))
+
+
+def _visit_others(_: None, block: Block) -> _Others:
+    other = ~((block.raw == 0) | (block.raw == 1) | np.isnan(block.raw))
+    rows = np.flatnonzero(other.any(axis=1))
+    return _Others(other.sum(axis=0), block.first_row + float(rows[0]) if len(rows) else np.inf)
+
+
+def _refuse_others(others: _Others) -> None:
+    columns = np.flatnonzero(others.columns)[:SHOWN_ROWS]
+    if len(columns):
         raise DataError(
             "not-binary",
-            f"{int(other.sum())} cells are neither 0 nor 1",
-            where=f"columns {', '.join(map(str, columns))}; first row {int(other.any(axis=1).argmax())}",
+            f"{int(others.columns.sum())} cells are neither 0 nor 1",
+            where=f"columns {', '.join(map(str, columns))}; first row {int(others.first_row)}",
             do="Give a table of 0, 1 and NaN, or set binarize to a threshold",
         )

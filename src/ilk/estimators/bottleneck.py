@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import one_of, real_number, whole_number
-from ilk.estimators.tables import Format, new_rows, table_rows
+from ilk.estimators.tables import Format, held_rows, new_rows
 from ilk.paradigms.bottleneck import Joint, cells_as_levels, knots_of, mean_counts, squeeze
 from ilk.paradigms.order import by_size
 from ilk.random import seed_of
@@ -137,7 +137,7 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
     def _training_counts(self, X: Any) -> Array:
         if self.cells == "counts":
             return checked_counts(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
-        rows, self._form = table_rows(self, X, types=self.types)
+        rows, self._form = held_rows(self, X, types=self.types)
         block = rows.take(np.arange(rows.n_rows))
         self._knots = knots_of(block.numbers.astype(np.float64))
         return checked_counts(_levels(block, self._form, self._knots))

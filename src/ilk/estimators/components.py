@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.engines.derived import Columns, derive
-from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import (
@@ -28,7 +27,7 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
-from ilk.estimators.frames import Answer, answered
+from ilk.estimators.frames import Answer, answered, is_frame, opened
 from ilk.families.covariance import Prior, Structure
 from ilk.families.mixture import Noise
 from ilk.fitting.fit import Fit
@@ -97,10 +96,10 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         """What a visit tells of each row: an array, or a frame with these columns (and Arrow types) on a cluster."""
         check_is_fitted(self)
         state = (self._family, self._params, self._log_unit)
-        frame = frame_of(X)
-        if frame is not None:
+        X = opened(X)
+        if is_frame(X):
             names = self.feature_names_in_[self._varies]
-            return answered(frame, names, Answer(self._encoding, visit, state), columns)
+            return answered(X, names, Answer(self._encoding, visit, state), columns)
         raw = checked_array(self, X, reset=False)
         facts = survey(raw)
         if not self._varies.all():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.estimators.base import one_of, real_number, warn_of, whole_number
-from ilk.estimators.tables import new_rows, table_rows
+from ilk.estimators.tables import held_rows, told
 from ilk.families.paper import APPROXIMATE, EXACT, Choice, Paper, default_locality
 from ilk.fitting.loop import Stop
 from ilk.fitting.paper import background_shares, fit_paper, fit_wished
@@ -97,10 +98,11 @@ class CRAFT(ClusterMixin, BaseEstimator):
         self.threads = threads
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the groups of the rows of X: an array of numbers, or a table of any kind."""
+        """Find the groups of the rows of X: an array of numbers, or a table of any kind. A table on a cluster, or
+        larger than memory, is brought into it: the walk goes from row to row."""
         choice, stop = self._choice(), Stop(max_passes=whole_number("max_iter", self.max_iter, least=0))
         one_of("budget", self.budget, (EXACT, APPROXIMATE))
-        rows, self._format = table_rows(
+        rows, self._format = held_rows(
             self, X, sample_weight, types=self.types, scale="standard", threads=self.threads
         )
         self._family = family = self._make_family(rows, choice)
@@ -148,11 +150,12 @@ class CRAFT(ClusterMixin, BaseEstimator):
             real_number("most_variance", self.most_variance, 0.0, np.inf),
         )
 
-    def predict(self, X: Any) -> Array:
-        """The group in which each row costs least, the lowest number among equals."""
+    def predict(self, X: Any) -> Any:
+        """The group in which each row costs least, the lowest number among equals. A frame on a cluster gets a column
+        `label`."""
         check_is_fitted(self)
-        rows = new_rows(self, X, self._format, threads=self.threads)
-        return np.concatenate([*rows.scan(_visit_label, (self._family, self._params))])
+        answer = (_visit_label, (self._family, self._params))
+        return told(self, X, self._format, answer, {"label": pa.int32()}, self.threads)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.utils import Tags
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
 from ilk.estimators.base import Callback, real_number, warn_of, whole_number
-from ilk.estimators.tables import new_rows, table_rows
+from ilk.estimators.tables import table_rows, told
 from ilk.fitting.dirichlet import fit_process, make_process
 from ilk.fitting.loop import Stop
 from ilk.paradigms.order import by_size
@@ -97,15 +98,20 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         warn_of(self, found)
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each component for each row (rows, K)."""
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of each component for each row (rows, K). A frame on a cluster gets columns `probability_0` and
+        so on."""
         check_is_fitted(self)
-        rows = new_rows(self, X, self._form, threads=self.threads)
-        return np.concatenate([*rows.scan(_visit_membership, (self._family, self._params))])
+        columns = {f"probability_{k}": pa.float64() for k in range(len(self.weights_))}
+        return self._told(X, _visit_membership, columns)
 
-    def predict(self, X: Any) -> Array:
-        """The likeliest component of each row."""
-        return np.asarray(self.predict_proba(X).argmax(axis=1), dtype=np.int32)
+    def predict(self, X: Any) -> Any:
+        """The likeliest component of each row. A frame on a cluster gets a column `label`."""
+        check_is_fitted(self)
+        return self._told(X, _visit_label, {"label": pa.int32()})
+
+    def _told(self, X: Any, visit: Any, columns: dict[str, Any]) -> Any:
+        return told(self, X, self._form, (visit, (self._family, self._params)), columns, self.threads)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -117,6 +123,10 @@ def _visit_membership(state: Any, block: Block) -> Array:
     family, params = state
     membership: Array = kernels.memberships(family.scores(params, block), False)[0]
     return membership
+
+
+def _visit_label(state: Any, block: Block) -> Array:
+    return np.asarray(_visit_membership(state, block).argmax(axis=1), dtype=np.int32)
 
 
 class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from ilk.errors import UsageError, warn
 from ilk.estimators.base import one_of, real_number, whole_number
-from ilk.estimators.tables import table_rows
+from ilk.estimators.tables import held_rows
 from ilk.paradigms.distance import EUCLIDEAN, GOWER, PRECOMPUTED, Distances, distances, given_distances
 from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
 from ilk.paradigms.linkage import LINKAGES, cut_at, cuts, longest_lived, tree_of
@@ -49,7 +49,7 @@ class DistanceEstimator(ClusterMixin, BaseEstimator, ABC):
         if self.metric == PRECOMPUTED:
             apart = given_distances(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
         else:
-            rows, form = table_rows(self, X, types=self.types, scale=self.scale)
+            rows, form = held_rows(self, X, types=self.types, scale=self.scale)
             ordered = np.array([c.kind == "ordinal" for c in form.schema.coded], dtype=bool)
             apart = distances(rows.take(np.arange(rows.n_rows)), ordered, self.metric)
             if apart.n_unknown:

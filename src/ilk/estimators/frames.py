@@ -1,32 +1,93 @@
-"""Frames on clusters at the estimators' face: their rows for a fit, and answers as columns beside them."""
+"""Tables that are not in memory at the estimators' face: frames on clusters, and tables larger than memory.
+
+Their rows for a fit, and answers as columns beside them; a table larger than memory is answered with an array.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ilk.engines.base import Rows
-from ilk.engines.condition import check_weights, conditioned, survey_rows
-from ilk.engines.frames import Frame
+from ilk.engines.condition import Unconditioned, check_weights, conditioned, survey_rows
+from ilk.engines.frames import Frame, Packer, frame_of
 from ilk.engines.packed import Cutter, NumberPacker, PackLayout
+from ilk.engines.pieces import PieceFrame
 from ilk.errors import DataError, UsageError, shown, warn
 from ilk.fitting.model import free_names
+from ilk.fitting.packer import ModelPacker
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
-from ilk.table.condition import precision_cautions
+from ilk.table.cells import as_numbers
+from ilk.table.condition import Survey, precision_cautions
+from ilk.table.ledger import Caution
+from ilk.table.piecewise import PieceTable
+from ilk.table.read import Table, from_arrow
+from ilk.table.room import open_table
+from ilk.table.schema import Schema, asked_kinds, infer
+from ilk.threads import thread_count
+
+SAMPLE_ROWS = 100_000  # of a frame on a cluster, from which kinds and levels of columns are known
+
+
+def opened(X: Any) -> Any:
+    """A path or a stream as a table; a frame where it is larger than memory, or where data lie on a cluster. All else
+    as it is."""
+    frame = frame_of(X)
+    if frame is not None:
+        return frame
+    if isinstance(X, (str, os.PathLike, pa.RecordBatchReader)) or hasattr(X, "to_arrow_reader"):
+        table = open_table(X)
+        return PieceFrame(table) if isinstance(table, PieceTable) else table
+    return X
+
+
+def is_frame(X: Any) -> bool:
+    """Whether `opened` has found a frame."""
+    return all(hasattr(X, name) for name in ("rows", "filled", "source"))
+
+
+def read_numbers(table: Table, names: Sequence[str]) -> Array:
+    """The cells of these columns (rows, columns), which are numbers."""
+    refuse_absent(table.source, table.names, names)
+    kind = _number_type({name: table.column(name).type for name in names})
+    return NumberPacker(PackLayout(kind, len(names)))(table.arrow.select(list(names))).raw
+
+
+def without_weight(table: Table, name: str) -> tuple[Table, Array]:
+    """The other columns of a table, and the weights that one of them holds."""
+    (name,) = weight_name(table.names, name)
+    others = [other for other in table.names if other != name]
+    weight = as_numbers(table.column(name), name)
+    return from_arrow(table.arrow.select(others), table.source), weight
 
 
 def frame_rows(
     estimator: Any, frame: Frame, sample_weight: Any, *, scale: str | None, threads: int | None, k: int
 ) -> Rows:
     """The rows of a fit, checked and conditioned; `sample_weight` is the name of a column."""
-    weight = _weight_name(frame, sample_weight)
+    rows = number_rows(estimator, frame, sample_weight, threads=threads, k=k)
+    names = estimator.feature_names_in_.tolist()
+    facts = survey_rows(rows, names)
+    for code, text in precision_cautions(facts, names):
+        warn(code, text, depth=6)
+    found: Rows = conditioned(rows, facts, scale)
+    return found
+
+
+def number_rows(
+    estimator: Any, frame: Frame, sample_weight: Any, *, threads: int | None, k: int
+) -> Unconditioned:
+    """The rows of a frame of numbers as they are; the estimator learns their names."""
+    weight = weight_name(frame.schema.names, sample_weight)
     names = [name for name in frame.schema.names if name not in weight]
-    layout = PackLayout(_number_type(frame, [*names, *weight]), len(names), weighted=bool(weight))
-    rows = frame.rows([*names, *weight], NumberPacker(layout), layout, threads)
+    kinds = {name: frame.schema.field(name).type for name in (*names, *weight)}
+    layout = PackLayout(_number_type(kinds), len(names), weighted=bool(weight))
+    rows: Unconditioned = frame.rows([*names, *weight], NumberPacker(layout), layout, threads)
     n_counting = check_weights(rows)
     if n_counting < k:
         raise DataError(
@@ -34,19 +95,16 @@ def frame_rows(
             f"n_samples={n_counting} rows with weight are fewer than the {k} groups asked for",
             do="Ask for fewer groups",
         )
-    facts = survey_rows(rows, names)
-    for code, text in precision_cautions(facts, names):
-        warn(code, text, depth=6)
     estimator.n_features_in_ = len(names)
     estimator.feature_names_in_ = np.array(names, dtype=object)
-    found: Rows = conditioned(rows, facts, scale)
-    return found
+    return rows
 
 
-def _weight_name(frame: Frame, sample_weight: Any) -> list[str]:
+def weight_name(names: Sequence[str], sample_weight: Any) -> list[str]:
+    """The column of the weights, where there is one."""
     if sample_weight is None:
         return []
-    if isinstance(sample_weight, str) and sample_weight in frame.schema.names:
+    if isinstance(sample_weight, str) and sample_weight in names:
         return [sample_weight]
     raise UsageError(
         "bad-weight",
@@ -55,8 +113,7 @@ def _weight_name(frame: Frame, sample_weight: Any) -> list[str]:
     )
 
 
-def _number_type(frame: Frame, names: Sequence[str]) -> str:
-    kinds = {name: frame.schema.field(name).type for name in names}
+def _number_type(kinds: Mapping[str, Any]) -> str:
     for name, kind in kinds.items():
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if not (is_number or pa.types.is_boolean(kind)):
@@ -77,18 +134,80 @@ class Answer:
     state: Any
 
 
+@dataclass(frozen=True)
+class MixedRows:
+    """Rows of any kinds of columns, not yet conditioned: what they are taken for, and facts of the numbers."""
+
+    rows: Any
+    schema: Schema
+    facts: Survey
+    n_counting: int
+    cautions: tuple[Caution, ...]
+
+
+def mixed_rows(frame: Frame, types: Any, sample_weight: Any, threads: int | None) -> MixedRows:
+    """The rows of a frame with columns of any kind; `sample_weight` is the name of a column."""
+    weight = weight_name(frame.schema.names, sample_weight)
+    schema, cautions = _schema_of(frame, types, weight[0] if weight else None, thread_count(threads))
+    packer = ModelPacker(schema, coded=True, every=True)
+    rows = frame.rows(packer.names, packer, packer.layout, threads)
+    n_counting = check_weights(rows)
+    facts = survey_rows(rows, [column.name for column in schema.numeric])
+    return MixedRows(rows, replace(schema, weight=None), facts, n_counting, cautions)
+
+
+def _schema_of(
+    frame: Frame, types: Any, weight: str | None, threads: int
+) -> tuple[Schema, tuple[Caution, ...]]:
+    """Kinds and levels: from all rows of a table in pieces, from a sample of a frame on a cluster."""
+    if isinstance(frame, PieceFrame):
+        frame.table.gather(asked_kinds(types), threads)
+        schema = infer(frame.table, types=types, weight=weight)
+        return schema, (*frame.table.warnings, *schema.warnings)
+    n_rows = frame.count()
+    if not n_rows:
+        raise DataError("no-rows", f"the {frame.source} has no rows", do="Give at least one row")
+    table = from_arrow(frame.sample(min(1.0, SAMPLE_ROWS / n_rows), 0), frame.source)
+    schema = infer(table, types=types, weight=weight)
+    if n_rows <= SAMPLE_ROWS:
+        return schema, (*table.warnings, *schema.warnings)
+    told = (
+        f"kinds and levels of columns are those of a sample of {table.n_rows:,} of {n_rows:,} rows; a level that it "
+        "lacks counts as missing"
+    )
+    return schema, (*table.warnings, *schema.warnings, ("sampled-frame", told))
+
+
 def answered(frame: Frame, names: Sequence[str], answer: Answer, columns: Mapping[str, Any]) -> Any:
-    """The frame with what a visit tells of each row, in columns of these names and Arrow types."""
-    absent = [name for name in names if name not in frame.schema.names]
+    """The frame with what a visit tells of each row of numbers, in columns of these names and Arrow types."""
+    refuse_absent(frame.source, frame.schema.names, names)
+    layout = PackLayout(_number_type({name: frame.schema.field(name).type for name in names}), len(names))
+    return _filled(frame, names, NumberPacker(layout), answer, columns)
+
+
+def answered_mixed(frame: Frame, schema: Schema, answer: Answer, columns: Mapping[str, Any]) -> Any:
+    """The same of rows of any kinds of columns."""
+    packer = ModelPacker(schema, coded=True, every=True)
+    refuse_absent(frame.source, frame.schema.names, packer.names)
+    return _filled(frame, packer.names, packer, answer, columns)
+
+
+def refuse_absent(source: str, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """Columns that were fitted must be there."""
+    absent = [name for name in wanted if name not in names]
     if absent:
         raise DataError(
             "column-absent",
-            f"the frame has no column {shown(absent[0])!r}, which was fitted",
-            do="Give a frame with the columns of the fit",
+            f"the {source} has no column {shown(absent[0])!r}, which was fitted",
+            do="Give a table with the columns of the fit",
         )
-    layout = PackLayout(_number_type(frame, names), len(names))
+
+
+def _filled(
+    frame: Frame, names: Sequence[str], packer: Packer, answer: Answer, columns: Mapping[str, Any]
+) -> Any:
     wanted = dict(zip(free_names(tuple(frame.schema.names), tuple(columns)), columns.values(), strict=True))
-    return frame.filled(_Fill(tuple(names), layout, answer, tuple(wanted)), wanted)
+    return frame.filled(_Fill(tuple(names), packer, answer, tuple(wanted)), wanted)
 
 
 @dataclass(frozen=True)
@@ -96,12 +215,12 @@ class _Fill:
     """What travels to the rows of a frame."""
 
     names: tuple[str, ...]
-    layout: PackLayout
+    packer: Packer
     answer: Answer
     columns: tuple[str, ...]
 
     def __call__(self, table: Any) -> dict[str, Array]:
-        pack = NumberPacker(self.layout)(table.select(list(self.names)))
+        pack = self.packer(table.select(list(self.names)))
         cutter = Cutter(self.answer.encoding, bool(not np.isnan(pack.raw).any()), BLOCK_ROWS)
         parts = [self.answer.visit(self.answer.state, block) for block in cutter.blocks(pack, 0)]
         found = np.concatenate(parts) if parts else np.empty((0, len(self.columns)))

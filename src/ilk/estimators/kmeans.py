@@ -12,7 +12,6 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ilk.engines.base import Rows
-from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.estimators.base import (
@@ -25,7 +24,7 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
-from ilk.estimators.frames import Answer, answered
+from ilk.estimators.frames import Answer, answered, is_frame, opened
 from ilk.families.base import Family
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import Stop
@@ -95,12 +94,16 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def predict(self, X: Any) -> Any:
         """The group of each row: its nearest centre, the lowest number among equals. A frame on a cluster gets a
         column `label`."""
-        frame = frame_of(X)
-        if frame is not None:
+        X = opened(X)
+        if is_frame(X):
             check_is_fitted(self)
-            answer = Answer(self._encoding, _visit_label, (self._family, self._params))
-            return answered(frame, self.feature_names_in_, answer, {"label": pa.int32()})
+            answer = Answer(self._encoding, *self._labelling())
+            return answered(X, self.feature_names_in_, answer, {"label": pa.int32()})
         return np.concatenate([*self._new_rows(X).scan(_visit_label, (self._family, self._params))])
+
+    def _labelling(self) -> tuple[Any, Any]:
+        """The visit that labels the rows of a frame, and its state."""
+        return _visit_label, (self._family, self._params)
 
     def transform(self, X: Any) -> Array:
         """Distance of each row to each centre (rows, groups)."""

@@ -11,11 +11,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
 from ilk.errors import DataError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.components import MixtureEstimator, full_matrices
-from ilk.estimators.tables import Format, given_groups, new_rows, table_rows
+from ilk.estimators.tables import Format, given_groups, table_rows, told
 from ilk.families.base import Cut
 from ilk.families.product import Product, ProductMixture
 from ilk.fitting.fit import Fit
@@ -115,7 +115,7 @@ class MixedMixture(MixtureEstimator):
         self.callback = callback
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of the rows of X: a frame, an Arrow table, a dictionary, a path or an array."""
+        """Find the components of the rows of X: a frame, also of Spark or Dask, a dictionary, a path or an array."""
         k = whole_number("n_components", self.n_components)
         one_of("membership", self.membership, ("soft", "hard"))
         options = {"types": self.types, "scale": self.scale, "threads": self.threads}
@@ -126,7 +126,7 @@ class MixedMixture(MixtureEstimator):
         warn_of(self, found)
         return self
 
-    def _fit_rows(self, rows: MemoryRows, form: Format, k: int) -> Fit:
+    def _fit_rows(self, rows: Rows, form: Format, k: int) -> Fit:
         plan = self._plan()
         family, counts = self._family_for(rows, form, k)
         init = None
@@ -146,7 +146,7 @@ class MixedMixture(MixtureEstimator):
         self._show(rows, family, found)
         return found
 
-    def _family_for(self, rows: MemoryRows, form: Format, k: int) -> tuple[Product, TableCounts]:
+    def _family_for(self, rows: Rows, form: Format, k: int) -> tuple[Product, TableCounts]:
         n_measured = int((~form.is_count).sum())
         return make_product(
             rows,
@@ -160,7 +160,7 @@ class MixedMixture(MixtureEstimator):
 
     # --- what a user reads
 
-    def _show(self, rows: MemoryRows, family: Product, found: Fit) -> None:
+    def _show(self, rows: Rows, family: Product, found: Fit) -> None:
         """Everything in the user's units."""
         form, counts, params = self._form, self._table_counts, found.params
         measured = ~form.is_count
@@ -185,10 +185,10 @@ class MixedMixture(MixtureEstimator):
         beyond = np.zeros(rows.n_rows, dtype=bool)
         self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
 
-    def _scan(self, X: Any, visit: Any, columns: Mapping[str, Any]) -> Array:
+    def _scan(self, X: Any, visit: Any, columns: Mapping[str, Any]) -> Any:
         check_is_fitted(self)
-        rows = new_rows(self, X, self._form, threads=self.threads)
-        return np.concatenate([*rows.scan(visit, (self._family, self._params, self._log_unit))])
+        answer = (visit, (self._family, self._params, self._log_unit))
+        return told(self, X, self._form, answer, columns, self.threads)
 
     def relative_entropy(self) -> float:
         """1 - entropy of the memberships / (rows log K) of the training rows: 1 where every row is sure, 0 for none.

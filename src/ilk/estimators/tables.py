@@ -1,8 +1,8 @@
 """Tables of mixed columns at the estimators' face: from what the user gave to rows, when fitting and afterwards.
 
-A frame (pandas, Polars, Arrow, ...), a dictionary, a path, or an array with text in it is a table: every column gets
-a kind, by the rules of `table.kinds` or by `types`, and new tables are matched by column name. An array of numbers
-has numeric columns only, but for those that `types` names (x0, x1, ...), and new arrays are matched by position.
+A frame (pandas, Polars, Arrow, Spark, Dask, ...), a dictionary, a path, or an array with text in it is a table: every
+column gets a kind, by the rules of `table.kinds` or by `types`, and new tables are matched by column name. An array of
+numbers has numeric columns only, but for those that `types` names (x0, x1, ...); new arrays are matched by position.
 """
 
 from __future__ import annotations
@@ -15,9 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from ilk.engines.memory import MemoryRows
+from ilk.engines.base import Rows
+from ilk.engines.condition import conditioned
+from ilk.engines.derived import Columns, derive
+from ilk.engines.memory import MemoryRows, held
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import checked_array
+from ilk.estimators.frames import Answer, answered_mixed, is_frame, mixed_rows, opened, without_weight
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import Survey, encoding_of, precision_cautions, survey
 from ilk.table.encode import check_weight, decode, encode_new
@@ -72,10 +76,15 @@ def table_rows(
     scale: str | None = None,
     threads: int | None = None,
     k: int = 1,
-) -> tuple[MemoryRows, Format]:
+) -> tuple[Rows, Format]:
     """The rows of a fit with numbers and codes, and how later tables become such rows. No row is set aside."""
+    X = opened(X)
+    if is_frame(X):
+        return _frame_rows(estimator, X, sample_weight, types=types, scale=scale, threads=threads, k=k)
     if is_table(X):
         table = read(X)
+        if isinstance(sample_weight, str):
+            table, sample_weight = without_weight(table, sample_weight)
         told = infer(table, types=types)
         estimator.n_features_in_ = table.n_columns
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
@@ -100,12 +109,60 @@ def table_rows(
     return rows, form
 
 
-def new_rows(estimator: Any, X: Any, form: Format, *, threads: int | None = None) -> MemoryRows:
-    """Rows of another table: columns by name, or by position where numbers were fitted.
+def held_rows(estimator: Any, X: Any, sample_weight: Any = None, **options: Any) -> tuple[MemoryRows, Format]:
+    """The same in memory, wherever the table lies: for methods that go from row to row."""
+    rows, form = table_rows(estimator, X, sample_weight, **options)
+    return held(rows, rows.n_rows, 0), form
 
-    A level that was not seen before counts as missing and a column that was not is ignored, both with a warning;
-    a column that is absent is refused.
+
+def _frame_rows(
+    estimator: Any,
+    frame: Any,
+    sample_weight: Any,
+    *,
+    types: Any,
+    scale: str | None,
+    threads: int | None,
+    k: int,
+) -> tuple[Rows, Format]:
+    """The same of a table that is larger than memory or lies on a cluster."""
+    found = mixed_rows(frame, types, sample_weight, threads)
+    names = [name for name in frame.schema.names if name != sample_weight]
+    estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
+    _check_rows(found.n_counting, k)
+    cautions = precision_cautions(found.facts, [c.name for c in found.schema.numeric])
+    for code, text in [*found.cautions, *cautions]:
+        warn(code, text, depth=5)
+    rows: Rows = conditioned(found.rows, found.facts, scale)
+    schema, varies = _without_constants(found.schema, found.facts, rows.n_rows)
+    if not varies.all():
+        rows = derive(rows, Columns(varies))
+    return rows, Format(schema, rows.encoding, by_position=False)
+
+
+def told(
+    estimator: Any,
+    X: Any,
+    form: Format,
+    answer: tuple[Any, Any],
+    columns: Mapping[str, Any],
+    threads: int | None = None,
+) -> Any:
+    """What a visit with its state tells of the rows of another table: an array, or columns of these Arrow types beside
+    those of a frame on a cluster.
+
+    Columns are matched by name, or by position where numbers were fitted. A level that was not seen before counts as
+    missing and a column that was not is ignored, both with a warning; a column that is absent is refused.
     """
+    visit, state = answer
+    X = opened(X)
+    if is_frame(X):
+        return answered_mixed(X, form.schema, Answer(form.encoding, visit, state), columns)
+    return np.concatenate([*new_rows(estimator, X, form, threads=threads).scan(visit, state)])
+
+
+def new_rows(estimator: Any, X: Any, form: Format, *, threads: int | None = None) -> MemoryRows:
+    """Rows of another table in memory, by the rules of `told`."""
     table = from_array(checked_array(estimator, X, reset=False)) if form.by_position else read(X)
     raw, codes = _cells(table, form.schema)
     facts = survey(raw, names=[c.name for c in form.schema.numeric])

@@ -145,9 +145,7 @@ class OpenMeans(Means):
         while len(left := np.flatnonzero(self.is_dear(closest[met:], weight[met:]))):
             number = met + int(left[0])
             accepted.append(number)
-            point = np.where(
-                np.isnan(cells[number]), params.centre[dear.donor[order[number]]], cells[number]
-            )
+            point = np.where(np.isnan(cells[number]), params.centre[dear.donor[order[number]]], cells[number])
             closest = np.minimum(closest, self.cost(self.start(point[None]), block)[:, 0])
             met = number + 1
         chosen = order[accepted]

@@ -50,6 +50,10 @@ class PieceTable:
     def n_pieces(self) -> int:
         return len(self.pieces.first_rows) - 1
 
+    def arrow_type(self, name: str) -> Any:
+        """The Arrow type of a column."""
+        return self._types[name]
+
     def cells(self, name: str) -> Cells:
         """One column as the rules for kinds see it."""
         return self._facts[name]

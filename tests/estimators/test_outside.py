@@ -1,0 +1,154 @@
+"""Estimators on tables that are not in memory: paths, streams, tables larger than memory, frames of Dask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ilk
+from ilk.engines.pieces import PieceFrame
+from ilk.errors import DataError, UsageError
+from ilk.estimators import frames as outside
+from ilk.estimators.frames import opened
+
+N_ROWS = 1200
+draws = np.random.default_rng(5)
+GROUP = draws.integers(0, 3, size=N_ROWS)
+NUMBERS = {
+    "a": draws.normal(size=N_ROWS) + 4.0 * GROUP,
+    "b": (draws.normal(size=N_ROWS) - 3.0 * GROUP).astype(np.float32),
+    "c": draws.poisson(3 + 5 * GROUP),
+}
+NUMBERS["a"][::29] = np.nan
+HEFT = draws.integers(0, 3, size=N_ROWS).astype(float)
+MIXED = {**NUMBERS, "kind": np.array(["low", "mid", "high"])[(GROUP + (draws.random(N_ROWS) < 0.1)) % 3]}
+BITS = {f"bit{j}": (draws.random(N_ROWS) < np.where(j == GROUP, 0.9, 0.1)).astype(float) for j in range(3)}
+
+MODELS = {
+    "k-means": (ilk.KMeans(3, n_init=2, random_state=0), NUMBERS),
+    "k-medians": (ilk.KMedians(3, n_init=1, max_iter=3, random_state=0), NUMBERS),
+    "trimmed": (ilk.TrimmedKMeans(3, n_init=1, max_iter=3, random_state=0), NUMBERS),
+    "dp-means": (ilk.DPMeans(n_clusters=3, random_state=0), NUMBERS),
+    "gaussian": (ilk.GaussianMixture(3, n_init=1, max_iter=5, random_state=0), NUMBERS),
+    "student": (ilk.StudentMixture(2, n_init=1, max_iter=3, random_state=0), NUMBERS),
+    "mixed": (ilk.MixedMixture(3, n_init=1, max_iter=5, random_state=0), MIXED),
+    "assorted": (ilk.AssortedMixture(max_components=3, n_init=2, random_state=0), MIXED),
+    "process": (ilk.DirichletProcessMixture(4, max_iter=5, random_state=0), MIXED),
+    "craft": (ilk.CRAFT(n_clusters=2, max_iter=3, random_state=0), MIXED),
+    "binary": (ilk.BinaryDPMeans(), BITS),
+}
+FEW = ("k-means", "gaussian", "mixed", "binary")  # one of each way to the rows
+
+
+def written(path: Any, columns: dict[str, Any]) -> str:
+    table = pa.table({**columns, "heft": HEFT})
+    pq.write_table(table, path / "table.parquet", row_group_size=500)
+    return str(path / "table.parquet")
+
+
+@pytest.fixture
+def little_memory(monkeypatch):
+    """Any table is larger than memory."""
+    monkeypatch.setattr("ilk.table.room.memory_bytes", lambda memory: 3.0)
+
+
+def same(name: str, here: Any, there: Any) -> None:
+    assert np.array_equal(here.labels_, there.labels_)
+    for field in ("cluster_centers_", "means_", "weights_"):
+        if hasattr(here, field):
+            np.testing.assert_allclose(getattr(there, field), getattr(here, field), rtol=1e-9, atol=1e-12)
+
+
+def in_memory(name: str) -> Any:
+    """The model fitted to the same table in memory."""
+    import pandas as pd
+    from sklearn.base import clone
+
+    model, columns = MODELS[name]
+    X = pd.DataFrame(columns)
+    return clone(model).fit(X, sample_weight=HEFT), X
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_table_larger_than_memory_gives_the_answer_of_memory(name, tmp_path, little_memory):
+    model, columns = MODELS[name]
+    here, X = in_memory(name)
+    path = written(tmp_path, columns)
+    assert isinstance(opened(path), PieceFrame)
+    there = model.fit(path, sample_weight="heft")
+    same(name, here, there)
+    assert there.feature_names_in_.tolist() == list(columns)
+    found = there.predict(path)
+    assert np.array_equal(found, here.predict(X))
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_path_and_a_stream_are_read(name, tmp_path):
+    model, columns = MODELS[name]
+    here, X = in_memory(name)
+    path = written(tmp_path, columns)
+    same(name, here, model.fit(path, sample_weight="heft"))
+    reader = pa.RecordBatchReader.from_batches(pa.table(columns).schema, pa.table(columns).to_batches(100))
+    assert np.array_equal(model.predict(reader), here.predict(X))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FEW else pytest.mark.slow) for name in MODELS]
+)
+def test_a_frame_of_dask_gives_the_answer_of_memory(name):
+    dd = pytest.importorskip("dask.dataframe")
+    pytest.importorskip("distributed")
+    import pandas as pd
+
+    model, columns = MODELS[name]
+    here, X = in_memory(name)
+    frame = dd.from_pandas(pd.DataFrame({**columns, "heft": HEFT}), npartitions=3, sort=False)
+    there = model.fit(frame, sample_weight="heft")
+    same(name, here, there)
+    assert np.array_equal(there.predict(frame).compute()["label"], here.predict(X))
+
+
+def test_probabilities_of_a_table_larger_than_memory(tmp_path, little_memory):
+    here, X = in_memory("mixed")
+    found = here.predict_proba(written(tmp_path, MIXED))
+    assert np.array_equal(found, here.predict_proba(X))
+
+
+def test_kinds_of_a_large_frame_come_from_a_sample(monkeypatch):
+    dd = pytest.importorskip("dask.dataframe")
+    pytest.importorskip("distributed")
+    import pandas as pd
+
+    monkeypatch.setattr(outside, "SAMPLE_ROWS", 300)
+    frame = dd.from_pandas(pd.DataFrame(MIXED), npartitions=2, sort=False)
+    with pytest.warns(UserWarning, match=r"those of a sample of [\d,]+ of 1,200 rows"):
+        found = ilk.MixedMixture(3, n_init=1, max_iter=3, random_state=0).fit(frame)
+    assert len(found.labels_) == N_ROWS
+
+
+def test_what_cannot_be_fitted_is_refused(tmp_path, little_memory):
+    path = written(tmp_path, MIXED)
+    with pytest.raises(DataError, match="'kind' holds string, not numbers"):
+        ilk.KMeans(2).fit(path)
+    with pytest.raises(UsageError, match="not the name of a column"):
+        ilk.MixedMixture(2).fit(path, sample_weight=HEFT)
+    with pytest.raises(UsageError, match="larger or lies on a cluster"):
+        ilk.KMeans(2, random_state=0).fit(np.arange(6.0)[:, None]).transform(path)
+    with pytest.raises(DataError, match="neither 0 nor 1"):
+        ilk.BinaryDPMeans().fit(written(tmp_path, BITS | {"bit0": GROUP.astype(float)}))
+    fitted = ilk.BinaryDPMeans().fit(written(tmp_path, BITS), sample_weight="heft")
+    with pytest.raises(DataError, match="no column 'bit0'"):
+        fitted.predict(written(tmp_path, NUMBERS))
+
+
+def test_cells_of_a_large_table_are_cut_at_a_threshold(tmp_path, little_memory):
+    numbers = {name: 3.0 * column - 1 for name, column in BITS.items()}
+    path = written(tmp_path, numbers)
+    model = ilk.BinaryDPMeans(binarize=0.0).fit(path, sample_weight="heft")
+    here, X = in_memory("binary")
+    assert np.array_equal(model.labels_, here.labels_)
+    assert np.array_equal(model.predict(path), here.predict(X))
