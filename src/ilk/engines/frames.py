@@ -1,6 +1,6 @@
 """Tables that are not in this process: which engine serves them, how they are packed, how results go back to them.
 
-The data decide the engine. Nothing of pyspark or dask is imported unless the data are theirs.
+The data decide the engine. Nothing of pyspark, dask or ray is imported unless the data are theirs.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ilk.engines.draw import drawn_rows
 from ilk.engines.futures import DaskPool, FuturesRows, is_dask_array, is_dask_frame
 from ilk.engines.near import NearRows, near_rows
 from ilk.engines.packed import Pack, PackLayout
+from ilk.engines.ray import RayFrame, is_ray_dataset
 from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
 from ilk.table.block import Array
 
@@ -56,6 +57,8 @@ def frame_of(data: Any) -> Frame | None:
         return DaskFrame(data)
     if is_dask_array(data):
         return DaskArray(data)
+    if is_ray_dataset(data):
+        return RayFrame(data)
     return None
 
 

@@ -1,0 +1,82 @@
+"""Rows of a Ray Dataset: one pack for each block of it, walked by the futures that also serve Dask."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from ilk.engines.futures import FuturesRows, Reference
+from ilk.engines.packed import Pack, PackLayout
+
+
+def is_ray_dataset(data: Any) -> bool:
+    module = sys.modules.get("ray.data")
+    return module is not None and isinstance(data, module.Dataset)
+
+
+class RayPool:
+    """The workers of the Ray cluster in use; what no reference is left of is freed."""
+
+    def put(self, value: Any) -> Reference:
+        import ray
+
+        return ray.put(value)
+
+    def submit(self, function: Callable[..., Any], *values: Reference) -> Reference:
+        import ray
+
+        return ray.remote(_applied).remote(function, *values)
+
+    def get(self, reference: Reference) -> Any:
+        import ray
+
+        return ray.get(reference)
+
+    def free(self, references: Sequence[Reference]) -> None:
+        pass
+
+
+def _applied(function: Callable[..., Any], *values: Any) -> Any:
+    return function(*values)
+
+
+def _packed(packer: Callable[[Any], Pack], names: list[str], table: Any) -> Pack:
+    return packer(table.select(names))
+
+
+class RayFrame:
+    """A Ray Dataset. Results go back as columns beside the user's own."""
+
+    def __init__(self, native: Any) -> None:
+        self.native, self.source = native, "Ray dataset"
+        self.schema = native.schema().base_schema
+
+    def rows(
+        self,
+        names: Sequence[str],
+        packer: Callable[[Any], Pack],
+        layout: PackLayout,
+        threads: int | None = None,
+    ) -> FuturesRows:
+        pool, pack = RayPool(), partial(_packed, packer, [*names])
+        parts = [pool.submit(pack, part) for part in self.native.to_arrow_refs()]
+        return FuturesRows.of_parts(pool, parts, layout, threads=threads)
+
+    def count(self) -> int:
+        return int(self.native.count())
+
+    def sample(self, share: float, seed: int) -> Any:
+        drawn = self.native if share >= 1 else self.native.random_sample(share, seed=seed % 2**32)
+        return pa.concat_tables([RayPool().get(part) for part in drawn.to_arrow_refs()])
+
+    def filled(self, fill: Callable[[Any], Mapping[str, Any]], columns: Mapping[str, Any]) -> Any:
+        def beside(table: Any) -> Any:
+            for name, values in fill(table).items():
+                table = table.append_column(name, pa.array(values, columns[name], from_pandas=True))
+            return table
+
+        return self.native.map_batches(beside, batch_format="pyarrow")
