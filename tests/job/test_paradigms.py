@@ -126,6 +126,11 @@ def test_halves_of_one_cloud_are_not_trusted():
     assert ilk.cluster(X, k=2, method="spectral").verdict.word == "weak"
 
 
+@pytest.mark.parametrize("method", ["spectral", "typical-cuts", "single-linkage", "affinity-propagation"])
+def test_two_rows_are_enough(method):
+    assert ilk.cluster({"x": [0.0, 1.0], "y": [0.0, 3.0]}, method=method).k >= 1
+
+
 def test_rows_in_small_clusters_are_set_aside():
     table, truth = three_groups()
     far = {"size": [60.0, -70.0], "width": [80.0, 90.0]}

@@ -59,8 +59,10 @@ def eigengaps(matrix: Array, most: int, n_neighbors: int) -> Array:
     """(eigenvalue K + 1) / (eigenvalue K) of the normalised Laplacian, both raised by `FLOOR`, for K = 1 .. most.
 
     K groups that hang together only loosely have K eigenvalues near 0 (von Luxburg 2007, Statistics and Computing 17).
-    The ratio says so whatever the size of the groups; the difference grows with the eigenvalues.
+    The ratio says so whatever the size of the groups; the difference grows with the eigenvalues. Two rows show no leap.
     """
+    if len(matrix) < 3:
+        return np.ones(1)
     edges = affinity(matrix, n_neighbors)
     edges.setdiag(0)
     wanted = min(most + 1, len(matrix) - 1)

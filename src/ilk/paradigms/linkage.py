@@ -65,7 +65,7 @@ def cuts(tree: Array, most: int, min_size: int = 1) -> list[Cut]:
             heapq.heappush(dearest, (-height[child], child))
         if n_counted != before:
             left[before] = max(left.get(before, 0.0), -cost)
-            if n_counted not in counts and n_counted <= most:
+            if n_counted not in counts and 0 < n_counted <= most:
                 counts[n_counted], reached[n_counted] = frozenset(parts), -cost
     made = []
     for count, nodes in sorted(counts.items()):
