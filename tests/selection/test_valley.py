@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ilk.families.grouping import Columns
 from ilk.selection.merging import lowest, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.valley import (
     LEAST_KEPT,
@@ -15,7 +14,6 @@ from ilk.selection.valley import (
     facing,
     filled,
     untied,
-    with_values,
 )
 from ilk.table.block import Block, Encoding
 
@@ -157,29 +155,14 @@ def test_a_piece_without_rows_is_no_group():
     assert merge_pieces(ground_of(X, label), 3, threshold=0.40).groups in (((0, 2), (1,)), ((0,), (1, 2)))
 
 
-def columns_with(**facts):
-    return Columns(np.ones(1), np.array([0, 2, 5]), np.ones(5), np.ones(3), **facts)
-
-
-def test_categories_of_values_are_numbers_again():
-    codes = np.array([[1, 0], [0, 2], [0, -1]])
-    X = np.array([[np.nan], [0.5], [2.0]])
-    sample = Block(X, Encoding(1.0, np.zeros(1)), codes=codes, complete=False)
-    plain = with_values(sample, columns_with(values=((), (3.0, 4.0, 9.0)), atoms=((0, 0, -1.5),)))
-    assert plain.codes is None
-    np.testing.assert_array_equal(plain.raw, [[-1.5, 3 / 9], [0.5, 1.0], [2.0, np.nan]])
-    assert with_values(sample, columns_with(values=((1.0, 2.0), ()))) is sample
-
-
-def test_a_frequent_value_at_the_edge_of_one_cloud_parts_no_groups():
-    counts = np.random.default_rng(0).geometric(0.35, 600) - 1.0
-    atom = counts == 0
-    X, codes = np.where(atom, np.nan, counts)[:, None], atom.astype(np.int32)[:, None]
-    sample = Block(X, Encoding(1.0, np.zeros(1)), codes=codes, complete=False)
-    split = NumberGround.of_mixed(sample, atom.astype(int), seed=0).project([0], [1])
-    whole = with_values(
-        sample, Columns(np.ones(1), np.array([0, 2]), np.ones(2), np.ones(2), atoms=((0, 0, 0.0),))
-    )
-    found = NumberGround.of(whole, atom.astype(int), seed=0)
-    assert split.valley > found.thresholds.clear
-    assert found.project([0], [1]).valley < found.thresholds.merge
+def test_steps_that_a_scale_stretches_are_no_modes():
+    """Counts of one cloud on a logarithm: the low ones lie far apart, but not once they are spread over their steps."""
+    counts = np.random.default_rng(0).geometric(0.12, (600, 1)) - 1.0
+    low = (counts[:, 0] <= 2).astype(int)
+    scale = lambda x: np.log(np.maximum(x, 0.0) + 0.5)  # noqa: E731
+    stretched = NumberGround.of(block_of(scale(counts)), low, seed=0).project([0], [1]).valley
+    spread = ground_of(counts, low, on_scales=scale).project([0], [1]).valley
+    assert stretched > 0.55 > 0.40 > spread
+    assert np.isfinite(untied(counts, 0, scale)).all()
+    fine = np.random.default_rng(1).normal(size=(50, 2))
+    assert np.array_equal(untied(fine, 0, np.exp), np.exp(fine))

@@ -94,6 +94,29 @@ def test_new_values_are_held_to_the_range_of_the_table(raw):
     assert plan.treated(far.take(np.arange(2)), (0,)).raw[0, 0] < -1000  # as it is, nothing is held
 
 
+@pytest.mark.parametrize("scale", range(len(SCALES)))
+def test_a_treated_block_gives_back_the_columns_of_the_table(raw, scale):
+    raw[3, 0] = raw[4, 1] = raw[5, 2] = np.nan
+    sex = np.random.default_rng(1).integers(0, 2, (len(raw), 1)).astype(np.int32)
+    plan, rows = plan_of(raw, codes=sex, levels=[("sex", ("f", "m"))])
+    block = rows.take(np.arange(len(raw)))
+    own = plan.untreated(plan.treated(block, (scale,) * 2), (scale,) * 2, rows.encoding)
+    np.testing.assert_allclose(own.raw[:, :2], block.numbers[:, [0, 2]], atol=1e-9)
+    np.testing.assert_allclose(own.raw[:, 2] * 3, raw[:, 1])  # four values, the largest of which is 3
+    np.testing.assert_array_equal(own.codes, sex)
+    placed = plan.on_scales(own.raw, (scale,) * 2)
+    np.testing.assert_allclose(placed[:, 0], plan.treated(block, (scale,) * 2).raw[:, 0], atol=1e-9)
+    np.testing.assert_array_equal(placed[:, 1:], own.raw[:, 1:])  # a frequent 0 is on no scale
+
+
+def test_two_values_have_no_between_and_stay_levels():
+    raw = np.column_stack([np.tile([0.0, 1.0], 50), np.arange(100.0)])
+    plan, rows = plan_of(raw)
+    own = plan.untreated(plan.treated(rows.take(np.arange(100)), (0,)), (0,), rows.encoding)
+    np.testing.assert_array_equal(own.codes[:, 0], raw[:, 0])
+    assert own.raw.shape == (100, 1)
+
+
 def test_levels_that_never_occur_are_no_levels():
     codes = np.array([[0], [2], [2], [-1]], dtype=np.int32)
     plan, rows = plan_of(np.empty((4, 0)), codes, [("c", ["a", "b", "c"])])

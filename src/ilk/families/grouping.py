@@ -27,9 +27,7 @@ class Columns:
 
     `floor` (numbers,) least variance; `level_start` (categories + 1,) where the levels of each begin; `share`
     (levels,) pooled shares; `penalty` (columns,) what a group costs beside its likelihood; `column_penalty` what
-    the columns cost however many groups they have; `spread_prior` and `level_prior` in pseudo-rows; `values` the
-    numbers that the levels of each category stand for, none where levels have no order; `atoms` the number, the
-    category and the place among the numbers of every value that was split from a number.
+    the columns cost however many groups they have; `spread_prior` and `level_prior` in pseudo-rows.
     """
 
     floor: Array
@@ -40,8 +38,6 @@ class Columns:
     spread_prior: float = 1.0
     level_prior: float = 1.0
     common_variance: bool = False
-    values: tuple[tuple[float, ...], ...] = ()
-    atoms: tuple[tuple[int, int, float], ...] = ()
 
     @property
     def n_numbers(self) -> int:

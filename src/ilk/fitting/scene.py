@@ -19,7 +19,7 @@ from ilk.families.blended import Blended
 from ilk.families.covariance import SINGULAR
 from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
 from ilk.fitting.table_moments import table_moments
-from ilk.table.block import Array, Block
+from ilk.table.block import Array, Block, Encoding
 from ilk.table.treat import PLAIN, SCALES, Category, Number, Plan
 
 
@@ -55,6 +55,21 @@ class Treat:
         if len(scales) != len(plan.numbers):
             raise ValueError("scales")
         return cls(plan, scales)
+
+
+@dataclass(frozen=True)
+class Untreat:
+    """Treated blocks as the table has them; `encoding` is that of the table's numbers."""
+
+    treat: Treat
+    encoding: Encoding
+
+    def __call__(self, block: Block) -> Block:
+        return self.treat.plan.untreated(block, self.treat.scales, self.encoding)
+
+    def on_scales(self, numbers: Array) -> Array:
+        """Numbers of such blocks on the scales of the model."""
+        return self.treat.plan.on_scales(numbers, self.treat.scales)
 
 
 def _frozen(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,8 +111,7 @@ class Scene:
 
     @cached_property
     def columns(self) -> Columns:
-        columns = columns_of(self.plan, self.scales, self.options)
-        return replace(columns, atoms=self.plan.atoms(self.table.encoding, self.scales))
+        return columns_of(self.plan, self.scales, self.options)
 
     @cached_property
     def family(self) -> GrowingFamily[Any]:
@@ -214,7 +228,6 @@ def columns_of(plan: Plan, scales: Sequence[int], options: Options) -> Columns:
         spread_prior=options.spread_prior,
         level_prior=options.level_prior,
         common_variance=common,
-        values=tuple(category.keys if category.kind == "values" else () for category in plan.categories),
     )
 
 

@@ -18,6 +18,7 @@ from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import from_labels
+from ilk.fitting.scene import Untreat
 from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
 from ilk.selection.cuts import split_labels
@@ -96,13 +97,14 @@ class Grouping:
         }
 
 
-def group(rows: Rows, found: Search, wish: Wish, seed: int) -> Grouping:
-    """Merge the pieces of the chosen model and measure what the verdict needs."""
+def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | None = None) -> Grouping:
+    """Merge the pieces of the chosen model and measure what the verdict needs; `untreat` gives back the columns of
+    the table where the model has others."""
     fit, family = found.fit, found.recipe.family
     n_pieces, soft = len(fit.size), isinstance(family, (Gaussian, Assorted))
     exact = found.chosen.status == EXACT
     sample = canonical(rows.sample(MOST_ROWS, seed))
-    ground = ground_of(sample, family, fit.params, seed=seed, exact=exact)
+    ground = ground_of(sample, family, fit.params, seed=seed, untreat=untreat, exact=exact)
     merging = wish.merge == "valley" and not wish.as_asked and not exact
     threshold = ground.thresholds.merge if merging else None
     merge = merge_pieces(ground, n_pieces, threshold=threshold, least=wish.least)
@@ -118,9 +120,8 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int) -> Grouping:
         refit = refit_of(found.recipe)
         try:
             gain = 0.0 if exact else split_gain(rows, found, seed)
-            stable = returns(
-                rows, grouped, Plan(refit, n_pieces, threshold, wish.least, soft, wish.end), seed
-            )
+            plan = Plan(refit, n_pieces, threshold, wish.least, soft, wish.end, untreat)
+            stable = returns(rows, grouped, plan, seed)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
     return Grouping(

@@ -26,10 +26,11 @@ from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
+from ilk.fitting.scene import Untreat
 from ilk.fitting.table_moments import table_moments
 from ilk.random import stream
 from ilk.selection.merging import merge_pieces
-from ilk.selection.valley import Ground, NumberGround, OddsGround, canonical, with_values
+from ilk.selection.valley import Ground, NumberGround, OddsGround, canonical
 from ilk.table.block import Array, Block
 
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
@@ -51,6 +52,7 @@ class Plan:
     least: int
     soft: bool
     end: float = math.inf  # of the time, on the monotonic clock
+    untreat: Untreat | None = None  # where the model has other columns than the table
 
 
 def returns(rows: Rows, grouped: Grouped, plan: Plan, seed: int) -> tuple[float, ...]:
@@ -93,7 +95,7 @@ def _resampled(sample: Block, plan: Plan, seed: int, number: int) -> Grouped | N
     group_of = np.arange(n_pieces)
     if plan.threshold is not None and n_pieces > 1:
         # On all rows: those of a resample are tied, and ties look like modes.
-        ground = ground_of(sample, family, params, seed=seed)
+        ground = ground_of(sample, family, params, seed=seed, untreat=plan.untreat)
         merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
         group_of = merge.group_of
     return Grouped(family, params, group_of, plan.soft)
@@ -116,18 +118,26 @@ def _jaccard(label: Array, n: int, other: Array, sample: Block) -> Array:
     return np.asarray((shared / np.maximum(either, 1e-300)).max(axis=1))
 
 
-def ground_of(sample: Block, family: Family[Any], params: Any, *, seed: int, exact: bool = False) -> Ground:
-    """Where valleys are looked for: on lines through the numbers and indicators of the levels, or the odds of the
-    pieces where there are categories only."""
+def ground_of(
+    sample: Block,
+    family: Family[Any],
+    params: Any,
+    *,
+    seed: int,
+    untreat: Untreat | None = None,
+    exact: bool = False,
+) -> Ground:
+    """Where valleys are looked for: on lines through the numbers and the indicators of the levels that the table has,
+    or the odds of the pieces where there are categories only."""
     label = family.assign(params, sample)[0]
-    if not isinstance(family, Assorted):
+    if untreat is None:
         return NumberGround.of(sample, label, seed=seed, exact=exact)
-    plain = with_values(sample, family.columns)
-    if plain.n_columns == 0:
+    own = untreat(sample)
+    if own.n_columns == 0:
+        assert isinstance(family, Assorted)
         return OddsGround(family.scores(params, sample), label, sample.weights, seed)
-    if plain.codes is None:
-        return NumberGround.of(plain, label, seed=seed)
-    return NumberGround.of_mixed(plain, label, seed=seed)
+    of = NumberGround.of if own.codes is None else NumberGround.of_mixed
+    return of(own, label, seed=seed, on_scales=untreat.on_scales)
 
 
 def refit_of(recipe: Recipe) -> Refit:

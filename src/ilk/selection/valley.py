@@ -8,16 +8,15 @@ log-odds of the two groups, which for numbers with covariances of their own woul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from ilk.families.grouping import Columns
 from ilk.measures.dip import dip
 from ilk.random import stream
-from ilk.table.block import Array, Block, Encoding
+from ilk.table.block import Array, Block
 
 MOST_ROWS = 4000  # rows on which valleys are measured
 MOST_UNEQUAL, LEAST_KEPT = (
@@ -26,6 +25,9 @@ MOST_UNEQUAL, LEAST_KEPT = (
 )  # of the larger group, rows kept for each row of the smaller, and at least
 RIDGE, RIDGE_ROWS = 0.02, 10.0  # share of the mean variance, whole up to so many rows a column
 ODDS_JITTER = 0.3  # of the spread within groups: log-odds of categories take few values
+
+
+Scales = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -98,21 +100,43 @@ class NumberGround:
     noise: Array | None = None
 
     @classmethod
-    def of(cls, sample: Block, label: Array, *, seed: int, exact: bool = False) -> NumberGround:
+    def of(
+        cls,
+        sample: Block,
+        label: Array,
+        *,
+        seed: int,
+        exact: bool = False,
+        on_scales: Scales = np.asarray,
+    ) -> NumberGround:
         """The rows of a sample and their pieces; `exact` keeps ties, where the groups are the distinct rows."""
-        points, weight = in_deviations(filled(sample, seed), sample.weights), sample.weights
+        weight = sample.weights
         counted = (weight > 0) & (label >= 0)
-        points, label, weight = points[counted], label[counted], weight[counted]
-        return cls(points, points if exact else untied(points, seed), label, weight)
+        numbers, label, weight = filled(sample, seed)[counted], label[counted], weight[counted]
+        points = on_scales(numbers)
+        points, spread = in_deviations(
+            points, points if exact else untied(numbers, seed, on_scales), weight=weight
+        )
+        return cls(points, spread, label, weight)
 
     @classmethod
-    def of_mixed(cls, sample: Block, label: Array, *, seed: int) -> NumberGround:
+    def of_mixed(
+        cls, sample: Block, label: Array, *, seed: int, on_scales: Scales = np.asarray
+    ) -> NumberGround:
         """Numbers and the levels of categories, as indicators."""
-        numbers, weight = in_deviations(filled(sample, seed), sample.weights), sample.weights
-        levels = in_deviations(indicators(sample), weight)
+        numbers, weight = filled(sample, seed), sample.weights
+        points, spread = in_deviations(on_scales(numbers), untied(numbers, seed, on_scales), weight=weight)
+        (levels,) = in_deviations(indicators(sample), weight=weight)
         noise = stream(seed, "odds").standard_normal(len(label))
-        spread = np.hstack([untied(numbers, seed), levels])
-        return cls(np.hstack([numbers, levels]), spread, label, weight, CATEGORIES, levels.shape[1], noise)
+        return cls(
+            np.hstack([points, levels]),
+            np.hstack([spread, levels]),
+            label,
+            weight,
+            CATEGORIES,
+            levels.shape[1],
+            noise,
+        )
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
@@ -178,37 +202,11 @@ def deviation_within(position: Array, of_second: Array, weight: Array) -> float:
     return float(np.sqrt(np.average(within**2, weights=weight))) if len(within) else 0.0
 
 
-def in_deviations(points: Array, weight: Array) -> Array:
-    """Columns in units of their standard deviations."""
-    away = points - np.average(points, axis=0, weights=weight)
+def in_deviations(*tables: Array, weight: Array) -> list[Array]:
+    """Columns in units of the standard deviations that the first table has."""
+    away = tables[0] - np.average(tables[0], axis=0, weights=weight)
     deviation = np.sqrt(np.average(away**2, axis=0, weights=weight))
-    return np.asarray(points / np.where(deviation > 0, deviation, 1.0))
-
-
-def with_values(sample: Block, columns: Columns) -> Block:
-    """The sample with numbers again where the model has categories of their values, few values or one that is
-    frequent: steps of a scale part no groups. Two values have no between, and stay levels."""
-    codes, values = sample.codes, columns.values
-    stepped = [j for j, steps in enumerate(values) if len(steps) > 2]
-    if codes is None or not (stepped or columns.atoms):
-        return sample
-    own = np.array(sample.numbers, dtype=np.float64)
-    for number, category, place in columns.atoms:
-        own[codes[:, category] == 1, number] = place
-    numbers = []
-    for j in stepped:
-        steps = np.array(values[j]) / np.abs(values[j]).max()  # squares of huge numbers overflow
-        numbers.append(np.append(steps, np.nan)[np.minimum(codes[:, j], len(steps))])
-    rest = np.delete(codes, [*stepped, *(category for _, category, _ in columns.atoms)], axis=1)
-    raw = np.column_stack([own, *numbers])
-    return replace(
-        sample,
-        raw=raw,
-        encoding=Encoding(1.0, np.zeros(raw.shape[1])),
-        codes=rest if rest.shape[1] else None,
-        complete=not np.isnan(raw).any(),
-        memo=None,
-    )
+    return [points / np.where(deviation > 0, deviation, 1.0) for points in tables]
 
 
 def indicators(sample: Block) -> Array:
@@ -292,12 +290,18 @@ def filled(sample: Block, seed: int) -> Array:
     return points
 
 
-def untied(points: Array, seed: int) -> Array:
-    """Rounded columns with every value spread over the half steps beside it: few values look like many modes."""
-    spread = points.copy()
-    for j in range(points.shape[1]):
-        distinct = np.unique(points[:, j])
-        if 1 < len(distinct) < len(points) / 2:
-            step = float(np.median(np.diff(distinct)))
-            spread[:, j] += step * (stream(seed, "untied", j).random(len(points)) - 0.5)
-    return spread
+def untied(numbers: Array, seed: int, on_scales: Scales = np.asarray) -> Array:
+    """Numbers on their scales, the values of rounded columns spread over the half steps beside them: few values look
+    like many modes. Steps are those of the user's units, and are evened out where a scale stretches them."""
+    half = np.array([_step(column) / 2 for column in numbers.T])
+    placed, low, high = (on_scales(numbers + side * half) for side in (0, -1, 1))
+    low = np.where(low == placed, 2 * placed - high, low)  # a scale may end at the least or largest value
+    high = np.where(high == placed, 2 * placed - low, high)
+    draws = [stream(seed, "untied", j).random(len(numbers)) for j in range(numbers.shape[1])]
+    return np.asarray(low + (high - low) * np.reshape(draws, numbers.shape[::-1]).T)
+
+
+def _step(column: Array) -> float:
+    """The recording step of a rounded column, 0 of one where most values are distinct."""
+    distinct = np.unique(column)
+    return float(np.median(np.diff(distinct))) if 1 < len(distinct) < len(column) / 2 else 0.0

@@ -209,17 +209,44 @@ class Plan:
             total += np.where(np.isnan(x), 0.0, slope)
         return total
 
-    def atoms(self, encoding: Encoding, scales: Sequence[int]) -> tuple[tuple[int, int, float], ...]:
-        """Per category that says whether a number is one value: the number, the category, and the standardised
-        place of that value."""
-        numbers = {number.name: i for i, number in enumerate(self.numbers)}
-        found = []
+    def untreated(self, block: Block, scales: Sequence[int], encoding: Encoding) -> Block:
+        """The table's own columns of a treated block: numbers off their scales, with the values that were categories
+        among them again, and codes. Numbers of two values have no between, and stay levels."""
+        codes = np.empty((block.n_rows, 0), np.int32) if block.codes is None else block.codes
+        apart = {category.of: j for j, category in enumerate(self.categories) if category.kind == "atom"}
+        numbers, taken = [], set(apart.values())
+        for z, number, scale in zip(block.numbers.T, self.numbers, scales, strict=True):
+            x = number.encoded(z, scale)
+            if number.name in apart:
+                value = encoding.columns(np.array([number.source])).apply(np.array([[number.atom]]))
+                x = np.where(codes[:, apart[number.name]] == 1, value, x)
+            numbers.append(np.ravel(x))
         for j, category in enumerate(self.categories):
-            if category.kind == "atom" and category.of in numbers:
-                i = numbers[category.of]
-                value = encoding.columns(np.array([category.source])).apply(np.array([[category.keys[1]]]))
-                found.append((i, j, float(self.numbers[i].standardised(value[0], scales[i])[0])))
-        return tuple(found)
+            if category.kind == "values" and len(category.keys) > 2:
+                steps = (
+                    np.array(category.keys) / np.abs(category.keys).max()
+                )  # squares of huge numbers overflow
+                numbers.append(np.append(steps, np.nan)[np.minimum(codes[:, j], len(steps))])
+                taken.add(j)
+        raw = np.column_stack(numbers) if numbers else np.empty((block.n_rows, 0))
+        rest = np.delete(codes, sorted(taken), axis=1)
+        return replace(
+            block,
+            raw=raw,
+            encoding=Encoding(1.0, np.zeros(raw.shape[1])),
+            codes=rest if rest.shape[1] else None,
+            complete=not np.isnan(raw).any(),
+            memo=None,
+        )
+
+    def on_scales(self, numbers: Array, scales: Sequence[int]) -> Array:
+        """The numbers of an `untreated` block, or others like them, on their scales; as they are where the scale leaves
+        out a frequent value."""
+        placed = np.array(numbers)
+        for j, (number, scale) in enumerate(zip(self.numbers, scales, strict=True)):
+            if number.atom is None:
+                placed[:, j] = number.standardised(numbers[:, j], scale)
+        return placed
 
     def values(self, block: Block, number: Number) -> Array:
         """Encoded values of a number, NaN where missing or where it is its atom."""
