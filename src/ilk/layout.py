@@ -17,6 +17,7 @@ PLAIN = str.maketrans(
      "∞": "inf", "█": "#", "░": "."}
 )  # fmt: skip
 
+NAMED = "scale|decimal|absent|encoding|sep|method|merge|weight|memory|match_to"  # arguments that are texts
 Piece = tuple[str, str]
 """Text and its styles, separated by blanks."""
 Word = list[Piece]
@@ -60,13 +61,27 @@ def as_options(text: str) -> str:
     'say so: --types year=categorical; more: --k 1..18'
     >>> as_options("min_size=9 is above max_size=5")
     '--min-size 9 is above --max-size 5'
+    >>> as_options('give sep=";", or allow them: max_rejects=2')
+    "give --sep ';', or allow them: --max-rejects 2"
     """
+    text = re.sub(
+        r'types=\{"(.+?)": "(\w+)"\} or "ignore"',
+        lambda m: f"--types {quoted(m[1])}={m[2]} or --ignore {quoted(m[1])}",
+        text,
+    )
     text = re.sub(r'types=\{"(.+?)": "(\w+)"\}', lambda m: f"--types {quoted(m[1])}={m[2]}", text)
     text = re.sub(r"\bk=(\d+)", r"--k \1", text)
     text = re.sub(r"\b(min|max)_size(=?)", lambda m: f"--{m[1]}-size{' ' * bool(m[2])}", text)
     text = re.sub(r"k=range\((\d+), (\d+)\)", lambda m: f"--k {m[1]}..{int(m[2]) - 1}", text)
     text = re.sub(r"""missing=\[['"](.*?)['"]\]""", lambda m: f"--missing {quoted(m[1])}", text)
-    return re.sub(r"\b(scale|decimal|absent)=(['\"])(.*?)\2", lambda m: f"--{m[1]} {quoted(m[3])}", text)
+    text = text.replace("missing=[…]", "--missing TEXT")
+    text = re.sub(r"(?<=: )(weight|types|truth|id|ignore) names a column", r"--\1 names a column", text)
+    text = re.sub(r"\b(max_rejects|threads|budget)=(\S+)", lambda m: f"--{_dashed(m[1])} {m[2]}", text)
+    return re.sub(rf"\b({NAMED})=(['\"])(.*?)\2", lambda m: f"--{_dashed(m[1])} {quoted(m[3])}", text)
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def quoted(text: str) -> str:

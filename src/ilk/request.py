@@ -36,7 +36,7 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
 
 
 def reading_of(options: dict[str, Any]) -> dict[str, Any]:
-    given = {name: options.get(name) for name in ("sep", "encoding", "decimal", "sql")}
+    given = {name: options.get(name) for name in ("sep", "encoding", "decimal", "max_rejects", "sql")}
     given["missing"] = list(options.get("missing") or ()) or None
     return {name: value for name, value in given.items() if value is not None}
 

@@ -190,6 +190,12 @@ READING = _all_of(
     click.option(
         "--missing", multiple=True, metavar="TEXT", help="A text that means missing; may be repeated."
     ),
+    click.option(
+        "--max-rejects",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Lines of a text file that may be set aside because they have too few or too many cells.",
+    ),
     click.option("--sql", metavar="QUERY", help='Cluster what a query gives: "select * from data where …".'),
 )
 TYPING = _all_of(

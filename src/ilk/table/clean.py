@@ -95,7 +95,7 @@ def _bad_bytes(name: str, codec: str, offset: int) -> DataError:
         "bad-encoding",
         f"{name} is not {codec.removesuffix('-sig')} text",
         where=f"first bad byte at offset {offset}",
-        do='Name its encoding, often encoding="cp1252" or "latin-1" (--encoding)',
+        do='Name its encoding, often encoding="cp1252" or encoding="latin-1"',
     )
 
 

@@ -311,7 +311,7 @@ def _rejected(rejects: list[tuple[int, str, int]], name: str, width: int) -> Dat
         do=(
             "Close the quote in that line"
             if quote
-            else f"Mend the lines, give the separator (sep), or allow them: max_rejects={len(rejects)}"
+            else f'Mend the lines, give the separator (sep=";"), or allow them: max_rejects={len(rejects)}'
         ),
     )
 
