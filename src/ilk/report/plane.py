@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh
 
-from ilk.report.evidence import Evidence
+from ilk.report.evidence import Evidence, shared_out
 from ilk.report.facts import Array
 
 MOST_COLUMNS = 60  # the most relevant of those that tell a group apart
@@ -25,6 +25,7 @@ MOST_LOADINGS = 12
 ELLIPSE = 2.1460  # sqrt of the 90 % point of chi-square with two degrees of freedom
 LEAST_ROWS = 5  # for an ellipse
 SIZES = (0.95, 0.80)  # sure from here: small, middle; below: large
+MOST_POINTS = 1000  # drawn; as many of a million rows as of a thousand
 STEPS = 1000  # positions are whole numbers from 0 to this
 
 
@@ -104,7 +105,8 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
     extent = np.ceil((high - low) / unit)
     numbers_only = all(level is None for _, level in made.names)
     levels_only = all(level is not None for _, level in made.names)
-    size = _sizes(evidence)
+    drawn = _drawn(evidence)
+    place = np.round((position[drawn] - low) / unit).astype(int)
     return {
         "kind": "PCA" if numbers_only else "MCA" if levels_only else "FAMD",
         "share": [float(v / total) for v in value],
@@ -112,16 +114,27 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
         "ends": [_ends(loadings, axis) for axis in (0, 1)],
         "loadings": sorted(loadings, key=lambda e: -max(abs(e["x"]), abs(e["y"])))[:MOST_LOADINGS],
         "rows": evidence.n_rows,
-        "rows_shown": len(sample.place),
+        "rows_shown": len(drawn),
         "origin": [float(o) for o in -low / unit],
         "ellipses": [_ellipse(position, low, unit, evidence, g) for g in range(evidence.k)],
         "points": {
-            "x": np.round((position[:, 0] - low[0]) / unit).astype(int).tolist(),
-            "y": np.round((position[:, 1] - low[1]) / unit).astype(int).tolist(),
-            "group": sample.label.tolist(),
-            "size": size.tolist(),
+            "x": place[:, 0].tolist(),
+            "y": place[:, 1].tolist(),
+            "group": sample.label[drawn].tolist(),
+            "size": _sizes(evidence)[drawn].tolist(),
         },
     }
+
+
+def _drawn(evidence: Evidence) -> Array:
+    """The places in the sample of the rows that are drawn: of each group its part, small groups whole."""
+    label = evidence.sample.label
+    sizes = np.bincount(label, minlength=evidence.k)
+    taken = [
+        np.flatnonzero(label == g)[np.linspace(0, size - 1, quota).astype(int)]
+        for g, (size, quota) in enumerate(zip(sizes, shared_out(sizes, MOST_POINTS), strict=True))
+    ]
+    return np.sort(np.concatenate(taken))
 
 
 def _loadings(made: Design, position: Array, share: Array) -> list[dict[str, Any]]:
