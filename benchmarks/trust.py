@@ -2,8 +2,6 @@
 
     python -m benchmarks.trust nulls --seeds 100 --rows 100 1000 --columns 2 5 20
     python -m benchmarks.trust groups --seeds 100 --delta 4 6
-    python -m benchmarks.trust cigars --seeds 50
-    python -m benchmarks.trust tables
     python -m benchmarks.trust outliers --seeds 40 --delta 4 6
     python -m benchmarks.trust mixed --seeds 40
 
@@ -16,12 +14,11 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 
 import ilk
-from benchmarks.made import CLOUDS, MIXED_CLOUDS, cigars, mixed_cloud, mixed_parted, parted, strewn
+from benchmarks.made import CLOUDS, MIXED_CLOUDS, mixed_cloud, mixed_parted, parted, strewn
 from ilk.measures import ari
 
 
@@ -106,75 +103,20 @@ def run_mixed(seeds: range, rows: list[int]) -> Iterator[str]:
         )
 
 
-def run_cigars(seeds: range) -> Iterator[str]:
-    for d in (2, 5):
-        right = said = 0
-        for seed in seeds:
-            result = ilk.cluster(cigars(seed, d), threads=1)
-            unsettled = "search_unsettled" in {reason.code for reason in result.verdict.reasons}
-            right += result.k == 3
-            said += result.k == 3 or unsettled
-        yield f"cigars d {d}: K right {right} of {len(seeds)}, right or said to be unsettled {said}"
-
-
-TABLES = {
-    "xclara": 3,
-    "faithful": 2,
-    "ruspini": 4,
-    "craft_numeric_overlap": 3,
-    "iris": 2,
-    "penguins": 3,
-    "wine": 3,
-    "seven_normals_outliers": 7,
-    "acidity": 2,
-    "banknote_swiss": 2,
-    "diabetes_reaven": 3,
-}
-
-
-def run_tables(folder: Path) -> Iterator[str]:
-    for name, k in TABLES.items():
-        path = folder / f"{name}.csv"
-        if not path.exists():
-            yield f"{name}: not here"
-            continue
-        table = _numeric(path)
-        began = time.monotonic()
-        result = ilk.cluster(table, truth="target" if "target" in table else None, threads=1)
-        truth = result.summary()["truth"]
-        agreement = "" if truth is None else f" ARI {truth['ari']:.3f}"
-        yield (
-            f"{name}: {result.pieces} pieces -> {result.k} (expected {k}), {result.verdict.word}: "
-            f"{result.verdict.sentence}{agreement}  {time.monotonic() - began:.1f} s"
-        )
-
-
-def _numeric(path: Path) -> dict[str, list[object]]:
-    """The numeric columns of a table, and its target."""
-    import pandas as pd
-
-    frame = pd.read_csv(path)
-    keep = [c for c in frame if c == "target" or (frame[c].dtype.kind in "if" and c != "year")]
-    return frame[keep]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=["nulls", "groups", "cigars", "tables", "outliers", "mixed"])
+    parser.add_argument("what", choices=["nulls", "groups", "outliers", "mixed"])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--columns", type=int, nargs="+", default=[2, 5, 20])
     parser.add_argument("--clouds", nargs="+", default=list(CLOUDS), choices=list(CLOUDS))
     parser.add_argument("--delta", type=float, nargs="+", default=[4.0, 6.0])
-    parser.add_argument("--tables", type=Path, default=Path("../shared/data/tables"))
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.seeds)
     lines = {
         "nulls": lambda: run_nulls(seeds, given.rows, given.columns, given.clouds),
         "groups": lambda: run_groups(seeds, given.delta),
-        "cigars": lambda: run_cigars(seeds),
-        "tables": lambda: run_tables(given.tables),
         "outliers": lambda: run_outliers(seeds, given.delta),
         "mixed": lambda: run_mixed(seeds, given.rows),
     }[given.what]()
