@@ -1,26 +1,35 @@
-"""From a grouping to what a user holds: descriptions of the groups, memberships, silhouettes, the model."""
+"""From a grouping to what a user holds: descriptions of the groups, memberships, silhouettes, the model, the result."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 import ilk
+from ilk.cautions import cautions
+from ilk.document import reproduction, summary_of
 from ilk.drift import baseline
 from ilk.engines.memory import MemoryRows
 from ilk.families.unruled import UNRULED
 from ilk.fitting.fit import label_counts
 from ilk.fitting.grouped import visit_memberships
 from ilk.fitting.model import N_QUANTILES, Model, Placed, cost_quantiles
+from ilk.matching import carried_over
 from ilk.prepare import Job, Prepared
 from ilk.report.evidence import Evidence
+from ilk.report.explanation import explanation
 from ilk.report.facts import Group, describe
+from ilk.report.summary import plain, truth_entry
+from ilk.result import Result
 from ilk.selection.grouping import Grouping
 from ilk.selection.search import Search
 from ilk.selection.sharpness import Sharpness, sharpness_of
+from ilk.selection.verdict import judge
 from ilk.table.block import Array
+from ilk.table.ledger import Caution
 
 
 def for_every_row(ready: Prepared, values: Array, otherwise: float) -> Array:
@@ -159,4 +168,65 @@ def evidence_of(
         novelty=None if placed is None else placed.novelty,
         silhouette=None if sharp is None else (sharp.looked, sharp.values),
         ids=ids,
+    )
+
+
+def answer_of(
+    job: Job,
+    ready: Prepared,
+    found: Search,
+    grouping: Grouping,
+    notes: list[Caution],
+    times: tuple[float, float],
+    old: Model | None,
+) -> Result:
+    """All that is told of the groups; `times` are when the run began and how long the search took."""
+    notes = [*ready.warnings, *notes, *cautions(job, ready, found, grouping.interrupted)]
+    everything, labels = grouping, grouping.labels
+    ready, grouping = looked_at(ready, grouping)
+    probabilities = memberships(ready, grouping)
+    own = None if probabilities is None else probabilities[np.arange(ready.rows.n_rows), grouping.labels]
+    sharp = sharpness_of_groups(ready, found, grouping, job.seed)
+    groups = told_groups(ready, grouping, sharp, own)
+    matching = None
+    if old is not None:
+        groups, matching = carried_over(old, ready, labels, groups)
+    model = model_of(job, ready, found, grouping, groups)
+    verdict = judge(found, grouping, model.letters, [c.name for c in ready.used.numeric])
+    told = explanation(evidence_of(ready, grouping, model, probabilities, sharp), groups)
+    if ready.looked is not None:
+        groups, probabilities = with_sizes(groups, everything), None
+    groups = tuple(replace(group, rule=rule) for group, rule in zip(groups, told.pop("rules"), strict=True))
+    truth = None
+    if job.truth is not None:
+        marks = np.array(model.letters)[grouping.labels]
+        truth = truth_entry(marks, ready.cells(job.truth).to_pylist(), job.truth)
+    sizing = grouping.sizing
+    if sizing is not None:
+        notes = [*notes, *sizing.cautions(grouping.grouped.group_of, model.letters)]
+    summary = summary_of(job, ready, found, everything, sharp, notes)
+    summary.update(
+        verdict=verdict.to_dict(),
+        merge=grouping.to_dict(model.letters),
+        sizing=None if sizing is None else sizing.to_dict(grouping.grouped.group_of, model.letters),
+        matching=matching,
+        groups=[g.to_dict() for g in groups],
+        truth=truth,
+        **told,
+        reproduce=reproduction(ready, found, summary["options"]),
+        seconds=time.monotonic() - times[0],
+    )
+    summary["search"]["seconds"] = times[1]
+    return Result(
+        for_every_row(ready, labels, -1),
+        None if probabilities is None else for_every_row(ready, probabilities, np.nan),
+        grouping.n_groups,
+        grouping.pieces,
+        groups,
+        found.candidates,
+        verdict,
+        tuple(notes),
+        model,
+        ready.table,
+        plain(summary),
     )

@@ -12,15 +12,16 @@ from ilk.selection.search import Search
 from ilk.table.ledger import Caution
 
 SHARP = 0.50  # silhouette; Kaufman and Rousseeuw 1990: from 0.51 a reasonable structure
+STOPPED: Caution = ("interrupted", "the run was interrupted; this is the best found so far")
 DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
 
 
-def cautions(job: Job, ready: Prepared, found: Search) -> list[Caution]:
+def cautions(job: Job, ready: Prepared, found: Search, interrupted: bool) -> list[Caution]:
     """What a user should know of how it went."""
     made: list[Caution] = []
     fit, chosen = found.fit, found.chosen
-    if found.interrupted or fit.reason == INTERRUPTED:
-        made.append(("interrupted", "the run was interrupted; this is the best found so far"))
+    if interrupted or fit.reason == INTERRUPTED:
+        made.append(STOPPED)
     elif fit.reason == TIME_LIMIT or any(c.status == "did_not_start" for c in found.candidates):
         untried = [str(c.k) for c in found.candidates if c.status == "did_not_start"]
         made.append(

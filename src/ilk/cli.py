@@ -157,9 +157,13 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
         result = result.rename(names) if names else result
         if meter is not None:
             meter.now("writing")
-        summary = write_run(result, folder, rows=not options["no_rows"], **how)
+        try:
+            summary = write_run(result, folder, rows=not options["no_rows"], **how)
+        except KeyboardInterrupt:  # once more, without what takes time
+            how["force"] = True
+            summary = write_run(result.stopped(), folder, rows=not options["no_rows"], **how)
     _tell(summary, options)
-    if result.interrupted:
+    if summary["interrupted"]:
         say(f"interrupted; the best so far is in {shown(folder, 200)}")
         return interrupted_code()
     return 0

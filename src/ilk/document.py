@@ -125,5 +125,8 @@ def reproduction(ready: Prepared, found: Search, options: dict[str, Any]) -> dic
     trace = [record.cost for record in found.fit.trace]
     starts = [start.cost for start in found.fit.starts]
     table = ready.table
-    mark = table.fingerprint if isinstance(table, PieceTable) else fingerprint(table)
+    if isinstance(table, PieceTable):
+        mark: str | None = table.fingerprint
+    else:  # of a run that was stopped the rows are not all looked at again
+        mark = fingerprint(table) if ready.looked is None else None
     return provenance(options, table.source, mark, trace, starts)

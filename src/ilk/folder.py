@@ -29,6 +29,7 @@ SUFFIX = ".ilk"
 MODEL, SUMMARY, REPORT = "model.ilk", "summary.json", "report.html"
 PACKED = (".gz", ".zst", ".bz2")
 CSV_ROWS = 65536
+HURRIED_ROWS = 200_000  # assigned in half a second
 
 Columns = dict[str, Any]
 """Some rows by column, in the order in which they are written."""
@@ -89,7 +90,10 @@ def write_run(
     parquet: bool = False,
     marks: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write all files of a run and give back the summary as written; the summary comes last."""
+    """Write all files of a run and give back the summary as written; the summary comes last.
+
+    Of a run that was stopped, the assignments of a large table are left out: they take longer than all else.
+    """
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
@@ -105,6 +109,10 @@ def write_run(
         summary = without_rows(summary)
     result.model.save(target / MODEL, overwrite=force)
     files = [MODEL]
+    if rows and result.interrupted and result.table.n_rows > HURRIED_ROWS:
+        rows = False
+        text = f"there was no time for the assignments of all rows; ilk assign {shown(folder, 200)} DATA gives them"
+        summary["warnings"].append({"code": "no-assignments", "text": text})
     if rows:
         with warnings.catch_warnings(record=True) as made:
             warnings.simplefilter("always")

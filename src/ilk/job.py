@@ -11,32 +11,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from ilk.afar import Afar
-from ilk.answer import (
-    evidence_of,
-    for_every_row,
-    looked_at,
-    memberships,
-    model_of,
-    sharpness_of_groups,
-    told_groups,
-    with_sizes,
-)
-from ilk.cautions import cautions
-from ilk.document import reproduction, summary_of
+from ilk.answer import answer_of
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.model import Model
+from ilk.fitting.scene import Untreat
 from ilk.fitting.weights import row_weights
-from ilk.matching import carried_over, earlier
-from ilk.prepare import Job, Prepared, only_rows, prepare
+from ilk.matching import earlier
+from ilk.prepare import Job, Prepared, at_a_glance, only_rows, prepare
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
-from ilk.report.explanation import explanation
-from ilk.report.summary import plain, truth_entry
 from ilk.result import Result
 from ilk.selection.assorted import ASSORTED, Grown, search_assorted
 from ilk.selection.contest import with_assorted
@@ -45,7 +31,6 @@ from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Progress, Search, k_range, search, told
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
-from ilk.selection.verdict import judge
 from ilk.table.ledger import Caution
 
 GAUSSIAN = "gaussian"
@@ -206,10 +191,23 @@ def run(job: Job) -> Result:
         _at(job, found, "resampling", began)
         end = math.inf if budget is None else began + budget
         wish = Wish(job.merge, ks[0], job.asked is not None, job.min_size, job.max_size, end)
-        grouping = group(ready.rows, found, wish, seed)
-    _at(job, found, "describing", began)
-    notes = [*ready.warnings, *notes, *cautions(job, ready, found)]
-    return _result(job, ready, found, grouping, notes, (began, searched), old)
+        untreat = None if ready.treat is None else Untreat(ready.treat, ready.encoding)
+        grouping = _grouped(ready.rows, found, wish, seed, untreat)
+    if not grouping.interrupted:
+        try:
+            _at(job, found, "describing", began)
+            return answer_of(job, ready, found, grouping, notes, (began, searched), old)
+        except KeyboardInterrupt:
+            grouping = replace(grouping, interrupted=True)
+    return answer_of(job, at_a_glance(ready, seed), found, grouping, notes, (began, searched), old)
+
+
+def _grouped(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | None) -> Grouping:
+    """The groups; after an interrupt without what takes time."""
+    try:
+        return group(rows, found, wish, seed, untreat)
+    except KeyboardInterrupt:
+        return group(rows, replace(found, interrupted=True), wish, seed, untreat)
 
 
 def _at(job: Job, found: Search, stage: str, began: float) -> None:
@@ -336,62 +334,3 @@ def ks_to_try(
     if isinstance(k, (range, list, tuple)) and len(ks) < len(k):
         return ks, [("k-trimmed", f"K above {n_rows}, the number of rows, cannot be; tried up to {ks[-1]}")]
     return ks, []
-
-
-def _result(
-    job: Job,
-    ready: Prepared,
-    found: Search,
-    grouping: Grouping,
-    notes: list[Caution],
-    times: tuple[float, float],
-    old: Model | None,
-) -> Result:
-    everything, labels = grouping, grouping.labels
-    ready, grouping = looked_at(ready, grouping)
-    probabilities = memberships(ready, grouping)
-    own = None if probabilities is None else probabilities[np.arange(ready.rows.n_rows), grouping.labels]
-    sharp = sharpness_of_groups(ready, found, grouping, job.seed)
-    groups = told_groups(ready, grouping, sharp, own)
-    matching = None
-    if old is not None:
-        groups, matching = carried_over(old, ready, labels, groups)
-    model = model_of(job, ready, found, grouping, groups)
-    verdict = judge(found, grouping, model.letters, [c.name for c in ready.used.numeric])
-    told = explanation(evidence_of(ready, grouping, model, probabilities, sharp), groups)
-    if ready.looked is not None:
-        groups, probabilities = with_sizes(groups, everything), None
-    groups = tuple(replace(group, rule=rule) for group, rule in zip(groups, told.pop("rules"), strict=True))
-    truth = None
-    if job.truth is not None:
-        marks = np.array(model.letters)[grouping.labels]
-        truth = truth_entry(marks, ready.cells(job.truth).to_pylist(), job.truth)
-    sizing = grouping.sizing
-    if sizing is not None:
-        notes = [*notes, *sizing.cautions(grouping.grouped.group_of, model.letters)]
-    summary = summary_of(job, ready, found, everything, sharp, notes)
-    summary.update(
-        verdict=verdict.to_dict(),
-        merge=grouping.to_dict(model.letters),
-        sizing=None if sizing is None else sizing.to_dict(grouping.grouped.group_of, model.letters),
-        matching=matching,
-        groups=[g.to_dict() for g in groups],
-        truth=truth,
-        **told,
-        reproduce=reproduction(ready, found, summary["options"]),
-        seconds=time.monotonic() - times[0],
-    )
-    summary["search"]["seconds"] = times[1]
-    return Result(
-        for_every_row(ready, labels, -1),
-        None if probabilities is None else for_every_row(ready, probabilities, np.nan),
-        grouping.n_groups,
-        grouping.pieces,
-        groups,
-        found.candidates,
-        verdict,
-        tuple(notes),
-        model,
-        ready.table,
-        plain(summary),
-    )

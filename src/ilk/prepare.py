@@ -8,8 +8,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ilk.engines.base import Rows
+from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
 from ilk.errors import DataError, rows_shown, shown
@@ -25,13 +27,14 @@ from ilk.table.encode import check_weights, codes_of, encode, numbers_of
 from ilk.table.ledger import Caution, Ledger
 from ilk.table.pack import Layout, Packed, pack
 from ilk.table.piecewise import PieceTable
-from ilk.table.read import Table
+from ilk.table.read import Table, from_arrow
 from ilk.table.room import memory_bytes, open_table
 from ilk.table.schema import Schema, asked_kinds, infer
 from ilk.table.spool import Sliceable
 from ilk.threads import thread_count
 
 TOLD_ROWS = 100_000  # of a table in pieces, from which groups are described
+GLANCED_ROWS = 20_000  # of a table in memory, where there is no time for more
 LEAST_DISTINCT = 18  # distinct rows: two for each of nine components
 DISTINCT_SEARCHED = 10_000  # rows among which they are counted
 
@@ -70,7 +73,8 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """Of a table in pieces, the rows that are told: a sample drawn by weight, or all of a small table.
+    """Of a table in pieces, and of a run that was stopped, the rows that are told: a sample drawn by weight, or all
+    of a small table.
 
     `places` are their places among the rows used, `table` holds them; `skipped` are the rows that are not used.
     """
@@ -248,6 +252,29 @@ def _conditioned(
     facts = survey(raw, weight=weight)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
     return MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
+
+
+def at_a_glance(ready: Prepared, seed: int) -> Prepared:
+    """The same with a sample of the rows to be told, for a run that was stopped."""
+    n_rows, table = ready.rows.n_rows, ready.table
+    if ready.looked is not None or isinstance(table, PieceTable) or n_rows <= GLANCED_ROWS:
+        return ready
+    weight = ready.weight
+    if weight is None:
+        places = drawn_rows(n_rows, GLANCED_ROWS, seed)
+    else:
+        places = drawn_by_weight(lambda: [weight], GLANCED_ROWS, seed)
+    names = [name for name in table.names if name not in table.problems]
+    rows = pa.array(ready.kept[places])
+    skipped = np.ones(table.n_rows, dtype=bool)
+    skipped[ready.kept] = False
+    few = from_arrow(pa.table({name: table.column(name).take(rows) for name in names}), table.source)
+    return replace(
+        ready,
+        described=tuple(replace(column, values=column.values[places]) for column in ready.described),
+        kept=ready.kept[places],
+        looked=Looked(places, few, np.flatnonzero(skipped)),
+    )
 
 
 def only_rows(ready: Prepared, counted: Array, why: str) -> Prepared:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ilk.cautions import STOPPED
 from ilk.errors import UsageError, shown
 from ilk.fitting.model import Model
 from ilk.report.explanation import without_rows
@@ -47,6 +48,14 @@ class Result:
     @property
     def interrupted(self) -> bool:
         return bool(self._summary["interrupted"])
+
+    def stopped(self) -> Result:
+        """The same result, said to be that of a run that was interrupted."""
+        if self.interrupted:
+            return self
+        code, text = STOPPED
+        told = {"interrupted": True, "warnings": [*self._summary["warnings"], {"code": code, "text": text}]}
+        return replace(self, warnings=(*self.warnings, STOPPED), _summary={**self._summary, **told})
 
     def summary(self) -> dict[str, Any]:
         """Everything as one plain document, the content of `summary.json`."""

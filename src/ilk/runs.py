@@ -130,13 +130,13 @@ def _labels_file(run: str) -> str:
 
 
 def _same_table(first: str, second: str) -> bool | None:
-    """Whether two runs are of one table; None where one of them is a file of labels."""
+    """Whether two runs are of one table; None where one of them is a file of labels or was stopped."""
     from ilk.folder import find_summary
 
     if not (os.path.isdir(first) and os.path.isdir(second)):
         return None
     one, two = (find_summary(run)["reproduce"]["fingerprint"] for run in (first, second))
-    return bool(one == two)
+    return None if None in (one, two) else bool(one == two)
 
 
 @click.command()

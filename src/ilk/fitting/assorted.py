@@ -130,17 +130,21 @@ def fit_assorted(
         search = _better(search, _searched_in(model, search, quest), quest)
     candidates = _candidates(search)
     state = search.best[_best_k(candidates, quest)]
-    if scene is not whole:
-        there = replace(whole, scales=state.scene.scales, options=state.scene.options)
-        state = State(there, state.params, state.cost, search.stopped or state.reason, state.trace)
-        if not search.stopped:
-            state = search.polished(there, state.params)
-        if quest.k is None and not search.stopped:
-            state = search.born(state)
-            candidates = _with_born(candidates, scene, state)
-    if cools(options):
-        state = _cooled(search, state)
-    return _finished(search, state, candidates)
+    try:
+        if scene is not whole:
+            there = replace(whole, scales=state.scene.scales, options=state.scene.options)
+            state = State(there, state.params, state.cost, search.stopped or state.reason, state.trace)
+            if not search.stopped:
+                state = search.polished(there, state.params)
+            if quest.k is None and not search.stopped:
+                state = search.born(state)
+                candidates = _with_born(candidates, scene, state)
+        if cools(options):
+            state = _cooled(search, state)
+        return _finished(search, state, candidates)
+    except KeyboardInterrupt:  # what the last whole step gave is there
+        search.stopped = INTERRUPTED
+        return _finished(search, state, candidates)
 
 
 def glimpse(table: Rows, plan: Plan, label: Array, k: int) -> tuple[float, float]:

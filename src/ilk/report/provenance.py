@@ -18,7 +18,11 @@ PACKAGES = ("numpy", "scipy", "pyarrow")
 
 
 def provenance(
-    options: Mapping[str, Any], source: str, fingerprint: str, trace: Sequence[float], starts: Sequence[float]
+    options: Mapping[str, Any],
+    source: str,
+    fingerprint: str | None,
+    trace: Sequence[float],
+    starts: Sequence[float],
 ) -> dict[str, Any]:
     """`trace` is the cost of each pass, `starts` the cost each start ended with."""
     trace = [cost for cost in trace if np.isfinite(cost)]
@@ -48,7 +52,7 @@ def command(options: Mapping[str, Any], source: str) -> str:
     words = ["ilk", "fit", source]
     for name, value in (options.get("reading") or {}).items():
         for text in value if isinstance(value, list) else [value]:
-            words += [f"--{name}", str(text)]
+            words += [f"--{name.replace('_', '-')}", str(text)]
     if options.get("k", "auto") != "auto":
         words += ["--k", _range(options["k"])]
     for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("seed", 0),

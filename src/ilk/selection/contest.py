@@ -45,22 +45,25 @@ def with_assorted(
     left = None if budget is None else budget - (time.monotonic() - began)
     if found.interrupted or (left is not None and left <= 0):
         return _without(found, "cancelled" if found.interrupted else "did_not_start"), own, None
-    plan = plan_of(rows, schema)
-    if plan.categories or plan.set_aside:
-        return _without(found, OTHER_SCALE), own, None
-    if not _promises(found, own, rows, plan, seed):
-        return _without(found, FAR_OFF), own, None
-    grown = search_assorted(
-        rows,
-        schema,
-        ks,
-        seed,
-        plan=plan,
-        search_rows=SEARCH_ROWS,
-        criterion="plain",
-        budget=left,
-        callback=callback,
-    )
+    try:
+        plan = plan_of(rows, schema)
+        if plan.categories or plan.set_aside:
+            return _without(found, OTHER_SCALE), own, None
+        if not _promises(found, own, rows, plan, seed):
+            return _without(found, FAR_OFF), own, None
+        grown = search_assorted(
+            rows,
+            schema,
+            ks,
+            seed,
+            plan=plan,
+            search_rows=SEARCH_ROWS,
+            criterion="plain",
+            budget=left,
+            callback=callback,
+        )
+    except KeyboardInterrupt:  # the mixtures are there
+        return _without(replace(found, interrupted=True), "cancelled"), own, None
     if len(grown.search.fit.size) < min(ks):
         return _without(found, COMPONENT_VANISHED), own, None
     both = contest(found, grown.search)

@@ -356,10 +356,13 @@ def search_mixtures(
             least[structure] = min(least[structure], value)
         best = min(least.values())
         told(callback, Progress(done, len(every), "gaussian", k, best, time.monotonic() - began))
-    if not thorough and not interrupted and end > time.monotonic():
-        grid.improve(N_IMPROVED, replace(SEARCH_STOP, seconds=end - time.monotonic()))
-    if not interrupted and end > time.monotonic():
-        grid.join(replace(SEARCH_STOP, seconds=end - time.monotonic()))
+    try:
+        if not thorough and not interrupted and end > time.monotonic():
+            grid.improve(N_IMPROVED, replace(SEARCH_STOP, seconds=end - time.monotonic()))
+        if not interrupted and end > time.monotonic():
+            grid.join(replace(SEARCH_STOP, seconds=end - time.monotonic()))
+    except KeyboardInterrupt:
+        interrupted = True
     for cell in grid.cells.values():
         found = grid.candidate(cell)
         outside = cell.k not in ks and found.eligible
@@ -375,10 +378,13 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
     cells = [grid.cells[Structure(candidates[i].structure or ""), candidates[i].k] for i in finalists]
     moments = grid.moments if whole else table_moments(rows)
     families = [replace(cell.family, column_variances=moments.variance) for cell in cells]
+    starts = [cell.best.params for cell in cells]
     left = 0.0 if interrupted else max(0.0, end - time.monotonic())
-    runs = run_starts(
-        rows, families, [cell.best.params for cell in cells], stop=replace(FINAL_STOP, seconds=left)
-    )
+    try:
+        runs = run_starts(rows, families, starts, stop=replace(FINAL_STOP, seconds=left))
+    except KeyboardInterrupt:  # before a pass was done
+        runs = run_starts(rows, families, starts, stop=replace(FINAL_STOP, seconds=0.0))
+        interrupted = True
     values = [_full_bic(moments, rows, run) for run in runs]
     place = int(np.argmin(values))
     run, winner = runs[place], finalists[place]
@@ -396,7 +402,7 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
         recipe,
         None,
         grid.rows.n_rows,
-        interrupted,
+        interrupted or found.reason == INTERRUPTED,
     )
 
 

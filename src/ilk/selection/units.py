@@ -44,9 +44,9 @@ def search_in_units(
     left = None if budget is None else budget - (time.monotonic() - began)
     if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or (left is not None and left <= 0):
         return first, rows
-    few = held(rows, SEARCH_ROWS, seed)
-    unit = deviations_within(few, first)
     try:
+        few = held(rows, SEARCH_ROWS, seed)
+        unit = deviations_within(few, first)
         second = search_mixtures(
             rescaled(few, unit),
             ks,
@@ -58,6 +58,8 @@ def search_in_units(
         )
     except NoModelError:
         return first, rows
+    except KeyboardInterrupt:  # before a cell was fitted: the first search is there
+        return replace(first, interrupted=True), rows
     if not _lower(second.chosen, first.chosen):
         return _joined(first, second), rows
     own = rescaled(rows, unit)

@@ -76,8 +76,8 @@ def _facts(view: View, made: dict[str, Any]) -> Html:
         ("Time", seconds_text(view.summary["seconds"])),
     ]
     if made:
-        digest = made["fingerprint"]
-        facts.append(("Data", tag("code", f"sha256 {digest[:16]}…{digest[-8:]}", title=digest)))
+        if digest := made["fingerprint"]:
+            facts.append(("Data", tag("code", f"sha256 {digest[:16]}…{digest[-8:]}", title=digest)))
         facts.append(("Versions", ", ".join(f"{key} {value}" for key, value in made["versions"].items())))
     facts.append(("ilk", view.summary["ilk"]))
     return tag("dl", [[tag("dt", key), tag("dd", value)] for key, value in facts], class_="facts")

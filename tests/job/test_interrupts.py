@@ -1,0 +1,141 @@
+"""Ctrl-C at any moment: once a model was found there is an answer, and of a large table only a sample is told."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import ilk
+import ilk.cli
+import ilk.folder
+import ilk.job
+import ilk.prepare
+from ilk.fitting.assorted import Search as Growth
+from ilk.selection import contest, mixtures, units
+
+N = 240
+
+
+@pytest.fixture
+def mixed():
+    draws = np.random.default_rng(0)
+    label = np.repeat([0, 1], N // 2)
+    return pd.DataFrame(
+        {
+            "size": 8.0 * label + draws.normal(size=N),
+            "width": -5.0 * label + draws.normal(size=N),
+            "colour": np.where(draws.random(N) < 0.1 + 0.8 * label, "red", "blue"),
+            "count": draws.integers(1, 3, N),
+        }
+    )
+
+
+@pytest.fixture
+def numbers(mixed):
+    return mixed[["size", "width"]].to_numpy()
+
+
+def stop_once(monkeypatch, holder, name):
+    """The first call of a function is interrupted before it does anything."""
+    whole, calls = getattr(holder, name), []
+
+    def stopped(*args, **options):
+        calls.append(name)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return whole(*args, **options)
+
+    monkeypatch.setattr(holder, name, stopped)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("holder", "name"),
+    [
+        (mixtures.Grid, "improve"),
+        (mixtures.Grid, "join"),
+        (mixtures, "run_starts"),
+        (units, "deviations_within"),
+        (contest, "plan_of"),
+        (ilk.job, "group"),
+        (ilk.job, "answer_of"),
+    ],
+)
+def test_there_is_an_answer_whatever_was_interrupted(numbers, monkeypatch, holder, name):
+    calls = stop_once(monkeypatch, holder, name)
+    with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
+        result = ilk.cluster(numbers, k=range(1, 4))
+    assert calls
+    assert result.interrupted
+    assert [code for code, _ in result.warnings].count("interrupted") == 1
+    assert result.k == 2
+    assert len(np.unique(result.labels[: N // 2])) == 1 != len(np.unique(result.labels))
+
+
+def test_passes_over_all_rows_of_a_mixed_table(mixed, monkeypatch):
+    """The search is on a sample; what it found is the answer where the passes over all rows do not come to an end."""
+    monkeypatch.setattr("ilk.selection.assorted.search_assorted.__kwdefaults__", {
+        **ilk.selection.assorted.search_assorted.__kwdefaults__, "search_rows": N // 2,
+    })  # fmt: skip
+    whole = Growth.polished
+
+    def stopped(search, scene, params):
+        if scene.rows.n_rows == N:
+            raise KeyboardInterrupt
+        return whole(search, scene, params)
+
+    monkeypatch.setattr(Growth, "polished", stopped)
+    with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
+        result = ilk.cluster(mixed, ignore="count", k=range(1, 4))
+    assert result.k == 2
+    assert len(result.labels) == N
+
+
+@pytest.mark.parametrize("weight", [None, "count"])
+def test_a_large_table_is_told_from_a_sample(mixed, monkeypatch, weight):
+    mixed.loc[3, ["size", "width", "colour"]] = None  # a row that has no group
+    monkeypatch.setattr(ilk.prepare, "GLANCED_ROWS", 100)
+    stop_once(monkeypatch, ilk.job, "answer_of")
+    with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
+        result = ilk.cluster(mixed, k=range(1, 4), weight=weight, ignore=[] if weight else "count")
+    heft = np.ones(N) if weight is None else mixed["count"].to_numpy().astype(float)
+    assert result.probabilities is None
+    assert result.labels[3] == -1
+    for number, group in enumerate(result.groups):
+        assert group.rows == (result.labels == number).sum()
+        assert group.weight == heft[result.labels == number].sum()
+    assert result.summary()["reproduce"]["fingerprint"] is None
+    assert "sampled-telling" in dict(result.warnings)
+
+
+def test_writing_is_done_once_more_without_the_assignments(mixed, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    mixed.to_csv("table.csv", index=False)
+    monkeypatch.setattr(ilk.folder, "HURRIED_ROWS", 100)
+    stop_once(monkeypatch, ilk.folder, "write_parts")
+    done = CliRunner().invoke(ilk.cli.cli, ["fit", "table.csv", "--k", "1..3"])
+    assert done.exit_code == 130
+    assert "no time for the assignments of all rows; ilk assign table.ilk DATA gives them" in " ".join(
+        done.stdout.split()
+    )
+    assert {path.name for path in tmp_path.joinpath("table.ilk").iterdir()} == {
+        "report.html", "model.ilk", "summary.json",
+    }  # fmt: skip
+    summary = json.loads((tmp_path / "table.ilk" / "summary.json").read_bytes())
+    assert summary["interrupted"]
+    assigned = CliRunner().invoke(ilk.cli.cli, ["assign", "table.ilk", "table.csv", "-o", "-"])
+    assert assigned.exit_code == 0
+    assert len(assigned.stdout.splitlines()) == N + 1
+
+
+def test_a_small_table_keeps_its_assignments(mixed, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    mixed.to_csv("table.csv", index=False)
+    stop_once(monkeypatch, ilk.folder, "page")
+    done = CliRunner().invoke(ilk.cli.cli, ["fit", "table.csv", "--k", "1..3"])
+    assert done.exit_code == 130
+    assert (tmp_path / "table.ilk" / "assignments.csv").exists()
