@@ -9,6 +9,7 @@ import ilk
 from ilk.families.unruled import UNRULED
 from ilk.fitting.model import Model
 from ilk.prepare import Job, Prepared
+from ilk.recipes import PARADIGMS
 from ilk.report.provenance import provenance
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry
 from ilk.selection.grouping import Grouping
@@ -70,6 +71,7 @@ def summary_of(
             "missing": missing_entry(ready.schema, ready.table.n_rows),
             "ledger": ready.ledger.to_dict(),
             "treatment": dict(ready.treatment),
+            "compared": _compared(ready),
         },
         "options": options,
         "search": {
@@ -111,6 +113,13 @@ def summary_of(
         "interrupted": grouping.interrupted,
         "files": [],
     }
+
+
+def _compared(ready: Prepared) -> str | None:
+    """What a paradigm beside the loop makes of categories and blanks, where there are some."""
+    paradigm = PARADIGMS.get(ready.method)
+    mixed = bool(ready.used.coded) or not ready.rows.complete
+    return paradigm.mixed if paradigm is not None and mixed else None
 
 
 def _source_of(earlier: Any) -> str | None:

@@ -22,7 +22,7 @@ class Paradigm:
     `k` is "fixed" where K is asked for, or chosen by a sign of the method's own; "found" where it comes out and cannot
     be asked for; "most" where it comes out, up to the largest asked for. `sign` is what is measured of every K where
     the largest figure chooses. `any_shape` says that groups may wind around each other, so that no straight cut need
-    part them.
+    part them. `mixed` says what is made of tables with categories or blanks.
     """
 
     name: str
@@ -31,17 +31,26 @@ class Paradigm:
     how_k: str
     any_shape: bool = False
     sign: str | None = None
+    mixed: str = (
+        "Gower's dissimilarity: numbers by their range, levels equal or not, grades by rank, blanks left out"
+    )
 
 
 _LASTING = "the number that lasts over the widest range of heights"
 _HEIGHTS = "share of the heights of the tree at which the rows are in so many groups"
+_INDEPENDENT = "numbers as they are, categories by their levels"
+_LEVELS = (
+    "cells as counts: a category of its level, a number of the nearest of five quantiles, blanks of none"
+)
 _LOWEST = "the number of the lowest BIC, of multinomials over the levels"
 PARADIGMS = {
     paradigm.name: paradigm
     for paradigm in (
-        Paradigm("dirichlet-process", "most", "anything", "the components that keep rows"),
-        Paradigm("information-bottleneck", "fixed", "anything", _LOWEST),
-        Paradigm("deterministic-bottleneck", "fixed", "anything", _LOWEST),
+        Paradigm(
+            "dirichlet-process", "most", "anything", "the components that keep rows", mixed=_INDEPENDENT
+        ),
+        Paradigm("information-bottleneck", "fixed", "anything", _LOWEST, mixed=_LEVELS),
+        Paradigm("deterministic-bottleneck", "fixed", "anything", _LOWEST, mixed=_LEVELS),
         Paradigm("mean-shift", "found", "numbers", "the modes of the density"),
         Paradigm("blurring-mean-shift", "found", "numbers", "the points in which rows meet"),
         Paradigm(

@@ -105,6 +105,8 @@ def _columns(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 def _scaled(summary: Mapping[str, Any]) -> str:
     """What was made of the columns before they were compared."""
     table = summary["table"]
+    if table.get("compared"):
+        return str(table["compared"])
     if table["treatment"]:
         changed = [
             f"{_name(name)} {shown(words, 80)}"

@@ -73,6 +73,7 @@ def test_groups_of_mixed_columns_with_blanks(method, tmp_path):
     table, truth = mixed_table()
     result = ilk.cluster(table, k=3 if PARADIGMS[method].k == "fixed" else "auto", method=method)
     assert all(len(np.unique(truth[result.labels == g])) == 1 for g in range(result.k))
+    assert PARADIGMS[method].mixed.split(":")[0] in " ".join(str(result).split())
     soft = method in ("dirichlet-process", "information-bottleneck")
     assert (result.probabilities is not None) == soft
     if soft:

@@ -153,8 +153,11 @@ def _ledger(view: View) -> Html:
     for part in ledger.get("skipped", []):
         notes.append(f"Skipped: {several(part['count'], part['unit'])}, {part['reason']}.")
     scale = view.summary["options"].get("scale") or view.summary["table"].get("treatment")
+    compared = view.summary["table"].get("compared")
     notes.append(
-        "Numbers are centred and scaled inside the arithmetic and shown here in your units."
+        f"Compared: {compared}."
+        if compared
+        else "Numbers are centred and scaled inside the arithmetic and shown here in your units."
         if scale
         else "Units were taken as they are: a column with larger numbers counts for more."
     )
