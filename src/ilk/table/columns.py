@@ -186,3 +186,26 @@ def number_text(value: float) -> str:
         return str(int(value))
     number = float(value)
     return str(int(number)) if number.is_integer() else repr(number)
+
+
+def plain_arrow(column: Column) -> Column:
+    """A column without extension types, views, run lengths and half floats; NaN becomes null."""
+    kind = column.type
+    if isinstance(kind, pa.BaseExtensionType):
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        return plain_arrow(pa.chunked_array([chunk.storage for chunk in chunks], type=kind.storage_type))
+    if pa.types.is_run_end_encoded(kind):
+        import pyarrow.compute as pc
+
+        return plain_arrow(pc.run_end_decode(column))
+    if kind == pa.string_view():
+        return column.cast(pa.large_string())
+    if kind == pa.float16():
+        column = column.cast(pa.float32())
+    if pa.types.is_floating(column.type):
+        import pyarrow.compute as pc
+
+        gaps = pc.is_nan(column)
+        if pc.any(gaps).as_py():
+            return pc.if_else(gaps, pa.scalar(None, column.type), column)
+    return column

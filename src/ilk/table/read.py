@@ -15,7 +15,7 @@ import pyarrow as pa
 from ilk.errors import DataError, UsageError, shown
 from ilk.table.block import Array
 from ilk.table.cells import Cells, HeldCells
-from ilk.table.columns import Column, from_objects, unsupported, usable_names
+from ilk.table.columns import Column, from_objects, plain_arrow, unsupported, usable_names
 from ilk.table.ledger import Caution, Ledger
 
 if TYPE_CHECKING:
@@ -340,29 +340,6 @@ def from_arrow(arrow: Any, source: str) -> Table:
     return Table(
         source, names, Ledger(n_rows, n_rows), tuple(columns), warnings=tuple(cautions), problems=problems
     )
-
-
-def plain_arrow(column: Column) -> Column:
-    """A column without extension types, views, run lengths and half floats; NaN becomes null."""
-    kind = column.type
-    if isinstance(kind, pa.BaseExtensionType):
-        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        return plain_arrow(pa.chunked_array([chunk.storage for chunk in chunks], type=kind.storage_type))
-    if pa.types.is_run_end_encoded(kind):
-        import pyarrow.compute as pc
-
-        return plain_arrow(pc.run_end_decode(column))
-    if kind == pa.string_view():
-        return column.cast(pa.large_string())
-    if kind == pa.float16():
-        column = column.cast(pa.float32())
-    if pa.types.is_floating(column.type):
-        import pyarrow.compute as pc
-
-        gaps = pc.is_nan(column)
-        if pc.any(gaps).as_py():
-            return pc.if_else(gaps, pa.scalar(None, column.type), column)
-    return column
 
 
 def _from_arrow_column(column: Column) -> Table:
