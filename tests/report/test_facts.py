@@ -105,6 +105,12 @@ def test_names_of_groups():
     ]
     names = [g.name for g in describe(columns, LABELS, 2)]
     assert names == ["Biscoe, wild no, low size", "Dream, wild yes, high size"]
+    # A level that several columns have says nothing without its column.
+    twice = [Described(name, np.where(LABELS, 1, 0), ("rarely", "often")) for name in ("walks", "swims")]
+    assert [g.name for g in describe(twice, LABELS, 2)] == [
+        "walks rarely, swims rarely",
+        "walks often, swims often",
+    ]
     # Two groups alike in their first parts are told apart by the next.
     labels = np.repeat([0, 1, 2], 40)
     columns = [number((labels > 0) * 100.0 + np.arange(120) % 7, f"c{j}") for j in range(3)]

@@ -187,6 +187,18 @@ def test_an_answer_of_no_groups(cloud):
     assert "Typical and border rows" not in words
 
 
+def test_what_an_interrupt_left_unmeasured_is_not_called_unstable(wine):
+    summary = wine.summary()
+    summary["interrupted"] = True
+    summary["verdict"].update(word="fair", stable_min=None, reasons=[{"code": "unstable_group", "text": "x"}])
+    summary["row_counts"].update(looked=50, unsure=3)
+    for group in summary["groups"]:
+        group["stable"] = None
+    words = " ".join(read(page(summary)).words)
+    assert "Fair: the run was interrupted" in words
+    assert "47 of 50 rows that were looked at belong to their group" in words
+
+
 def test_trust_is_shown_when_it_is_there(wine):
     """Valleys, stability and merges come from the summary; without them the page does as well."""
     summary = wine.summary()

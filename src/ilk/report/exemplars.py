@@ -51,6 +51,7 @@ def counts(evidence: Evidence) -> dict[str, Any]:
     return {
         "unsure": None if sure is None or evidence.k < 2 else int((sure < BORDERLINE).sum()),
         "unsure_below": BORDERLINE,
+        "looked": evidence.n_rows,
         "nearer": None if looked is None else int((looked[1] < 0).sum()),
         "silhouette_rows": None if looked is None else len(looked[1]),
     }

@@ -307,7 +307,11 @@ def decimals_of(values: Array, spread: float) -> int:
 
 def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
     """Up to three parts each: levels the group holds, then numbers; one part more where names agree."""
-    parts = [_name_parts(facts) for facts in groups]
+    columns: dict[str, set[str]] = {}
+    for fact in (fact for facts in groups for fact in facts if fact.kind == "category"):
+        columns.setdefault(str(fact.level), set()).add(fact.column)
+    shared = {level for level, names in columns.items() if len(names) > 1}
+    parts = [_name_parts(facts, shared) for facts in groups]
     lengths = [3] * len(parts)
     names = [", ".join(part[:3]) for part in parts]
     for _ in range(max((len(part) for part in parts), default=0)):
@@ -320,8 +324,8 @@ def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
     return [name or "like the whole table" for name in names]
 
 
-def _name_parts(facts: Sequence[Fact]) -> list[str]:
-    levels = [_level_words(f) for f in facts if f.kind == "category" and _gives_name(f)]
+def _name_parts(facts: Sequence[Fact], shared: set[str]) -> list[str]:
+    levels = [_level_words(f, shared) for f in facts if f.kind == "category" and _gives_name(f)]
     numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.kind == "number" and f.tells]
     return levels[:2] + numbers
 
@@ -339,9 +343,13 @@ def _gives_name(fact: Fact) -> bool:
     )
 
 
-def _level_words(fact: Fact) -> str:
+def _level_words(fact: Fact, shared: set[str]) -> str:
+    """The level alone where that says enough: not a number, a yes or no, or a level that several columns have."""
     level = str(fact.level)
     alone = (
-        len(level) > 2 and level.lower() not in SAYS_NOTHING_ALONE and not level.replace(".", "").isdigit()
+        len(level) > 2
+        and level not in shared
+        and level.lower() not in SAYS_NOTHING_ALONE
+        and not level.replace(".", "").isdigit()
     )
     return level if alone else f"{fact.column} {level}"

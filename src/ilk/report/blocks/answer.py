@@ -42,6 +42,8 @@ def _carried_by(view: View) -> str:
     shaky = [g["letter"] for g in view.groups if (g.get("stable") or 1.0) < 0.75]
     if view.tier == "solid":
         return f"all {word(view.k)} groups hold" if view.has_stable else "the groups are sharp and settled"
+    if view.summary["interrupted"] and not view.has_stable:
+        return "the run was interrupted"
     if shaky and view.tier == "fair":
         return f"{' and '.join(shaky)} {'is' if len(shaky) == 1 else 'are'} on the edge" if len(shaky) < 4 else (
             f"{word(len(shaky))} groups are on the edge")  # fmt: skip
@@ -76,12 +78,12 @@ def lead(view: View) -> list[Any]:
         sentences += [_sentence(reason["text"]) for reason in verdict["reasons"][:2]]
     unsure = (view.summary.get("row_counts") or {}).get("unsure")
     if unsure is not None and view.parted:
-        used, below = view.summary["table"]["rows_used"], view.summary["row_counts"]["unsure_below"]
-        which = (
-            f"All {several(used, 'row')}"
-            if unsure == 0
-            else f"{count_text(used - unsure)} of {several(used, 'row')}"
-        )
+        used, below = view.summary["row_counts"]["looked"], view.summary["row_counts"]["unsure_below"]
+        which = f"All {several(used, 'row')}"
+        if unsure:
+            which = f"{count_text(used - unsure)} of {several(used, 'row')}"
+        if used < view.summary["table"]["rows_used"]:
+            which += " that were looked at"
         sentences.append(f"{which} belong to their {view.thing} with a probability of {below:.2f} or more.")
     if view.summary["chosen"].get("as_asked") and view.clear:
         sentences.append("The number of groups is the one that was asked for.")
