@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,26 @@ def test_few_tasks_walk_many_small_parts(cluster, monkeypatch):
     assert rows._packs.n_tasks == 3
     assert sorted(rows.reduce(first_rows, None)) == rows.first_row[:-1].tolist()
     assert np.array_equal(np.concatenate([*rows.scan(raw_of, None)]), X)
+
+
+def test_passes_find_packs_on_the_shelf_and_else_in_the_frame(cluster):
+    from pyspark import SparkFiles
+
+    rows = rows_of(cluster)
+    shelf = Path(SparkFiles.getRootDirectory(), rows._packs.shelf.name)
+    first = rows.reduce(first_rows, None)
+    kept = sorted(shelf.iterdir())
+    assert len(kept) == len(rows.first_row) - 1
+    times = [path.stat().st_mtime_ns for path in kept]
+    assert rows.reduce(first_rows, None) == first
+    assert times == [path.stat().st_mtime_ns for path in kept]  # no pack came from the frame
+    kept[0].unlink()
+    kept[-1].write_bytes(b"short")
+    assert rows.reduce(first_rows, None) == first
+    assert sorted(shelf.iterdir()) == kept
+    del rows
+    rows_of(cluster).reduce(first_rows, None)
+    assert not shelf.exists()
 
 
 class Absent:

@@ -1,8 +1,9 @@
 """Rows of a Spark frame, classic or Connect by the same calls: packed once, persisted, visited by tasks.
 
-A pass is one `mapInArrow` over rows of packed bytes. Each task adds up its own blocks and gives one partial, as data:
-a task that is run again replaces what was lost and nothing counts twice. Where the partials of all tasks would be too
-much for the driver, tasks add them up in bunches first. Nothing needs RDDs, broadcast variables or accumulators.
+A pass is one `mapInArrow` over the packs, which workers find on their own disks (`shelf.py`) or in the frame. Each task
+adds up its own blocks and gives one partial, as data: a task that is run again replaces what was lost and nothing
+counts twice. Where the partials of all tasks would be too much for the driver, tasks add them up in bunches first.
+Nothing needs RDDs, broadcast variables or accumulators.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ilk.engines.packed import Pack, PackedRows, PackLayout, Visit
+from ilk.engines.shelf import Shelf
 from ilk.errors import DataError, EngineError, shown
 from ilk.table.block import Array, Encoding
 
@@ -69,19 +73,24 @@ class SparkRows(PackedRows):
         return SparkRows(self._packs, encoding, complete, self.threads)
 
     def _total(self, visit: Visit[Any, Any]) -> Any:
-        fold = _Fold(visit, self.layout, self._packs.first_row_of_part)
+        frame, shelf = self._packs.frame, self._packs.shelf.shipped()
+        fold = _Fold(visit, self.layout, self._packs.first_row_of_part, shelf)
+        found = self._sum(frame.select("part", "within", "size").mapInArrow(fold, PARTIAL), visit)
+        if found.lacking:
+            found = self._sum(frame.mapInArrow(fold, PARTIAL), visit)
+        return found.total
+
+    def _sum(self, partials: Any, visit: Visit[Any, Any]) -> _Sum:
+        """The partials of all tasks, added up."""
         with translated():
-            partials = self._packs.frame.mapInArrow(fold, PARTIAL)
             n_bytes, n_partials = self._partial_bytes(visit), self._packs.n_tasks
             width = -(-self._packs.n_parts // n_partials)
             while n_partials > BUNCH and n_partials * n_bytes > DRIVER_BYTES:
                 width, n_partials = width * BUNCH, -(-n_partials // BUNCH)
                 partials = _bunched(partials, width)
             table = partials.toArrow().sort_by("part")
-        total, *others = [pickle.loads(data.as_buffer()) for data in table["data"]]  # noqa: S301
-        for other in others:
-            total += other
-        return total
+        found = [pickle.loads(data.as_buffer()) for data in table["data"]]  # noqa: S301
+        return reduce(add, found, _Sum())
 
     def _partial_bytes(self, visit: Visit[Any, Any]) -> int:
         """About how large the partial of a task is: that of the first row."""
@@ -91,7 +100,7 @@ class SparkRows(PackedRows):
         return len(pickle.dumps(first, protocol=5))
 
     def _each(self, visit: Visit[Any, Any], parts: Sequence[int]) -> Iterator[list[Any]]:
-        each = _Each(visit, self.layout, self._packs.first_row_of_part)
+        each = _Each(visit, self.layout, self._packs.first_row_of_part, self._packs.shelf.shipped())
         for some in self._bounded(parts):
             wanted = ", ".join(f"({part}, {within}L)" for part, within in self._packs.places[some].tolist())
             with translated():
@@ -125,6 +134,7 @@ class _Packs:
     sizes: tuple[int, ...]
     first: Pack  # the first row
     n_tasks: int
+    shelf: Shelf
 
     @property
     def n_parts(self) -> int:
@@ -139,8 +149,10 @@ class _Packs:
 
     @classmethod
     def of_frame(cls, frame: Any, packer: Packer, layout: PackLayout) -> _Packs:
+        shelf = Shelf()
         with translated():
-            packed, forget = _kept(frame.mapInArrow(Packing(packer, layout.row_bytes), PACKED))
+            packing = Packing(packer, layout.row_bytes, shelf.shipped())
+            packed, forget = _kept(frame.mapInArrow(packing, PACKED))
             counts = (
                 packed.select("part", "within", "size")
                 .toArrow()
@@ -161,8 +173,9 @@ class _Packs:
         )
         fewer = packed.coalesce(n_tasks) if n_tasks < n_parts else packed
         places = np.column_stack([part.astype(np.int64), within])
-        packs = cls(fewer, layout, places, tuple(size.tolist()), one, n_tasks)
+        packs = cls(fewer, layout, places, tuple(size.tolist()), one, n_tasks, shelf)
         weakref.finalize(packs, forget)
+        weakref.finalize(packs, shelf.forget)
         return packs
 
 
@@ -231,10 +244,14 @@ class Packing:
 
     packer: Packer
     row_bytes: int
+    shelf: Shelf | None = None
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         for part, within, pack in self.packs(batches):
-            yield _row(part, within, pack.n_rows, pack.to_bytes())
+            data = pack.to_bytes()
+            if self.shelf is not None:
+                self.shelf.put(part, within, data)
+            yield _row(part, within, pack.n_rows, data)
 
     def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, Pack]]:
         """Part, place in the part, and the pack."""
@@ -270,14 +287,40 @@ class _Unpacking:
     visit: Visit[Any, Any]
     layout: PackLayout
     first_rows: dict[int, int]
+    shelf: Shelf
 
-    def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, int, Pack]]:
-        """Part, place in the part, number of the first row, and the pack."""
+    def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, int, Pack | None]]:
+        """Part, place in the part, number of the first row, and the pack: from the frame where its bytes are there,
+        else from the shelf, which may lack it."""
+        self.shelf.clear_others()
         for batch in batches:
             part, within, size = (batch[name].to_numpy() for name in ("part", "within", "size"))
             for i in range(batch.num_rows):
-                pack = Pack.from_bytes(batch["data"][i].as_buffer(), int(size[i]), self.layout)
-                yield int(part[i]), int(within[i]), self.first_rows[int(part[i])] + int(within[i]), pack
+                place = int(part[i]), int(within[i])
+                if "data" in batch.schema.names:
+                    data = batch["data"][i].as_buffer()
+                    self.shelf.put(*place, data)
+                    pack: Pack | None = Pack.from_bytes(data, int(size[i]), self.layout)
+                else:
+                    pack = self.shelf.get(*place, int(size[i]), self.layout)
+                yield *place, self.first_rows[place[0]] + place[1], pack
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """Partials added up, where no pack was lacking."""
+
+    total: Any = None
+    lacking: bool = False
+
+    def __add__(self, other: _Sum) -> _Sum:
+        if self.lacking or other.lacking:
+            return _Sum(lacking=True)
+        if self.total is None or other.total is None:
+            return other if self.total is None else self
+        total = self.total
+        total += other.total
+        return _Sum(total)
 
 
 class _Fold(_Unpacking):
@@ -285,15 +328,19 @@ class _Fold(_Unpacking):
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         parts: list[int] = []
+        lacking: list[int] = []
 
         def met() -> Iterator[tuple[int, Pack]]:
             for part, _, first_row, pack in self.packs(batches):
                 parts.append(part)
-                yield first_row, pack
+                if pack is None:
+                    lacking.append(part)
+                elif not lacking:
+                    yield first_row, pack
 
         total = self.visit.total(met())
         if parts:
-            yield _partial(min(parts), total)
+            yield _partial(min(parts), _Sum(lacking=True) if lacking else _Sum(total))
 
 
 class _Each(_Unpacking):
@@ -301,6 +348,7 @@ class _Each(_Unpacking):
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         for part, within, first_row, pack in self.packs(batches):
+            assert pack is not None  # its bytes were asked for
             results = self.visit.each(pack, first_row)
             yield _row(part, within, pack.n_rows, pickle.dumps(results, protocol=5))
 
