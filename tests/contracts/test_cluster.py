@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ilk
@@ -35,8 +36,14 @@ from tests.engines.clusters import NEEDED, Cluster, Mortal
 pytestmark = [
     pytest.mark.xdist_group("cluster"),
     pytest.mark.skipif(os.environ.get("ILK_KERNELS") == "numpy", reason="tried with the compiled kernels"),
-    pytest.mark.parametrize("cluster", list(NEEDED), indirect=True, scope="session"),
 ]
+on_all = pytest.mark.parametrize("cluster", list(NEEDED), indirect=True, scope="session")
+on_most = pytest.mark.parametrize(  # what Connect does with the calls of classic Spark is shown by the others
+    "cluster",
+    [pytest.param(kind, marks=pytest.mark.slow if kind == "connect" else ()) for kind in NEEDED],
+    indirect=True,
+    scope="session",
+)
 
 N_ROWS = 70_000  # more than a sample holds
 SHORT = Stop(max_passes=3)
@@ -115,6 +122,7 @@ def same_parameters(one: Any, other: Any) -> None:
     np.testing.assert_allclose(other.covariance.matrices(), matrices, rtol=1e-9, atol=1e-9 * scale)
 
 
+@on_all
 @pytest.mark.parametrize(
     "method", [pytest.param(name, marks=() if name in OFTEN else pytest.mark.slow) for name in METHODS]
 )
@@ -126,6 +134,7 @@ def test_every_method_gives_the_labels_and_parameters_of_memory(plain, method):
     assert there.n_passes == here.n_passes
 
 
+@on_all
 @pytest.mark.parametrize("method", ["dp-means", "gaussian"])
 def test_weights_and_missing_cells(weighted, method):
     here, there = (METHODS[method](rows) for rows in weighted)
@@ -133,6 +142,7 @@ def test_weights_and_missing_cells(weighted, method):
     same_parameters(here.params, there.params)
 
 
+@on_all
 def test_samples_and_rows_are_those_of_memory(plain, weighted):
     for (here, there), n_rows in ((plain, N_ROWS), (weighted, 1000)):
         one, other = here.sample(n_rows, 5), there.sample(n_rows, 5)
@@ -144,6 +154,7 @@ def test_samples_and_rows_are_those_of_memory(plain, weighted):
     assert there.take(np.arange(0)).raw.shape == (0, 3)
 
 
+@on_all
 def test_a_worker_that_is_killed_in_a_pass_changes_nothing(plain, tmp_path):
     here, there = plain
     start = Means().start(here.sample(3, 0).numbers)
@@ -156,6 +167,7 @@ def test_a_worker_that_is_killed_in_a_pass_changes_nothing(plain, tmp_path):
     assert alone.cost == struck.cost
 
 
+@on_most
 def test_an_estimator_fits_a_frame_and_answers_with_one(cluster):
     X = clouds(gaps=0.01)[:5000]
     columns = {"a": X[:, 0], "b": X[:, 1].astype(np.float32), "c": np.arange(5000) % 7}
@@ -171,6 +183,31 @@ def test_an_estimator_fits_a_frame_and_answers_with_one(cluster):
     assert np.array_equal(answer["label"].to_numpy(), here.labels_)
 
 
+KINDS_OF_MODELS = {
+    "mixed": ilk.MixedMixture(2, n_init=1, max_iter=3, random_state=0),
+    "assorted": ilk.AssortedMixture(max_components=2, n_init=1, max_iter=20, random_state=0),
+    "process": ilk.DirichletProcessMixture(3, max_iter=3, random_state=0),
+    "craft": ilk.CRAFT(2.0, max_iter=2, random_state=0),
+    "binary": ilk.BinaryDPMeans(50.0, binarize=0.0, max_iter=3),
+}
+
+
+@on_all
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS_OF_MODELS)
+def test_every_kind_of_model_takes_a_frame(cluster, name):
+    columns = mixed_columns()
+    if name == "binary":
+        del columns["kind"]
+    model, native = KINDS_OF_MODELS[name], cluster.frame(columns)
+    labels = model.fit(pd.DataFrame(columns)).labels_
+    assert len(np.unique(labels)) > 1
+    there = model.fit(native)
+    assert np.array_equal(labels, there.labels_)
+    assert np.array_equal(cluster.arrow(there.predict(native))["label"], labels)
+
+
+@on_most
 def test_frames_that_cannot_be_fitted_are_refused(cluster):
     text = cluster.frame({"a": np.arange(4.0), "kind": ["x", "y", "x", "y"]})
     with pytest.raises(DataError, match=r"'kind' holds .*string, not numbers"):
@@ -194,6 +231,7 @@ def mixed_columns() -> dict[str, Any]:
     return {"size": size, "kind": kind.tolist(), "length": draws.normal(size=3000) - 4 * group}
 
 
+@on_most
 def test_the_main_job_takes_a_frame_and_labels_it(cluster, monkeypatch):
     columns = mixed_columns()
     native = cluster.frame(columns)
@@ -206,6 +244,7 @@ def test_the_main_job_takes_a_frame_and_labels_it(cluster, monkeypatch):
     np.testing.assert_allclose(answer["probability"], here.assign(columns)["probability"], atol=1e-4)
 
 
+@on_most
 def test_a_large_frame_is_polished_on_all_rows(cluster, monkeypatch):
     """From a sample of a third the parameters of all rows are reached."""
     monkeypatch.setattr("ilk.afar.SAMPLE_ROWS", 1000)
@@ -217,6 +256,7 @@ def test_a_large_frame_is_polished_on_all_rows(cluster, monkeypatch):
     np.testing.assert_allclose(*means, rtol=1e-3)
 
 
+@on_most
 @pytest.mark.slow
 def test_a_large_frame_of_mixed_columns_is_polished_on_all_rows(cluster, monkeypatch):
     monkeypatch.setattr("ilk.afar.SAMPLE_ROWS", 1000)

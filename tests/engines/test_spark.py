@@ -69,8 +69,8 @@ def test_packs_are_written_where_spark_does_not_persist(cluster, monkeypatch, tm
 
 
 def test_many_partials_are_added_in_bunches_and_in_order(cluster, monkeypatch):
-    rows = rows_of(cluster, 7)
-    assert len(rows.first_row) == 8
+    rows = rows_of(cluster, 5)
+    assert len(rows.first_row) == 6
     monkeypatch.setattr(spark, "BUNCH", 2)
     bunched = []
     monkeypatch.setattr(spark, "_bunched", lambda *args: bunched.append(args[1]) or BUNCHED(*args))
@@ -83,6 +83,7 @@ def test_many_partials_are_added_in_bunches_and_in_order(cluster, monkeypatch):
 BUNCHED = spark._bunched
 
 
+@pytest.mark.slow
 def test_few_tasks_walk_many_small_parts(cluster, monkeypatch):
     monkeypatch.setattr(spark, "FEW_TASKS", 3)
     rows = rows_of(cluster, 7)
