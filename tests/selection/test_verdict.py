@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import ilk
+from benchmarks.acceptance import known
 from benchmarks.made import CLOUDS, MIXED_CLOUDS, mixed_cloud, mixed_parted, parted, strewn
 from ilk import kernels
 from ilk.fitting.grouped import Grouped
@@ -142,6 +143,21 @@ def test_groups_of_mixed_columns_are_found():
     ]
     assert sum(result.k == truth.max() + 1 for result, truth in results) >= 3
     assert sum(result.verdict.word != "weak" for result, _ in results) >= 3
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="a search takes seconds without a compiler")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "monk3_full",
+        "craft_binary_disjoint",
+        pytest.param("votes", marks=pytest.mark.slow),
+        pytest.param("breast_cancer_wisconsin", marks=pytest.mark.slow),
+    ],
+)
+def test_tables_with_known_answers(name):
+    (count,) = known((name,))
+    assert count.holds, count
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="a search takes seconds without a compiler")
