@@ -15,9 +15,9 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.assorted import Assorted, Clusters
 from ilk.families.base import KEEP_ALL
 from ilk.families.grouping import firsts, naming_costs
-from ilk.fitting.growth import from_labels, labels_of
 from ilk.fitting.loop import Stop, run_starts
 from ilk.fitting.scene import Options, Scene
+from ilk.fitting.state import from_labels, labels_of
 from ilk.table.assort import assort
 from ilk.table.condition import encoding_of, survey
 
@@ -266,7 +266,7 @@ def test_categories_all_chosen_make_latent_classes():
     scene = scene_of(np.empty((150, 0)), codes, sharing="none", level_prior=0.0)
     family = plainly(scene.family)
     membership = draws.dirichlet([1, 1], 150)
-    from ilk.fitting.growth import from_membership
+    from ilk.fitting.state import from_membership
 
     run = run_starts(
         scene.rows, [family], [from_membership(scene.rows, family, membership)], stop=Stop(max_passes=30)

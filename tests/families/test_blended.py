@@ -13,9 +13,9 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 
 from ilk.fitting.assorted import Quest, fit_assorted
-from ilk.fitting.growth import from_labels, step_of
 from ilk.fitting.loop import Stop, run_starts
 from ilk.fitting.scene import Options
+from ilk.fitting.state import from_labels, step_of
 from tests.families.test_assorted import mixed_table, scene_of
 
 

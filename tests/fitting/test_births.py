@@ -9,8 +9,9 @@ from ilk.engines.memory import MemoryRows
 from ilk.fitting import assorted
 from ilk.fitting.assorted import Quest, fit_assorted
 from ilk.fitting.births import births_of
-from ilk.fitting.growth import Search, from_labels, labels_of, step_of
+from ilk.fitting.growth import Search
 from ilk.fitting.scene import Options, Scene
+from ilk.fitting.state import from_labels, labels_of, step_of
 from ilk.table.assort import assort
 from ilk.table.condition import encoding_of, survey
 

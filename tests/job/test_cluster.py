@@ -316,13 +316,20 @@ def test_no_warning_on_a_clean_table():
         result.assign(DATA / "wine.csv")
 
 
-def test_fewer_groups_than_asked_for_are_not_as_asked():
+def test_as_many_groups_as_were_asked_for():
     draws = np.random.default_rng(0)
     large = np.repeat([False, True], 60)
     size = np.where(large, 320.0, 110.0) + draws.normal(0, 5, 120)
-    table = {"size": size, "soil": np.where(large, "loam", "sand")}
-    result = ilk.cluster(pd.DataFrame(table), k=3)
+    table = pd.DataFrame({"size": size, "soil": np.where(large, "loam", "sand")})
+    for k in (2, 3, 4):
+        result = ilk.cluster(table, k=k)
+        assert result.k == len(set(result.labels.tolist())) == k
+        assert "as asked" in repr(result)
+
+
+def test_fewer_groups_than_asked_for_are_not_as_asked():
+    table = pd.DataFrame({"size": [1.0, 9.0] * 30, "soil": ["loam", "sand"] * 30})
+    result = ilk.cluster(table, k=3)
     assert result.k == 2
     assert "fewer-groups" in [code for code, _ in result.warnings]
     assert "as asked" not in repr(result)
-    assert "as asked" in repr(ilk.cluster(pd.DataFrame(table), k=2))

@@ -8,14 +8,18 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.assorted import Clusters
 from ilk.families.base import GrowingFamily
+from ilk.fitting.filling import filled
 from ilk.fitting.fit import Fit, finish
-from ilk.fitting.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, Search, State, labels_of, step_of
+from ilk.fitting.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, Search
 from ilk.fitting.loop import INTERRUPTED, Event, Run, Stop
 from ilk.fitting.scene import Options, Scene
+from ilk.fitting.state import State, labels_of, step_of
 from ilk.table.block import Array
 from ilk.table.treat import Plan
 
@@ -129,18 +133,19 @@ def fit_assorted(
     for model in (scene, *_blocks(scene, options)):
         search = _better(search, _searched_in(model, search, quest), quest)
     candidates = _candidates(search)
-    state = search.best[_best_k(candidates, quest)]
+    state = _best(search, quest)
     try:
         if scene is not whole:
             there = replace(whole, scales=state.scene.scales, options=state.scene.options)
             state = State(there, state.params, state.cost, search.stopped or state.reason, state.trace)
             if not search.stopped:
-                state = search.polished(there, state.params)
+                state = _polished(search, state, quest)
             if quest.k is None and not search.stopped:
                 state = search.born(state)
                 candidates = _with_born(candidates, scene, state)
         if cools(options):
             state = _cooled(search, state)
+            state = state if quest.k is None else filled(search, state, quest.k)
         return _finished(search, state, candidates)
     except KeyboardInterrupt:  # what the last whole step gave is there
         search.stopped = INTERRUPTED
@@ -200,11 +205,22 @@ def _searched_in(model: Scene, before: Search, quest: Quest) -> Search:
         search = before.anew(best.k)
     try:
         _search_scales(search, model, quest)
+        if quest.k is not None:
+            search.keep(filled(search, _best(search, quest), quest.k))
     except KeyboardInterrupt:
         if not search.best:
             raise
         search.stopped = INTERRUPTED
     return search
+
+
+def _polished(search: Search, state: State, quest: Quest) -> State:
+    """A state of the sample on all rows; as it is where clusters that were asked for would lose their rows."""
+    polished = search.polished(state.scene, state.params)
+    if quest.k is None or (polished.k == state.k and polished.full):
+        return polished
+    cost = float(step_of(state.scene, state.params).cost.value) + state.scene.family.penalty(state.params)
+    return replace(state, cost=cost)
 
 
 def _better(one: Search, other: Search, quest: Quest) -> Search:
@@ -239,8 +255,13 @@ def _promises(search: Search, block: Scene, cells: State) -> bool:
 
 
 def _best(search: Search, quest: Quest) -> State:
-    """The answer of a search."""
-    return search.best[_best_k(_candidates(search), quest)]
+    """The answer of a search: that of most groups up to the K asked for, else the one of least criterion."""
+    if quest.k is not None:
+        asked = [state for state in search.best.values() if state.k <= quest.k]
+        return max(asked, key=lambda state: (np.count_nonzero(state.size), -state.k))
+    candidates = _candidates(search)
+    allowed = [c for c in candidates if c.k >= quest.least] or candidates[-1:]
+    return search.best[min(allowed, key=lambda c: c.criterion(quest.criterion)).k]
 
 
 def _candidates(search: Search) -> tuple[Candidate, ...]:
@@ -261,14 +282,6 @@ def _candidate(state: State) -> Candidate:
     entropy = float(step_of(state.scene, state.params).sums["entropy"])
     prior = state.cost - state.cost_without_prior
     return Candidate(state.k, state.cost, prior, entropy, state.scene.options.numbers)
-
-
-def _best_k(candidates: tuple[Candidate, ...], quest: Quest) -> int:
-    """The K asked for, or the largest below it that the rows allow; else the one of least criterion."""
-    if quest.k is not None:
-        return max(c.k for c in candidates if c.k <= quest.k)
-    allowed = [c for c in candidates if c.k >= quest.least] or candidates[-1:]
-    return min(allowed, key=lambda c: c.criterion(quest.criterion)).k
 
 
 def _cooled(search: Search, state: State) -> State:

@@ -17,23 +17,30 @@ from scipy.special import xlogy
 
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
-from ilk.families.base import GrowingFamily, Partial
+from ilk.families.base import GrowingFamily
 from ilk.fitting.births import births_of
 from ilk.fitting.embedding import HALVES, KINDS, Points
 from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import (
     INTERRUPTED,
-    NOTHING_CHANGED,
     OK,
     TIME_LIMIT,
     Event,
-    Record,
     Run,
     Stop,
     run_starts,
 )
-from ilk.fitting.restarts import gathered, memberships_of
+from ilk.fitting.restarts import memberships_of
 from ilk.fitting.scene import Scene
+from ilk.fitting.state import (
+    State,
+    from_labels,
+    from_membership,
+    labels_of,
+    step_of,
+    visit_assign,
+    visit_step,
+)
 from ilk.table.block import Array, Block
 
 N_STARTS = 12
@@ -51,25 +58,6 @@ MOST_CLUSTERS = 20
 BIRTH_SHARES = (0.05, 0.15)
 LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
 SETTLE_ROUNDS = 5
-
-
-@dataclass(frozen=True)
-class State:
-    """A fit on its way: where, the parameters, J under them, and how its last run ended."""
-
-    scene: Scene
-    params: Any
-    cost: float
-    reason: str = NOTHING_CHANGED
-    trace: tuple[Record, ...] = ()
-
-    @property
-    def k(self) -> int:
-        return len(self.params)
-
-    @property
-    def cost_without_prior(self) -> float:
-        return self.cost - self.scene.family.prior_cost(self.params)
 
 
 @dataclass
@@ -107,11 +95,11 @@ class Search:
             return
         starts = self._from_starts(scene, k)
         self.starts += [StartRecord(s.cost, len(s.trace), s.reason, OK) for s in starts]
-        ranked = sorted(starts, key=lambda state: (state.k != k, state.cost))[:N_POLISHED]
+        ranked = sorted(starts, key=lambda state: (state.k != k, not state.full, state.cost))[:N_POLISHED]
         states = [self.polished(scene, state.params) for state in ranked]
         for state in states:
             self.keep(state)
-        state = min(states, key=lambda state: (state.k != k, state.cost))
+        state = min(states, key=lambda state: (state.k != k, not state.full, state.cost))
         for _ in range(SPLIT_MERGE_ROUNDS):
             better = self._split_merge(state)
             if better is None or self.stopped:
@@ -137,7 +125,7 @@ class Search:
         """Births among all rows of a table whose search was on a sample, as long as J falls."""
         while state.k < self.most and not self.stopped:
             proposals = births_of(state.scene, state.params, BIRTH_SHARES)
-            better = self._accepted(state, self._fits(state.scene, proposals))
+            better = self._accepted(state, self.fits(state.scene, proposals))
             if better is None:
                 break
             state = better
@@ -145,16 +133,16 @@ class Search:
 
     def polished(self, scene: Scene, params: Any) -> State:
         """A fit to its end, on the best scales."""
-        return self.settled(self._run_all(scene, [params], self.final)[0])
+        return self.settled(self.run_all(scene, [params], self.final)[0])
 
     def trial(self, scene: Scene, params: Any) -> State:
         """A short fit."""
-        return self._run_all(scene, [params], SHORT_FIT)[0]
+        return self.run_all(scene, [params], SHORT_FIT)[0]
 
     def single(self, scene: Scene) -> State:
         """All rows in one cluster."""
         everyone = np.zeros(scene.rows.n_rows, dtype=np.int32)
-        return self._run_all(scene, [self.from_labels(scene, everyone, 1)], self.final)[0]
+        return self.run_all(scene, [self.from_labels(scene, everyone, 1)], self.final)[0]
 
     def settled(self, state: State) -> State:
         """The state on the scales that are best for it, each change followed by a fit."""
@@ -162,16 +150,19 @@ class Search:
             moved = state.scene.rescaled(state.params) if self.rescale and not self.stopped else None
             if moved is None:
                 break
-            after = self._run_all(moved[0], [moved[1]], self.final)[0]
+            after = self.run_all(moved[0], [moved[1]], self.final)[0]
             if not after.cost < state.cost:
                 break
             state = after
         return state
 
     def keep(self, state: State) -> State:
-        """Note a state if it is the best of its K, and K is no more than may be found."""
+        """Note a state if it is the best of its K, and K is no more than may be found; one whose clusters all hold
+        rows before others."""
         known = self.best.get(state.k)
-        if state.k <= self.most and (known is None or state.cost < known.cost):
+        if state.k <= self.most and (
+            known is None or (not state.full, state.cost) < (not known.full, known.cost)
+        ):
             self.best[state.k] = state
         return state
 
@@ -179,21 +170,21 @@ class Search:
 
     def _one_move(self, state: State) -> State | None:
         """The best of splits and merges, or else of births; None when none lowers J."""
-        splits = self._fits(state.scene, self.splits(state)[:SPLITS_TRIED]) if state.k < self.most else []
-        merges = self._fits(state.scene, self.merges(state)[:MERGES_TRIED], warm_up=0)
+        splits = self.fits(state.scene, self.splits(state)[:SPLITS_TRIED]) if state.k < self.most else []
+        merges = self.fits(state.scene, self.merges(state)[:MERGES_TRIED], warm_up=0)
         better = self._accepted(state, splits + merges)
         if better is None and state.k < self.most and not self.stopped:
-            better = self._accepted(state, self._fits(state.scene, self.births(state)))
+            better = self._accepted(state, self.fits(state.scene, self.births(state)))
         return better
 
     def _split_merge(self, state: State) -> State | None:
         """Split a cluster, fit, merge the cheapest pair, fit: the same K by another way."""
-        wider = self._fits(state.scene, self.splits(state)[:SPLIT_MERGE_SPLITS])
+        wider = self.fits(state.scene, self.splits(state)[:SPLIT_MERGE_SPLITS])
         found = []
         for other in wider:
             self.keep(other)
             if other.k == state.k + 1 and not self.stopped:
-                found += self._fits(other.scene, self.merges(other)[:MERGES_TRIED], warm_up=0)
+                found += self.fits(other.scene, self.merges(other)[:MERGES_TRIED], warm_up=0)
         return self._accepted(state, [other for other in found if other.k == state.k])
 
     def _accepted(self, state: State, others: Sequence[State]) -> State | None:
@@ -245,7 +236,7 @@ class Search:
         runs = [run for run in runs if len(run.measured) == 2]
         if not runs:
             return None
-        one = rows.reduce(_visit_step, (family, everyone, 1.0))
+        one = rows.reduce(visit_step, (family, everyone, 1.0))
         best = min(runs, key=lambda run: run.cost)
         return float(one.cost.value) + family.penalty(everyone) - best.cost, best.measured
 
@@ -264,7 +255,7 @@ class Search:
     def births(self, state: State) -> list[Any]:
         """A new cluster of the rows that the model explains worst, or of the neighbours of the worst."""
         scene, k = state.scene, state.k
-        parts = [*scene.rows.scan(_visit_assign, (scene.family, state.params))]
+        parts = [*scene.rows.scan(visit_assign, (scene.family, state.params))]
         label, cost = (np.concatenate(part) for part in zip(*parts, strict=True))
         points = self.points(scene)
         heft = np.ones(len(cost)) if points.weight is None else points.weight
@@ -307,16 +298,16 @@ class Search:
         vague = [params for params, slow in zip(starts, long, strict=True) if slow]
         ready = [params for params, slow in zip(starts, long, strict=True) if not slow]
         ready += self._warmed(scene, vague, LONG_WARM_UP - 1)
-        return self._run_all(scene, [self._switched(scene, params) for params in ready], SHORT_FIT)
+        return self.run_all(scene, [self._switched(scene, params) for params in ready], SHORT_FIT)
 
-    def _fits(self, scene: Scene, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP) -> list[State]:
+    def fits(self, scene: Scene, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP) -> list[State]:
         """Trial fits of what moves propose, after a few passes with every cell chosen."""
         if not proposals or self.stopped:
             return []
         if warm_up:
             warmed = self._warmed(scene, proposals, warm_up - 1)
             proposals = [self._switched(scene, params) for params in warmed]
-        return self._run_all(scene, proposals, TRIAL_FIT)
+        return self.run_all(scene, proposals, TRIAL_FIT)
 
     def _warmed(self, scene: Scene, starts: Sequence[Any], n_passes: int) -> list[Any]:
         """Some passes with every cell chosen."""
@@ -332,7 +323,7 @@ class Search:
         """One pass with every cell chosen whose update groups the clusters."""
         return scene.family.update(params, step_of(scene, params).sums)
 
-    def _run_all(self, scene: Scene, starts: Sequence[Any], stop: Stop) -> list[State]:
+    def run_all(self, scene: Scene, starts: Sequence[Any], stop: Stop) -> list[State]:
         stop = replace(stop, seconds=self._left())
         runs = run_starts(scene.rows, [scene.family] * len(starts), starts, stop=stop, callback=self.callback)
         self._note(runs)
@@ -359,34 +350,6 @@ def _first_rows(order: Array, weight: Array, share: float) -> Array:
     return np.asarray(order[before < max(2.0, share * float(weight.sum()))])
 
 
-def from_labels(rows: Any, family: GrowingFamily[Any], label: Array, k: int) -> Any:
-    """Parameters from a partition."""
-    blank = family.blank(k)
-    return family.update(blank, gathered(rows, family, blank, label))
-
-
-def from_membership(rows: Any, family: GrowingFamily[Any], membership: Array) -> Any:
-    """Parameters from memberships (rows, K)."""
-    blank = family.blank(membership.shape[1])
-    return family.update(blank, gathered(rows, family, blank, membership))
-
-
-def step_of(scene: Scene, params: Any, heat: float = 1.0) -> Partial:
-    """Sums of all rows under parameters, memberships at a temperature."""
-    return scene.rows.reduce(_visit_step, (scene.family, params, heat))
-
-
-def _visit_step(state: Any, block: Block) -> Partial:
-    family, params, heat = state
-    partial: Partial = family.heated_step(params, block, heat)
-    return partial
-
-
-def _visit_assign(state: Any, block: Block) -> Any:
-    family, params = state
-    return family.assign(params, block)
-
-
 def _visit_overlap(state: Any, block: Block) -> Array:
     """What memberships add to the cost of a merge (K, K): sum over rows of h(r_i + r_j) - h(r_i) - h(r_j),
     h(r) = r log r."""
@@ -400,9 +363,3 @@ def _visit_overlap(state: Any, block: Block) -> Array:
         overlap[i] = block.weights @ (xlogy(both, both) - own[:, [i]] - own)
     np.fill_diagonal(overlap, 0.0)
     return overlap
-
-
-def labels_of(scene: Scene, params: Any) -> Array:
-    """The likeliest cluster of each row."""
-    parts = scene.rows.scan(_visit_assign, (scene.family, params))
-    return np.concatenate([label for label, _ in parts])

@@ -20,13 +20,13 @@ from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.embedding import Partition, Points
 from ilk.fitting.grouped import Grouped
-from ilk.fitting.growth import from_labels as given_labels
 from ilk.fitting.loop import OK, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
 from ilk.fitting.scene import Untreat
+from ilk.fitting.state import from_labels as given_labels
 from ilk.fitting.table_moments import table_moments
 from ilk.random import stream
 from ilk.selection.merging import merge_pieces
