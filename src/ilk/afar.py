@@ -20,7 +20,6 @@ from ilk.families.base import Family
 from ilk.fitting.fit import fit
 from ilk.fitting.loop import Stop, run_starts
 from ilk.fitting.packer import ModelPacker
-from ilk.fitting.scene import Treat
 from ilk.fitting.weights import row_weights
 from ilk.prepare import Prepared
 from ilk.selection.search import Search
@@ -104,4 +103,4 @@ def _family_for(ready: Prepared, found: Search, rows: Rows) -> Family[Any]:
     if ready.treat is None:
         return found.recipe.family
     share = row_weights(rows).total / row_weights(ready.rows).total
-    return Treat(ready.treat.plan.weighing(share), ready.treat.scales).family
+    return replace(ready.treat, plan=ready.treat.plan.weighing(share)).family

@@ -17,7 +17,7 @@ from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown, warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.model import Model
-from ilk.fitting.scene import Untreat
+from ilk.fitting.scene import CELLS, Untreat
 from ilk.fitting.weights import row_weights
 from ilk.matching import earlier
 from ilk.prepare import Job, Prepared, at_a_glance, only_rows, prepare
@@ -222,7 +222,10 @@ def _searched(
 ) -> tuple[Prepared, Search]:
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
     if ready.method == ASSORTED:
-        grown = search_assorted(ready.rows, ready.used, ks, seed, budget=budget, callback=job.callback)
+        numbers = CELLS if job.asked is None else "auto"
+        grown = search_assorted(
+            ready.rows, ready.used, ks, seed, numbers=numbers, budget=budget, callback=job.callback
+        )
         return _treated(ready, grown), grown.search
     if ready.method != GAUSSIAN:
         recipes = [replace(CATALOGUE[ready.method], n_starts=N_STARTS)]

@@ -108,11 +108,11 @@ def _scaled(summary: Mapping[str, Any]) -> str:
     if table.get("compared"):
         return str(table["compared"])
     if table["treatment"]:
-        changed = [
-            f"{_name(name)} {shown(words, 80)}"
-            for name, words in table["treatment"].items()
-            if _telling(words)
-        ]
+        alike: dict[str, list[str]] = {}
+        for name, words in table["treatment"].items():
+            if _telling(words):
+                alike.setdefault(words, []).append(_name(name))
+        changed = [f"{', '.join(names)} {shown(words, 80)}" for words, names in alike.items()]
         rest = "others as they are" if changed else "numbers as they are, categories by their levels"
         return "; ".join([*changed[:MOST_LEFT_OUT], rest])
     binary = any(c["kind"] == "binary" and c["role"] == "used" for c in table["columns"])

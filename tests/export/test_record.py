@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal, norm
 import ilk
 from ilk.export.record import record
 from tests.export.conftest import assigned, gaussian_model, with_blanks
-from tests.export.test_sql import mixed_table
+from tests.export.test_sql import correlated_table, mixed_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")
 
@@ -39,7 +39,7 @@ def value_of(document, cell, row):
         levels = cell.get("keys") or next(
             c["levels"] for c in document["columns"] if c["name"] == cell["column"]
         )
-        text = {True: "true", False: "false"}.get(value, None if value is None else str(value))
+        text = str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
         known = levels.index(text) if text in levels else None
         return len(levels) if known is None and cell.get("blank_is_a_level") else known
     if value is None:
@@ -79,12 +79,21 @@ def gaussian(document, piece, cells):
 
 def assorted(document, piece, cells):
     n_numbers = len(piece["mean"])
+    if "covariance" in piece:
+        numbers = cells[:n_numbers]
+        total = (
+            math.log(piece["share"]) if numbers == [None] * n_numbers else gaussian(document, piece, numbers)
+        )
+        return total + levels_of(piece, cells[n_numbers:])
     total = math.log(piece["share"])
     for x, mean, variance in zip(cells[:n_numbers], piece["mean"], piece["variance"], strict=True):
         total += 0 if x is None else norm.logpdf(x, mean, math.sqrt(variance))
-    for code, shares in zip(cells[n_numbers:], piece["levels"], strict=True):
-        total += 0 if code is None else math.log(shares[code])
-    return total
+    return total + levels_of(piece, cells[n_numbers:])
+
+
+def levels_of(piece, codes):
+    pairs = zip(codes, piece["levels"], strict=True)
+    return sum(0 if code is None else math.log(shares[code]) for code, shares in pairs)
 
 
 def check(model, table):
@@ -107,6 +116,11 @@ def test_centroids(method):
 def test_assorted():
     table = mixed_table()
     check(ilk.cluster(pa.table(table), k=3).model, table)
+
+
+def test_numbers_in_one_block():
+    table = correlated_table()
+    check(ilk.cluster(pa.table(table), k=2).model, table)
 
 
 def test_an_assorted_model_that_won_over_mixtures(sql_labels):

@@ -103,6 +103,28 @@ def test_assorted_tables(sql_labels):
     assert sql_labels(result.model, new) == assigned(result.model, new)
 
 
+def correlated_table(n_rows=120):
+    """Two groups that correlated numbers tell apart, a level that knows a little, and blanks."""
+    draws = np.random.default_rng(0)
+    group = np.arange(n_rows) % 2
+    along = draws.normal(0, 4, n_rows)
+    table = {
+        "long": 100 + along + draws.normal(0, 0.4, n_rows),
+        "wide": along + 3 * group + draws.normal(0, 0.4, n_rows),
+        "soil": np.where(draws.random(n_rows) < 0.7, np.array(["clay", "sand"])[group], "loam"),
+    }
+    gaps = {name: draws.random(n_rows) < 0.1 for name in table}
+    return {name: pa.array(values.tolist(), mask=gaps[name]) for name, values in table.items()}
+
+
+def test_numbers_in_one_block(sql_labels):
+    table = correlated_table()
+    result = ilk.cluster(pa.table(table), k=2)
+    assert result.model.family == "assorted EEE"
+    new = with_blanks({name: column.to_pylist() for name, column in table.items()})
+    assert sql_labels(result.model, new) == assigned(result.model, new)
+
+
 def test_nan_is_a_blank(sql_labels):
     model, columns = gaussian_model("VVI")
     columns["x1"] = np.where(np.arange(len(columns["x1"])) % 3 == 0, np.nan, columns["x1"])
@@ -191,11 +213,11 @@ def test_what_cannot_be_written_is_refused():
 
 
 def test_the_select_reads_like_one():
-    text = select(ilk.cluster(read(DATA / "penguins.csv"), k=2, truth="target").model, DUCKDB, "penguins")
-    assert text.startswith("-- Groups of penguins.csv: assorted, 2 groups (DuckDB).\n-- Every row gets")
+    text = select(ilk.cluster(read(DATA / "votes.csv"), k=2, truth="target").model, DUCKDB, "votes")
+    assert text.startswith("-- Groups of votes.csv: assorted, 2 groups (DuckDB).\n-- Every row gets")
     for part in ("read AS (  -- ", "cells AS (  -- ", "scores AS (  -- log of share", "ranked AS (  -- "):
         assert part in text
-    assert 'FROM "penguins" AS input' in text
+    assert 'FROM "votes" AS input' in text
     assert "WHEN piece_1 = best THEN 'A'" in text
 
 

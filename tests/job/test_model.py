@@ -17,6 +17,7 @@ import ilk
 from ilk import store
 from ilk.errors import DataError, IlkWarning, ModelFileError
 from ilk.fitting.model import KIND, novelty_of
+from tests.export.test_sql import correlated_table
 
 
 @pytest.fixture(scope="module")
@@ -228,6 +229,45 @@ def mixed(frame):
     blanked = frame.copy()
     blanked.loc[::8, "a"] = np.nan
     return ilk.cluster(blanked), blanked
+
+
+@pytest.fixture(scope="module")
+def blended():
+    table = pa.table(correlated_table())
+    result = ilk.cluster(table, k=2)
+    assert result.model.family == "assorted EEE"
+    return result, table
+
+
+@pytest.mark.filterwarnings("ignore:.*get no group")
+def test_a_model_with_a_block_of_numbers_is_saved_and_read_back(blended, tmp_path):
+    result, table = blended
+    result.save(tmp_path / "m.ilk")
+    again = ilk.load(tmp_path / "m.ilk")
+    placed = again.assign(table).to_pandas()
+    pd.testing.assert_frame_equal(placed, result.assign(table).to_pandas())
+    marks = np.append(result.model.letters, "none")[result.labels]
+    assert placed["group"].fillna("none").tolist() == marks.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("treatment", lambda tree: tree["treatment"]["block"].update(structure="cells")),
+        ("treatment", lambda tree: tree["treatment"]["block"].update(structure="VVV")),
+        ("treatment", lambda tree: tree["treatment"]["block"].update(anchor=[[1.0]])),
+        ("parameters", lambda tree: tree["parameters"].pop("levels")),
+        ("mixing", lambda tree: tree["parameters"]["numbers"]["mixing"].fill(0.9)),
+        ("axes", lambda tree: tree["parameters"]["numbers"]["axes"].fill(0.9)),
+        ("log_level", lambda tree: tree["parameters"]["levels"].pop("log_level")),
+    ],
+)
+def test_a_block_that_makes_no_sense_is_refused(blended, tmp_path, name, change):
+    tree = copy.deepcopy(blended[0].model._tree())
+    change(tree)
+    store.save(tmp_path / "m.ilk", KIND, *store.flatten(tree))
+    with pytest.raises(ModelFileError, match=name):
+        ilk.load(tmp_path / "m.ilk")
 
 
 def test_an_assorted_model_is_saved_and_read_back(mixed, tmp_path):

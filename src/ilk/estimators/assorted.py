@@ -19,7 +19,7 @@ from ilk.estimators.tables import Format, table_rows, told
 from ilk.fitting.assorted import Assortment, Quest, cost_from, fit_assorted
 from ilk.fitting.loop import Stop
 from ilk.fitting.portrait import Trait, traits
-from ilk.fitting.scene import Options, Treat
+from ilk.fitting.scene import BLOCKS, CELLS, Options, Treat
 from ilk.random import seed_of
 from ilk.table.assort import assort
 from ilk.table.block import Array, Block
@@ -169,7 +169,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         one_of("membership", self.membership, ("soft", "hard", "annealed"))
         one_of("variance", self.variance, ("own", "shared"))
         one_of("missing", self.missing, ("ignore", "level"))
-        one_of("numbers", self.numbers, ("auto", "cells", "EEE", "VVV"))
+        one_of("numbers", self.numbers, ("auto", CELLS, *BLOCKS))
         return Options(
             sharing=self.selection if self.selection in ("global", "none") else self.sharing,
             membership=self.membership,
@@ -214,7 +214,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
             {"n_components": c.k, "bic": 2 * c.cost, "icl": 2 * c.icl, "numbers": c.numbers}
             for c in found.candidates
         ]
-        self.treatment_ = plan.in_words(scales)
+        self.treatment_ = plan.in_words(scales, together=found.scene.options.numbers != CELLS)
         self.numbers_ = found.scene.options.numbers
         jacobian = [number.log_jacobian[s] for number, s in zip(plan.numbers, scales, strict=True)]
         self.loglik_ = -found.fit.cost + float(sum(jacobian))

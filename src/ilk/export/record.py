@@ -10,6 +10,7 @@ import numpy as np
 import ilk
 from ilk.errors import UsageError, shown
 from ilk.families.assorted import Clusters
+from ilk.families.blended import Blend
 from ilk.families.centroid import Centroids
 from ilk.families.gaussian import Mixture
 from ilk.fitting.model import Model
@@ -26,6 +27,8 @@ def record(model: Model) -> dict[str, Any]:
     params = model.params
     if model.treat is not None and isinstance(params, Clusters):
         made = {"cells": _treated_cells(model, model.treat), "pieces": _clusters(params, model.treat)}
+    elif model.treat is not None and isinstance(params, Blend):
+        made = {"cells": _treated_cells(model, model.treat), "pieces": _blended(params, model.treat)}
     elif isinstance(params, Centroids):
         made = {"cells": _scaled_cells(model), "pieces": _centroids(model, params)}
     elif isinstance(params, Mixture):
@@ -126,19 +129,32 @@ def _category(model: Model, category: Category) -> dict[str, Any]:
 
 
 def _clusters(params: Clusters, treat: Treat) -> list[dict[str, Any]]:
-    edges = treat.plan.level_start
-    made = []
-    for k in range(len(params)):
-        levels = [_shares(params.log_level[k, a:b]) for a, b in pairwise(edges)]
-        made.append(
-            {
-                "share": float(params.mixing[k]),
-                "mean": params.mean[k].tolist(),
-                "variance": params.variance[k].tolist(),
-                "levels": levels,
-            }
-        )
-    return made
+    return [
+        {
+            "share": float(params.mixing[k]),
+            "mean": params.mean[k].tolist(),
+            "variance": params.variance[k].tolist(),
+            "levels": _levels(params, k, treat),
+        }
+        for k in range(len(params))
+    ]
+
+
+def _blended(params: Blend, treat: Treat) -> list[dict[str, Any]]:
+    covariance = params.numbers.covariance.matrices()
+    return [
+        {
+            "share": float(params.mixing[k]),
+            "mean": params.mean[k].tolist(),
+            "covariance": covariance[k].tolist(),
+            "levels": _levels(params.levels, k, treat),
+        }
+        for k in range(len(params))
+    ]
+
+
+def _levels(params: Clusters, k: int, treat: Treat) -> list[list[float]]:
+    return [_shares(params.log_level[k, a:b]) for a, b in pairwise(treat.plan.level_start)]
 
 
 def _shares(logs: Array) -> list[float]:

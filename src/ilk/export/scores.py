@@ -15,6 +15,7 @@ from ilk.errors import UsageError, shown
 from ilk.export.cells import Cell, Cells
 from ilk.export.dialects import less, number
 from ilk.families.assorted import Clusters
+from ilk.families.blended import Blend
 from ilk.families.centroid import Centroids
 from ilk.families.gaussian import LOG_2_PI, Mixture
 from ilk.fitting.model import Model
@@ -28,19 +29,21 @@ Terms = list[str]
 class Scored:
     """The terms of every component; `sign` is that of the score, -1 for distances, of which the least is best.
 
-    `covariance` (K, d, d) is there where cells depend on each other: the terms then hold for complete rows alone.
+    `block` is there where numbers depend on each other: the terms then hold for rows without a blank in them alone,
+    and `levels` are those of the other cells.
     """
 
     components: tuple[Terms, ...]
     sign: int
     what: str
-    covariance: Array | None = None
+    block: Mixture | None = None
+    levels: tuple[Terms, ...] = ()
 
 
 def check_exportable(model: Model) -> None:
     """A refusal where a model has no scores that a SELECT could hold."""
     params: Any = model.params
-    known = isinstance(params, Mixture | Clusters) or (
+    known = isinstance(params, Mixture | Clusters | Blend) or (
         isinstance(params, Centroids) and model.family in _DISTANCES
     )
     if not known or getattr(params, "noise_share", 0.0) > 0 or getattr(params, "dof", None) is not None:
@@ -56,11 +59,16 @@ def scores_of(model: Model, cells: Cells) -> Scored:
         return Scored(made, -1, what)
     if isinstance(params, Clusters):
         return Scored(tuple(_product(params, k, cells) for k in range(len(params))), 1, _DENSITY)
+    if isinstance(params, Blend):
+        every = range(len(params))
+        levels = tuple(_levels(params.levels, k, cells) for k in every)
+        made = tuple(_whitened(params.numbers, k, cells) + levels[k] for k in every)
+        return Scored(made, 1, _DENSITY, params.numbers, levels)
     if params.covariance.axes is None:
         made = tuple(_along_columns(params, k, cells) for k in range(len(params.mean)))
         return Scored(made, 1, _DENSITY)
     made = tuple(_whitened(params, k, cells) for k in range(len(params.mean)))
-    return Scored(made, 1, _DENSITY, params.covariance.matrices())
+    return Scored(made, 1, _DENSITY, params, ([],) * len(made))
 
 
 _DENSITY = "log of share times density"
@@ -108,7 +116,11 @@ def _product(params: Clusters, k: int, cells: Cells) -> Terms:
     for d, cell in enumerate(cells.numbers):
         figures = (float(a[k, d]) for a in (params.mean, params.precision, params.log_norm))
         terms.append(_bell(cell, *figures))
-    begin = 0
+    return terms + _levels(params, k, cells)
+
+
+def _levels(params: Clusters, k: int, cells: Cells) -> Terms:
+    terms, begin = [], 0
     for cell in cells.categories:
         end = begin + len(cell.keys) + cell.never_blank
         levels = [number(value) for value in params.log_level[k, begin:end]]

@@ -97,18 +97,22 @@ def _pieces(scored: Sequence[Terms], blank: str, given: str) -> Columns:
 def _scores(model: Model, cells: Cells, scored: Scored, given: str, taken: Sequence[str]) -> list[str]:
     """The scores of the pieces; where cells depend on each other, rows with blanks go a longer way."""
     columns = _pieces(scored.components, cells.blank, given)
-    if scored.covariance is None:
+    if scored.block is None:
         return [_step("scores", scored.what, columns, "cells")]
     mark = _free("p", [*taken, given])
     whole = " AND ".join(f"{cell.name} IS NOT NULL" for cell in cells.numbers)
     parts = [_step("complete", f"{scored.what}, of rows without a blank", columns, f"cells WHERE {whole}")]
     source = f"cells WHERE NOT ({whole})"
-    mean, log_share = np.asarray(model.params.mean), model.params.log_mixing  # type: ignore[union-attr]
-    for j, made in enumerate(steps(cells.numbers, mean, scored.covariance, mark), start=1):
+    mean, log_share = scored.block.mean, scored.block.log_mixing
+    covariance = scored.block.covariance.matrices()
+    for j, made in enumerate(steps(cells.numbers, mean, covariance, mark), start=1):
         comment = f"rows with blanks: what column {j} leaves to explain"
         parts.append(_step(f"step_{j}", comment, [("*", "*"), *made], source))
         source = f"step_{j}"
-    by_steps = [terms(len(cells.numbers), float(log_share[k]), f"{mark}{k + 1}") for k in range(len(mean))]
+    by_steps = [
+        terms(len(cells.numbers), float(log_share[k]), f"{mark}{k + 1}") + scored.levels[k]
+        for k in range(len(mean))
+    ]
     parts.append(_step("partial", "and their scores", _pieces(by_steps, cells.blank, given), source))
     return [*parts, BOTH]
 

@@ -20,7 +20,7 @@ from ilk.families.assorted import VANISHED, Assorted, Clusters
 from ilk.families.base import Cut, Pair, Partial
 from ilk.families.covariance import Covariance, Prior, Structure, n_covariance_parameters
 from ilk.families.gaussian import Gaussian, Mixture
-from ilk.families.grouping import Cells
+from ilk.families.grouping import Cells, Columns
 from ilk.table.block import Array, Block
 
 
@@ -65,6 +65,11 @@ class Blended:
     @property
     def hard(self) -> bool:
         return self.levels.hard
+
+    @property
+    def columns(self) -> Columns:
+        """Of the categories."""
+        return self.levels.columns
 
     @property
     def ungrouped(self) -> Blended:

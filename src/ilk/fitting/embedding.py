@@ -46,7 +46,7 @@ class Points:
                 present = (code[:, None] == np.arange(end - begin)).astype(np.float64)
                 away = np.where(code[:, None] >= 0, present - share, 0.0) / np.sqrt(share)
                 parts.append(away / np.sqrt(max(end - begin - 1, 1)))
-                names.append(np.full(end - begin, columns.n_numbers + c))
+                names.append(np.full(end - begin, numbers.shape[1] + c))
         return cls(np.hstack(parts), np.concatenate(names), block.weight)
 
     @property

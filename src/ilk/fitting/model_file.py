@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 
 from ilk import store
 from ilk.errors import ModelFileError, UsageError, shown
-from ilk.families.assorted import Assorted, Clusters
+from ilk.families.assorted import Clusters
+from ilk.families.blended import Blend
 from ilk.families.centroid import Centroids
 from ilk.families.covariance import Covariance
 from ilk.families.dirichlet import Posteriors
@@ -20,11 +22,12 @@ from ilk.families.gaussian import Mixture
 from ilk.families.unruled import UNRULED
 from ilk.fitting.levels import SOFT_LEVELS, Levels
 from ilk.fitting.model import KIND, N_QUANTILES, Model
-from ilk.fitting.placing import PROCESS, Params, family_of, is_soft, takes_codes
-from ilk.fitting.scene import Treat
+from ilk.fitting.placing import ASSORTED, PROCESS, Params, family_of, is_soft, takes_codes
+from ilk.fitting.scene import CELLS, Treat
 from ilk.paradigms.bottleneck import Bottleneck
 from ilk.table.block import Array, Encoding
 from ilk.table.schema import Schema
+from ilk.table.treat import Plan
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -56,12 +59,12 @@ class _Checked:
         tree = self.tree
         family = self.text("family")
         try:
-            known = family == Assorted.name or family_of(family) is not None
+            known = family in ASSORTED or family_of(family) is not None
         except UsageError:  # a structure that does not exist
             known = False
         self.need(known, "family", f"{shown(family)} is not known to this version")
         schema = Schema.from_dict(tree.get("schema"))
-        treat = self.treatment(schema) if family == Assorted.name else None
+        treat = self.treatment(schema, family) if family in ASSORTED else None
         binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
         n_columns = len(schema.numeric) + len(binary)
         any_kind = treat is not None or takes_codes(family)
@@ -78,15 +81,17 @@ class _Checked:
         )
         group_of = self.groups(k)
         params: Params = None
+        parameters = self.section("parameters")
         if treat is not None:
-            params = self.clusters(len(group_of), treat)
+            make_treated = self.clusters if treat.numbers == CELLS else self.blend
+            params = make_treated(parameters, len(group_of), treat.plan)
         elif family == PROCESS.name:
             params = self.posteriors(len(group_of), schema)
         elif takes_codes(family):
             params = self.levels(len(group_of), schema, family != SOFT_LEVELS.name)
         elif ruled:
             make = self.mixture if is_soft(family) else self.centroids
-            params = make(len(group_of), n_columns)
+            params = make(parameters, len(group_of), n_columns)
         sizes = self.array(tree, "sizes", (k,), least=0.0)
         self.need(bool(sizes.sum() > 0), "sizes", "no group has a row")
         quantiles = self.array(tree, "quantiles", (k, N_QUANTILES))
@@ -107,8 +112,8 @@ class _Checked:
             treat,
         )
 
-    def treatment(self, schema: Schema) -> Treat:
-        """What is made of the columns; every column it names must be one of the table."""
+    def treatment(self, schema: Schema, family: str) -> Treat:
+        """What is made of the columns; every column it names must be one of the table, its block that of the family."""
         try:
             treat = Treat.from_dict(self.section("treatment"))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError):
@@ -120,10 +125,20 @@ class _Checked:
         sources += [(c.source, n_coded if c.kind == "levels" else n_numbers) for c in treat.plan.categories]
         good = bool(sources) and all(0 <= source < count for source, count in sources)
         self.need(good, "treatment", "its columns are not those of the table")
+        self.need(treat.family.name == family, "treatment", "its block of numbers is not that of the family")
         return treat
 
-    def clusters(self, k: int, treat: Treat) -> Clusters:
-        parameters, plan = self.section("parameters"), treat.plan
+    def blend(self, parameters: dict[str, Any], k: int, plan: Plan) -> Blend:
+        numbers, levels = parameters.get("numbers"), parameters.get("levels")
+        self.need(isinstance(numbers, dict) and isinstance(levels, dict), "parameters", "a part is not there")
+        assert isinstance(numbers, dict)
+        assert isinstance(levels, dict)
+        shares = {**levels, "mixing": numbers.get("mixing")}  # the shares are those of the numbers
+        clusters = self.clusters(shares, k, replace(plan, numbers=()))
+        mixture = self.mixture(numbers, k, len(plan.numbers))
+        return Blend(mixture, replace(clusters, mixing=np.ones(k)))
+
+    def clusters(self, parameters: dict[str, Any], k: int, plan: Plan) -> Clusters:
         n_numbers, n_levels = len(plan.numbers), int(plan.level_start[-1])
         mixing = self.array(parameters, "mixing", (k,), least=0.0)
         self.need(abs(float(mixing.sum()) - 1) < 1e-6, "mixing", "the shares do not add up to 1")
@@ -188,13 +203,11 @@ class _Checked:
         self.need(whole and set(value) == set(range(k)), "groups", "components and groups do not fit")
         return tuple(value)
 
-    def centroids(self, k: int, n_columns: int) -> Centroids:
-        parameters = self.section("parameters")
+    def centroids(self, parameters: dict[str, Any], k: int, n_columns: int) -> Centroids:
         weight = self.array(parameters, "weight", (k,), least=0.0)
         return Centroids(self.array(parameters, "centre", (k, n_columns)), weight)
 
-    def mixture(self, k: int, n_columns: int) -> Mixture:
-        parameters = self.section("parameters")
+    def mixture(self, parameters: dict[str, Any], k: int, n_columns: int) -> Mixture:
         mixing = self.array(parameters, "mixing", (k,), least=0.0)
         self.need(abs(float(mixing.sum()) - 1) < 1e-6, "mixing", "the shares do not add up to 1")
         mean = self.array(parameters, "mean", (k, n_columns))

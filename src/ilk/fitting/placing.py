@@ -8,14 +8,17 @@ import numpy as np
 
 from ilk.families.assorted import Assorted, Clusters
 from ilk.families.base import Family
+from ilk.families.blended import Blend
 from ilk.families.centroid import Centroids, Means, Medians
 from ilk.families.covariance import Structure
 from ilk.families.dirichlet import POSTERIORS, DirichletProcess, Posteriors
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.families.unruled import UNRULED
 from ilk.fitting.levels import LEVELLED, SOFT_LEVELS, Levels
+from ilk.fitting.scene import BLOCKS
 
-Params = Centroids | Mixture | Clusters | Posteriors | Levels | None
+Params = Centroids | Mixture | Clusters | Blend | Posteriors | Levels | None
+ASSORTED = (Assorted.name, *(f"{Assorted.name} {structure}" for structure in BLOCKS))
 PROCESS = DirichletProcess(Structure.parse("VVI"), np.ones(1))
 
 
@@ -35,7 +38,7 @@ def family_of(name: str) -> Family[Any] | None:
 
 def is_soft(family: str) -> bool:
     """Whether the family gives probabilities."""
-    return family.startswith("gaussian ") or family in (Assorted.name, PROCESS.name, SOFT_LEVELS.name)
+    return family.startswith("gaussian ") or family in (*ASSORTED, PROCESS.name, SOFT_LEVELS.name)
 
 
 def takes_codes(family: str) -> bool:
@@ -51,6 +54,8 @@ def parameter_tree(params: Params) -> dict[str, Any]:
         return {"centre": params.centre, "weight": params.weight}
     if isinstance(params, Clusters):
         return {name: getattr(params, name) for name in ("mixing", "mean", "variance", "log_level", "group")}
+    if isinstance(params, Blend):
+        return {"numbers": parameter_tree(params.numbers), "levels": parameter_tree(params.levels)}
     if isinstance(params, Posteriors):
         return {name: getattr(params, name) for name in POSTERIORS}
     if isinstance(params, Levels):

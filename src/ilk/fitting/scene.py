@@ -22,25 +22,34 @@ from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.treat import PLAIN, SCALES, Category, Number, Plan
 
+CELLS, BLOCKS = "cells", ("EEE", "VVV")  # models of the numbers
+
 
 @dataclass(frozen=True)
 class Treat:
-    """Treats blocks by a plan, the numbers on given scales."""
+    """Treats blocks by a plan, the numbers on given scales: each a cell, or all one block of a structure, whose pooled
+    covariance is `anchor`."""
 
     plan: Plan
     scales: tuple[int, ...]
+    numbers: str = CELLS
+    anchor: tuple[tuple[float, ...], ...] = ()
 
     def __call__(self, block: Block) -> Block:
         return self.plan.treated(block, self.scales)
 
     @property
-    def family(self) -> Assorted:
-        """The family of cells that scores the rows treated so."""
-        return Assorted(columns_of(self.plan, self.scales, Options()), self.plan.total_weight)
+    def family(self) -> GrowingFamily[Any]:
+        """The family that scores the rows treated so."""
+        if self.numbers == CELLS:
+            return Assorted(columns_of(self.plan, self.scales, Options()), self.plan.total_weight)
+        levels = Assorted(_levels_of(self.plan, Options()), self.plan.total_weight)
+        return Blended(self.numbers, np.array(self.anchor), levels)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain lists, numbers and text."""
-        return {**asdict(self.plan), "scales": list(self.scales)}
+        block = {"structure": self.numbers, "anchor": [list(row) for row in self.anchor]}
+        return {**asdict(self.plan), "scales": list(self.scales), "block": block}
 
     @classmethod
     def from_dict(cls, tree: Mapping[str, Any]) -> Treat:
@@ -54,7 +63,18 @@ class Treat:
         scales = tuple(range(len(SCALES))[int(scale)] for scale in tree["scales"])
         if len(scales) != len(plan.numbers):
             raise ValueError("scales")
-        return cls(plan, scales)
+        block = tree.get("block", {"structure": CELLS, "anchor": []})  # files from before there were blocks
+        anchor = np.array(block["anchor"], dtype=np.float64)
+        if block["structure"] == CELLS:
+            return cls(plan, scales)
+        n = len(scales)
+        if block["structure"] not in BLOCKS or anchor.shape != (n, n) or not np.isfinite(anchor).all():
+            raise ValueError("block")
+        return cls(plan, scales, block["structure"], _as_tuples(anchor))
+
+
+def _as_tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in matrix.tolist())
 
 
 @dataclass(frozen=True)
@@ -88,7 +108,7 @@ class Options:
     open_cost: float = 0.0
     spread_prior: float = 1.0
     level_prior: float = 1.0
-    numbers: str = "cells"
+    numbers: str = CELLS
 
 
 @dataclass(frozen=True)
@@ -115,7 +135,7 @@ class Scene:
 
     @cached_property
     def family(self) -> GrowingFamily[Any]:
-        if self.options.numbers == "cells":
+        if self.options.numbers == CELLS:
             return self.cells
         if self.collinear:
             raise NoModelError(
@@ -123,8 +143,15 @@ class Scene:
                 f"some numbers follow from others, so no {self.options.numbers} block of them has a density",
                 do='Use numbers="cells", or leave out columns that others determine',
             )
-        columns = columns_of(replace(self.plan, numbers=()), (), self.options)
-        return Blended(self.options.numbers, self._covariance, self._cells(columns))
+        levels = self._cells(_levels_of(self.plan, self.options))
+        return Blended(self.options.numbers, self._covariance, levels)
+
+    @property
+    def treat(self) -> Treat:
+        """How other rows are treated alike, and scored."""
+        if self.options.numbers == CELLS:
+            return Treat(self.plan, self.scales)
+        return Treat(self.plan, self.scales, self.options.numbers, _as_tuples(self._covariance))
 
     @cached_property
     def _covariance(self) -> Array:
@@ -161,14 +188,14 @@ class Scene:
         """The clusters of cells, and their sums, that have the memberships which `params` give: the parameters
         themselves, but for a block of numbers, which has no switches to read."""
         sums = self.rows.reduce(_visit_reading, (self.family, self.cells, params)).values
-        if self.options.numbers == "cells":
+        if self.options.numbers == CELLS:
             return params, sums
         return self.cells.update(self.cells.blank(len(params)), sums), sums
 
     def rescaled(self, params: Clusters) -> tuple[Scene, Clusters] | None:
         """The scene in which every number has its best scale under the memberships that `params` give, and the
         parameters there; None when no change lowers the cost."""
-        if not self.scales or self.options.numbers != "cells":
+        if not self.scales or self.options.numbers != CELLS:
             return None
         family, plan = self.cells, self.plan
         sums = self.table.reduce(_visit_scales, (Treat(plan, self.scales), family, params))
@@ -229,6 +256,11 @@ def columns_of(plan: Plan, scales: Sequence[int], options: Options) -> Columns:
         level_prior=options.level_prior,
         common_variance=common,
     )
+
+
+def _levels_of(plan: Plan, options: Options) -> Columns:
+    """As `columns_of`, of the categories alone."""
+    return columns_of(replace(plan, numbers=()), (), options)
 
 
 def _level_penalty(weight: Array) -> float:

@@ -16,7 +16,7 @@ from ilk.fitting.fit import finish
 from ilk.fitting.growth import FINAL_FIT
 from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe
-from ilk.fitting.scene import Options, Treat
+from ilk.fitting.scene import CELLS, Options, Treat
 from ilk.selection.search import OK, REFERENCE, STATUS_OF_REASON, Candidate, Progress, Search, ranking, told
 from ilk.table.assort import assort
 from ilk.table.schema import Schema
@@ -42,6 +42,7 @@ def search_assorted(
     seed: int,
     *,
     plan: Plan | None = None,
+    numbers: str = CELLS,
     search_rows: int = SEARCH_ROWS,
     criterion: str = "bic",
     budget: float | None = None,
@@ -49,9 +50,9 @@ def search_assorted(
 ) -> Grown:
     """The assorted model with one K, or with the K of least cost between the least and the most of `ks`.
 
-    Numbers are independent within a cluster, so that every column has its switches. The criterion is twice J, a
-    BIC that also counts priors and switches; "plain" leaves out the priors. `plan` is the treatment of the table,
-    where it is known already.
+    Numbers are independent within a cluster, so that every column has its switches; with `numbers="auto"` they may be
+    one block. The criterion is twice J, a BIC that also counts priors and switches; "plain" leaves out the priors.
+    `plan` is the treatment of the table, where it is known already.
     """
     began = time.monotonic()
     plan = plan_of(rows, schema) if plan is None else plan
@@ -65,11 +66,11 @@ def search_assorted(
         done += 1
         told(callback, Progress(done, 0, ASSORTED, 0, 2 * event.best_cost, time.monotonic() - began))
 
-    found = _without_empty(fit_assorted(rows, plan, Options(), quest, seed, callback=tell))
+    found = _without_empty(fit_assorted(rows, plan, Options(numbers=numbers), quest, seed, callback=tell))
     treated = found.scene.rows
-    words = plan.in_words(found.scene.scales)
+    words = plan.in_words(found.scene.scales, together=found.scene.options.numbers != CELLS)
     told_search = _as_search(found, quest, min(rows.n_rows, search_rows), time.monotonic() - began)
-    return Grown(told_search, treated, Treat(plan, found.scene.scales), words)
+    return Grown(told_search, treated, found.scene.treat, words)
 
 
 def plan_of(rows: Rows, schema: Schema) -> Plan:
@@ -80,10 +81,9 @@ def plan_of(rows: Rows, schema: Schema) -> Plan:
 
 def _without_empty(found: Assortment) -> Assortment:
     """Without the clusters that are the likeliest of no row: they would be groups of nobody."""
-    fit, family, rows = found.fit, found.scene.cells, found.scene.rows
+    fit, family, rows = found.fit, found.family, found.scene.rows
     while not (fit.size > 0).all():
         left = family.select(fit.params, np.flatnonzero(fit.size > 0))
-        left = replace(left, mixing=left.mixing / left.mixing.sum())
         run = run_starts(rows, [family], [left], stop=FINAL_FIT)[0]
         fit = replace(finish(rows, run, [run]), starts=fit.starts)
     if fit is found.fit:
@@ -97,7 +97,7 @@ def _without_empty(found: Assortment) -> Assortment:
 def _as_search(found: Assortment, quest: Quest, n_searched: int, seconds: float) -> Search:
     """The K table as candidates; the seconds are those of the whole search, which fits no K on its own."""
     k, fit = len(found.fit.size), found.fit
-    family = found.scene.cells
+    family = found.family
     whole = Cell(k, found.cost, family.prior_cost(fit.params), found.entropy)
     candidates = tuple(
         Candidate(

@@ -11,11 +11,11 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import held
-from ilk.families.assorted import Assorted
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.grouped import Grouped
 from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
+from ilk.fitting.placing import is_soft
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import from_labels
 from ilk.fitting.scene import Untreat
@@ -101,7 +101,7 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | N
     """Merge the pieces of the chosen model and measure what the verdict needs; `untreat` gives back the columns of
     the table where the model has others."""
     fit, family = found.fit, found.recipe.family
-    n_pieces, soft = len(fit.size), isinstance(family, (Gaussian, Assorted))
+    n_pieces, soft = len(fit.size), is_soft(family.name)
     exact = found.chosen.status == EXACT
     sample = canonical(rows.sample(MOST_ROWS, seed))
     ground = ground_of(sample, family, fit.params, seed=seed, untreat=untreat, exact=exact)

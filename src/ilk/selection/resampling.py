@@ -17,6 +17,7 @@ from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.assorted import Assorted
 from ilk.families.base import Family
+from ilk.families.blended import Blended
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.embedding import Partition, Points
 from ilk.fitting.grouped import Grouped
@@ -144,10 +145,12 @@ def refit_of(recipe: Recipe) -> Refit:
     """How the chosen model is fitted anew."""
     if isinstance(recipe.family, Gaussian):
         return refit_mixture(recipe.family)
-    return refit_assorted(recipe.family) if isinstance(recipe.family, Assorted) else refit_recipe(recipe)
+    if isinstance(recipe.family, (Assorted, Blended)):
+        return refit_assorted(recipe.family)
+    return refit_recipe(recipe)
 
 
-def refit_assorted(family: Assorted) -> Refit:
+def refit_assorted(family: Assorted | Blended) -> Refit:
     """Clusters of the same columns from cold starts: one pass with every cell chosen, then in groups."""
 
     def refit(rows: MemoryRows, k: int, seed: int) -> tuple[Family[Any], Any] | None:

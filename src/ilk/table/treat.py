@@ -152,11 +152,11 @@ class Plan:
     def names(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.numbers) + tuple(c.name for c in self.categories)
 
-    def in_words(self, scales: Sequence[int]) -> dict[str, str]:
-        """What was made of each column of the table."""
+    def in_words(self, scales: Sequence[int], *, together: bool = False) -> dict[str, str]:
+        """What was made of each column of the table; `together` says that the numbers are one block."""
         told = {name: f"set aside: {reason}" for name, reason in self.set_aside}
         for number, scale in zip(self.numbers, scales, strict=True):
-            told[number.name] = number.in_words(scale)
+            told[number.name] = "in one correlated block" if together else number.in_words(scale)
         for column in self.categories:
             if column.kind == "atom":
                 share = column.weight[1] / sum(column.weight)
