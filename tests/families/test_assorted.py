@@ -32,7 +32,7 @@ def scene_of(raw, codes=None, weight=None, few_values=0, atom_share=2.0, **optio
     rows = rows_of(raw, codes, weight)
     names = [f"x{j}" for j in range(raw.shape[1])]
     levels = [] if codes is None else [(f"c{j}", list("abcdefgh")) for j in range(codes.shape[1])]
-    plan = assort(rows, names, levels, few_values=few_values, atom_share=atom_share)
+    plan = assort(rows, names, levels, few_values=few_values, most_values=few_values, atom_share=atom_share)
     return Scene.plain(rows, plan, Options(**options))
 
 

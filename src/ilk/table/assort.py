@@ -1,8 +1,9 @@
 """How the columns of an assorted table are treated before they are clustered.
 
-A number of few values becomes a category; a number that takes one value in a fifth of its cells becomes two
-columns, "is that value" and the number where it is not; any other number is put on the scale, of six, that the
-fit chooses, and standardised; a column that does not vary is set aside. All of it depends on the table alone.
+A number of few values becomes a category, one of somewhat more where that costs less (`few.py`); a number that takes
+one value in a fifth of its cells becomes two columns, "is that value" and the number where it is not; any other number
+is put on the scale, of six, that the fit chooses, and standardised; a column that does not vary is set aside. All of
+it depends on the table alone.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ import numpy as np
 
 from ilk.errors import DataError
 from ilk.table.block import Array, Block
+from ilk.table.few import cheaper_as_levels
 from ilk.table.treat import SCALES, Category, Number, Plan
 
-FEW_VALUES = 6
+FEW_VALUES, MOST_VALUES = 6, 15  # up to which a number is a category, and may be one
 ATOM_SHARE = 0.2
 ATOM_SHARE_IN_SAMPLE = 0.15  # in the sample where atoms are looked for; the exact share decides
 SAMPLE_ROWS = 10_000
@@ -75,11 +77,12 @@ def assort(
     *,
     missing: str = "ignore",
     few_values: int = FEW_VALUES,
+    most_values: int = MOST_VALUES,
     atom_share: float = ATOM_SHARE,
 ) -> Plan:
     """The plan of a table: `names` of its numbers, name and levels of each of its coded columns."""
     sample = rows.sample(SAMPLE_ROWS, 0)
-    watch = _watch(sample, [len(levels) for _, levels in level_names], few_values)
+    watch = _watch(sample, [len(levels) for _, levels in level_names], max(few_values, most_values))
     seen = rows.reduce(_visit_seen, watch)
     numbers: list[Number] = []
     categories: list[Category] = []
@@ -88,18 +91,21 @@ def assort(
         values = seen.values[j]
         if not seen.weight[j] > 0 or not seen.low[j] < seen.high[j]:
             aside.append((name, "constant" if seen.weight[j] > 0 else "all missing"))
-        elif watch.few[j] and len(values) <= few_values:
+            continue
+        atom = watch.atom[j]
+        share = 0.0 if atom is None else values.get(atom, 0.0) / seen.weight[j]
+        atom = atom if share >= atom_share else None
+        if watch.few[j] and (
+            len(values) <= few_values
+            or (len(values) <= most_values and cheaper_as_levels(values, atom, STEP_QUANTILE))
+        ):
             keep = missing == "level" and seen.weight[j] < seen.total
             categories.append(_of_values(name, j, values, seen.total - seen.weight[j] if keep else 0.0))
         else:
-            atom = watch.atom[j]
-            share = 0.0 if atom is None else values.get(atom, 0.0) / seen.weight[j]
-            if atom is not None and share >= atom_share:
+            if atom is not None:
                 split = (seen.weight[j] - values[atom], values[atom])
                 label = f"{name} is {atom:g}"
                 categories.append(Category(label, j, "atom", (0.0, atom), ("no", "yes"), split, of=name))
-            else:
-                atom = None
             heft = float(seen.weight[j]) * (1 - share * (atom is not None))
             numbers.append(Number(name, j, atom, unit=float(rows.encoding.unit[j]), weight=heft))
     for j, (name, levels) in enumerate(level_names):
