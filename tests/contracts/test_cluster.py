@@ -102,6 +102,7 @@ def recipe(base: Recipe, k: int, n_passes: int) -> Callable[[Rows], Fit]:
 
 METHODS = {
     "k-means": recipe(K_MEANS, 3, 4),
+    "k-means||": recipe(replace(K_MEANS, init="k-means||"), 3, 1),
     "k-medians": recipe(K_MEDIANS, 2, 1),
     "trimmed": recipe(TRIMMED_K_MEANS, 2, 1),
     "dp-means": lambda rows: fit_batched(rows, OpenMeans(open_cost=0.6), None, 0, SHORT),

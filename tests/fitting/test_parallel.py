@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 import ilk
 from ilk.engines.memory import MemoryRows
 from ilk.fitting.fit import fit
-from ilk.fitting.parallel import Reservoir, parallel_centres
+from ilk.fitting.parallel import Reservoir, draws_of, parallel_centres
 from ilk.fitting.restarts import fit_recipe, from_centres
+from ilk.random import stream
 from ilk.recipes import K_MEANS
 from ilk.table.block import BLOCK_ROWS, Encoding
 
@@ -80,3 +83,10 @@ def test_blanks_and_few_rows():
 def test_the_estimator_takes_it_by_name():
     model = ilk.KMeans(n_clusters=3, init="k-means||", n_init=2, random_state=0).fit(blobs(500, 3))
     assert model.n_iter_ >= 1
+
+
+@given(st.integers(0, 10**12), st.integers(0, 9))
+def test_every_row_has_its_own_draw(first, n):
+    some = draws_of(stream(3, "rows"), first, n)
+    more = draws_of(stream(3, "rows"), first - first % 7, n + 7)
+    assert np.array_equal(some, more[first % 7 : first % 7 + n])
