@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -152,3 +154,40 @@ def test_cells_of_a_large_table_are_cut_at_a_threshold(tmp_path, little_memory):
     here, X = in_memory("binary")
     assert np.array_equal(model.labels_, here.labels_)
     assert np.array_equal(model.predict(path), here.predict(X))
+
+
+CHILD = """
+import resource, sys, warnings
+import numpy as np, pyarrow.parquet as pq, ilk
+from ilk.table import room
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+warnings.simplefilter("ignore")
+path, small = sys.argv[1:]
+room.memory_bytes = lambda memory: 150e6
+centres = pq.read_table(small).slice(0, 3).to_pandas().to_numpy()
+options = {"init": centres, "max_iter": 1, "threads": 2}
+models = ilk.KMeans(3, **options), ilk.GaussianMixture(3, structure="VVV", **options)
+for model in models:
+    model.fit(small)  # what is imported and made once is no part of the growth
+before = peak()
+for model in models:
+    assert len(model.fit(path).labels_) == 2_400_000
+print(peak() - before)
+"""
+
+
+def test_a_file_of_300_mb_grows_memory_by_no_more_than_150_mb(tmp_path):
+    part = pa.table({f"x{j}": draws.normal(size=100_000) for j in range(16)})
+    with pq.ParquetWriter(
+        tmp_path / "large.parquet", part.schema, compression="none", use_dictionary=False
+    ) as file:
+        for _ in range(24):
+            file.write_table(part)
+    pq.write_table(part.slice(0, 5_000), tmp_path / "small.parquet")
+    paths = [str(tmp_path / name) for name in ("large.parquet", "small.parquet")]
+    ran = subprocess.run([sys.executable, "-c", CHILD, *paths], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert int(ran.stdout) <= 150e6
