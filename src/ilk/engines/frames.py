@@ -155,6 +155,10 @@ class DaskArray:
         return made[0] if len(made) == 1 else da.stack(made, axis=1)
 
 
+FRAMES = (SparkFrame, DaskFrame, DaskArray, RayFrame)
+"""All kinds of frames on clusters."""
+
+
 def _dask_rows(
     parts: Any, pack: Callable[[Any], Pack], layout: PackLayout, threads: int | None
 ) -> FuturesRows:

@@ -50,13 +50,6 @@ class PieceFrame:
         untouched = Encoding(1.0, np.zeros(layout.n_columns))
         return StreamRows(raw, untouched, weight=weight, codes=codes, complete=False, threads=n_threads)
 
-    def count(self) -> int:
-        return self.table.n_rows
-
-    def sample(self, share: float, seed: int) -> Any:
-        drawn = np.random.default_rng(seed).random(self.count()) < share
-        return self.table.take(np.flatnonzero(drawn)).arrow
-
     def filled(self, fill: Callable[[Any], Mapping[str, Any]], columns: Mapping[str, Any]) -> Array:
         def made(piece: int) -> list[Array]:
             return [

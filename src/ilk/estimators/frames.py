@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ilk.engines.base import Rows
 from ilk.engines.condition import Unconditioned, check_weights, conditioned, survey_rows
-from ilk.engines.frames import Frame, Packer, frame_of
+from ilk.engines.frames import FRAMES, Frame, Packer, frame_of
 from ilk.engines.packed import Cutter, NumberPacker, PackLayout
 from ilk.engines.pieces import PieceFrame
 from ilk.errors import DataError, UsageError, shown, warn
@@ -48,7 +48,7 @@ def opened(X: Any) -> Any:
 
 def is_frame(X: Any) -> bool:
     """Whether `opened` has found a frame."""
-    return all(hasattr(X, name) for name in ("rows", "filled", "source"))
+    return isinstance(X, (*FRAMES, PieceFrame))
 
 
 def read_numbers(table: Table, names: Sequence[str]) -> Array:
@@ -67,7 +67,13 @@ def without_weight(table: Table, name: str) -> tuple[Table, Array]:
 
 
 def frame_rows(
-    estimator: Any, frame: Frame, sample_weight: Any, *, scale: str | None, threads: int | None, k: int
+    estimator: Any,
+    frame: Frame | PieceFrame,
+    sample_weight: Any,
+    *,
+    scale: str | None,
+    threads: int | None,
+    k: int,
 ) -> Rows:
     """The rows of a fit, checked and conditioned; `sample_weight` is the name of a column."""
     rows = number_rows(estimator, frame, sample_weight, threads=threads, k=k)
@@ -80,7 +86,7 @@ def frame_rows(
 
 
 def number_rows(
-    estimator: Any, frame: Frame, sample_weight: Any, *, threads: int | None, k: int
+    estimator: Any, frame: Frame | PieceFrame, sample_weight: Any, *, threads: int | None, k: int
 ) -> Unconditioned:
     """The rows of a frame of numbers as they are; the estimator learns their names."""
     weight = weight_name(frame.schema.names, sample_weight)
@@ -145,7 +151,7 @@ class MixedRows:
     cautions: tuple[Caution, ...]
 
 
-def mixed_rows(frame: Frame, types: Any, sample_weight: Any, threads: int | None) -> MixedRows:
+def mixed_rows(frame: Frame | PieceFrame, types: Any, sample_weight: Any, threads: int | None) -> MixedRows:
     """The rows of a frame with columns of any kind; `sample_weight` is the name of a column."""
     weight = weight_name(frame.schema.names, sample_weight)
     schema, cautions = _schema_of(frame, types, weight[0] if weight else None, thread_count(threads))
@@ -157,7 +163,7 @@ def mixed_rows(frame: Frame, types: Any, sample_weight: Any, threads: int | None
 
 
 def _schema_of(
-    frame: Frame, types: Any, weight: str | None, threads: int
+    frame: Frame | PieceFrame, types: Any, weight: str | None, threads: int
 ) -> tuple[Schema, tuple[Caution, ...]]:
     """Kinds and levels: from all rows of a table in pieces, from a sample of a frame on a cluster."""
     if isinstance(frame, PieceFrame):
@@ -178,14 +184,18 @@ def _schema_of(
     return schema, (*table.warnings, *schema.warnings, ("sampled-frame", told))
 
 
-def answered(frame: Frame, names: Sequence[str], answer: Answer, columns: Mapping[str, Any]) -> Any:
+def answered(
+    frame: Frame | PieceFrame, names: Sequence[str], answer: Answer, columns: Mapping[str, Any]
+) -> Any:
     """The frame with what a visit tells of each row of numbers, in columns of these names and Arrow types."""
     refuse_absent(frame.source, frame.schema.names, names)
     layout = PackLayout(_number_type({name: frame.schema.field(name).type for name in names}), len(names))
     return _filled(frame, names, NumberPacker(layout), answer, columns)
 
 
-def answered_mixed(frame: Frame, schema: Schema, answer: Answer, columns: Mapping[str, Any]) -> Any:
+def answered_mixed(
+    frame: Frame | PieceFrame, schema: Schema, answer: Answer, columns: Mapping[str, Any]
+) -> Any:
     """The same of rows of any kinds of columns."""
     packer = ModelPacker(schema, coded=True, every=True)
     refuse_absent(frame.source, frame.schema.names, packer.names)
@@ -204,7 +214,11 @@ def refuse_absent(source: str, names: Sequence[str], wanted: Sequence[str]) -> N
 
 
 def _filled(
-    frame: Frame, names: Sequence[str], packer: Packer, answer: Answer, columns: Mapping[str, Any]
+    frame: Frame | PieceFrame,
+    names: Sequence[str],
+    packer: Packer,
+    answer: Answer,
+    columns: Mapping[str, Any],
 ) -> Any:
     wanted = dict(zip(free_names(tuple(frame.schema.names), tuple(columns)), columns.values(), strict=True))
     return frame.filled(_Fill(tuple(names), packer, answer, tuple(wanted)), wanted)
