@@ -23,6 +23,7 @@ from ilk.families.covariance import STRUCTURES, Structure
 from ilk.selection.mixtures import SEARCH_ROWS, search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, choose
 from ilk.table.block import Array
+from ilk.table.condition import short
 
 UNIT_BOUND = tuple(Structure(name) for name in ("EII", "VII", "EVE", "VVE", "EEV", "VEV"))
 PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
@@ -97,7 +98,7 @@ def deviations_within(rows: Rows, found: Search) -> Array:
         sums = np.bincount(label, weights=weight * column)
         mean = np.divide(sums, size, out=np.zeros_like(size), where=size > 0)
         within[j] = weight @ (column - mean[label]) ** 2
-    deviation = np.sqrt(within / weight.sum())
+    deviation = short(np.sqrt(within / weight.sum()))
     return np.where(deviation > 0, deviation, 1.0)
 
 
