@@ -47,9 +47,10 @@ test-numpy: setup  ## every test with the NumPy kernels; takes long
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup
 
 bench: setup  ## ilk and its peers on the same data, as ratios
-	$(RUN) pip install --quiet -e '.[bench]'
+	$(RUN) pip install --quiet -e '.[bench,spark]'
 	$(RUN) benchmarks
 	$(RUN) benchmarks.stream
+	$(RUN) benchmarks.spark
 
 docs: setup  ## the documentation, into build/docs; a warning is an error
 	$(RUN) sphinx -W --keep-going -q -j auto docs build/docs

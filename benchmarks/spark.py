@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import sys
 import tempfile
@@ -45,6 +46,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="parts of the benchmark")
     chosen = parser.parse_args()
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        print("Spark and MLlib: not measured, there is no Java here")
+        return
     spark = session()
     with tempfile.TemporaryDirectory() as folder:
         for part in chosen.only:
