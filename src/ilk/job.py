@@ -27,8 +27,9 @@ from ilk.result import Result
 from ilk.selection.assorted import ASSORTED, Grown, search_assorted
 from ilk.selection.contest import with_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
+from ilk.selection.k_range import k_range
 from ilk.selection.mixtures import search_mixtures
-from ilk.selection.search import Progress, Search, k_range, search, told
+from ilk.selection.search import Progress, Search, search, told
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.ledger import Caution

@@ -19,7 +19,6 @@ from ilk.families.covariance import (
     ALIASES,
     STRUCTURES,
     Covariance,
-    Prior,
     Structure,
     n_covariance_parameters,
     profile,
@@ -29,6 +28,7 @@ from ilk.families.covariance import (
     update_covariance,
 )
 from ilk.families.orientation import _rounds
+from ilk.families.prior import Prior
 
 Array = np.ndarray
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "data" / "golden"

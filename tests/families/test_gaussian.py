@@ -15,8 +15,9 @@ from threadpoolctl import threadpool_limits
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import KEEP_ALL
 from ilk.families.centroid import Means
-from ilk.families.covariance import STRUCTURES, Prior, Structure
+from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.families.prior import Prior
 from ilk.fitting.loop import Run, Stop, run_starts
 from ilk.fitting.restarts import from_labels
 from ilk.fitting.table_moments import bounding_noise, broad_noise, table_moments

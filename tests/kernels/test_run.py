@@ -12,8 +12,9 @@ import pytest
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.families import gaussian
-from ilk.families.covariance import STRUCTURES, Prior, Structure, update_covariance
+from ilk.families.covariance import STRUCTURES, Structure, update_covariance
 from ilk.families.gaussian import Gaussian
+from ilk.families.prior import Prior
 from ilk.fitting import quick
 from ilk.fitting.loop import (
     CONVERGED,

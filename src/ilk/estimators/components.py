@@ -28,8 +28,9 @@ from ilk.estimators.base import (
     whole_number,
 )
 from ilk.estimators.frames import Answer, answered, is_frame, opened
-from ilk.families.covariance import Prior, Structure
+from ilk.families.covariance import Structure
 from ilk.families.mixture import Noise
+from ilk.families.prior import Prior
 from ilk.fitting.fit import Fit
 from ilk.fitting.loop import COMPONENT_VANISHED, OK, Stop, run_starts
 from ilk.fitting.mixture import MixturePlan, finish_mixture, fit_mixture

@@ -18,9 +18,10 @@ from ilk import kernels
 from ilk.families import missing
 from ilk.families.assorted import VANISHED, Assorted, Clusters
 from ilk.families.base import Cut, Pair, Partial
-from ilk.families.covariance import Covariance, Prior, Structure, n_covariance_parameters
+from ilk.families.covariance import Covariance, Structure, n_covariance_parameters
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.families.grouping import Cells, Columns
+from ilk.families.prior import Prior
 from ilk.table.block import Array, Block
 
 

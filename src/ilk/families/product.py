@@ -21,9 +21,10 @@ from ilk import kernels
 from ilk.families import missing
 from ilk.families.base import Cut, Pair, Partial
 from ilk.families.centroid import coded
-from ilk.families.covariance import Covariance, Prior
+from ilk.families.covariance import Covariance
 from ilk.families.gaussian import LOG_2_PI, Gaussian, Mixture
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
+from ilk.families.prior import Prior
 from ilk.table.block import Array, Block
 
 SMALLEST = float(np.finfo(np.float64).tiny)

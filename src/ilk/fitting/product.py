@@ -11,8 +11,9 @@ import numpy as np
 from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
-from ilk.families.covariance import Prior, Structure
+from ilk.families.covariance import Structure
 from ilk.families.mixture import anything_observed
+from ilk.families.prior import Prior
 from ilk.families.product import Categories, Product
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.table_moments import table_moments

@@ -15,7 +15,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -34,8 +33,9 @@ from ilk.fitting.restarts import Recipe, memberships_of
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.cuts import joined_labels, split_labels
+from ilk.selection.first_sums import FirstSums
 from ilk.selection.search import Candidate, Progress, Search, choose, told
-from ilk.table.block import Array, Block
+from ilk.table.block import Array
 
 SEARCH_ROWS = 2000
 N_POLISHED = 3  # cells of a search on a sample that are fitted to all rows
@@ -164,7 +164,7 @@ class Grid:
     ) -> tuple[list[Cell], list[Mixture]]:
         whose, starts = [], []
         for number, membership in enumerate(memberships):
-            sums = _Sums(self.block, membership)
+            sums = FirstSums(self.block, membership)
             for cell in cells:
                 for start in sums.first(cell.family, thorough=thorough and number == 0):
                     whose.append(cell)
@@ -218,7 +218,7 @@ class Grid:
         """First parameters of every cell from every partition, where there are any."""
         firsts = []
         for label in labels:
-            sums = _Sums(self.block, memberships_of(label, int(label.max()) + 1))
+            sums = FirstSums(self.block, memberships_of(label, int(label.max()) + 1))
             firsts += [(cell, start) for cell in cells for start in sums.first(cell.family)[:1]]
         return [(cell, start) for cell, start in firsts if start.status == OK]
 
@@ -270,44 +270,6 @@ class Grid:
             n_passes=len(run.trace),
             seconds=cell.seconds,
         )
-
-
-class _Sums:
-    """Sums of one membership, gathered once for all structures."""
-
-    def __init__(self, block: Block, membership: Array) -> None:
-        self.block, self.membership = block, membership
-        self.mean = _means(block, membership)
-        self._gathered: dict[str, Any] = {}
-
-    def first(self, family: Gaussian, *, thorough: bool = False) -> list[Mixture]:
-        """First parameters of a family; EVE and VVE from two sets of common axes, or `thorough` from many."""
-        start = family.start(self.mean)
-        kind = "diagonal" if family.structure.orientation == "I" else "full"
-        if kind not in self._gathered:
-            free = replace(
-                family, structure=Structure("VVV")
-            )  # tied components would gather one scatter for all
-            self._gathered[kind] = free.gather(start, self.block, self.membership)
-        sums = self._gathered[kind]
-        if thorough:
-            return family.first_updates(start, sums)
-        if family.structure.name not in ("EVE", "VVE"):
-            return [family.update(start, sums)]
-        pooled = np.linalg.eigh(sums["scatter"].sum(axis=0))[1][:, ::-1]
-        return family.updates_from(start, sums, [pooled, np.eye(len(pooled))])
-
-
-def _means(block: Block, membership: Array) -> Array:
-    """Means (K, d) of the observed cells; a component without any lies at the centre."""
-    numbers = block.numbers.astype(np.float64, copy=False)
-    weighted = membership if block.weight is None else membership * block.weight[:, None]
-    if block.complete:
-        total, count = weighted.T @ numbers, weighted.sum(axis=0)[:, None]
-    else:
-        observed = ~np.isnan(numbers)
-        total, count = weighted.T @ np.where(observed, numbers, 0.0), weighted.T @ observed
-    return np.asarray(np.divide(total, count, out=np.zeros_like(total), where=count > 0))
 
 
 def search_mixtures(

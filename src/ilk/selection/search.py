@@ -29,10 +29,6 @@ from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
 from ilk.selection.sharpness import Sharpness, sharpness_of
 
-K_MOST = 9
-ROWS_PER_GROUP = (
-    4  # a table of n rows is searched up to K = n / 4: beyond, groups of one or two rows explain all
-)
 SEARCH_ROWS = 20_000  # a larger table is searched on a sample of so many rows; the winner then sees all rows
 SAME_OPTIMUM = 1e-6  # starts whose costs differ relatively by less ended in the same place
 
@@ -137,58 +133,6 @@ class Search:
         """The candidate of one group, of the winner's method."""
         same = (i for i, c in enumerate(self.candidates) if c.k == 1 and c.method == self.chosen.method)
         return next((i for i in same if self.candidates[i].bic is not None), None)
-
-
-def k_range(k: object, n_rows: int) -> tuple[int, ...]:
-    """The K to try: "auto", a number, or a range or list of numbers.
-
-    >>> k_range("auto", 344), k_range(3.0, 344), k_range(range(2, 5), 344)
-    ((1, 2, 3, 4, 5, 6, 7, 8, 9), (3,), (2, 3, 4))
-    """
-    if isinstance(k, str):
-        if k != "auto":
-            raise _bad_k(k)
-        return tuple(range(1, max(1, min(K_MOST, n_rows // ROWS_PER_GROUP)) + 1))
-    if isinstance(k, (range, list, tuple)):
-        wanted = tuple(_whole(one) for one in k)
-        if not wanted or len(set(wanted)) < len(wanted) or list(wanted) != sorted(wanted):
-            raise UsageError(
-                "bad-k", f"k={k!r} is empty, reversed or repeats itself", do="Give k=range(2, 10)"
-            )
-    else:
-        wanted = (_whole(k),)
-    possible = tuple(one for one in wanted if one <= n_rows)
-    if not possible:
-        raise NoRowsForGroups(wanted[0], n_rows)
-    return possible
-
-
-class NoRowsForGroups(UsageError):
-    """More groups asked for than there are rows; the table is what is refused, so the exit code is 3."""
-
-    exit_code = 3
-
-    def __init__(self, k: int, n_rows: int) -> None:
-        super().__init__(
-            "fewer-rows-than-groups",
-            f"the table has {n_rows} rows, fewer than the {k} groups asked for",
-            do="Ask for fewer groups",
-        )
-
-
-def _whole(k: object) -> int:
-    number = k.item() if isinstance(k, np.generic) else k
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or number != number:
-        raise _bad_k(k)
-    if math.isinf(number) or number != int(number) or number < 1:
-        raise _bad_k(k)
-    return int(number)
-
-
-def _bad_k(k: object) -> UsageError:
-    return UsageError(
-        "bad-k", f"k={k!r} is not a number of groups", do='Give a whole number from 1, a range, or "auto"'
-    )
 
 
 def search(

@@ -1,0 +1,99 @@
+"""The conjugate prior of Gaussian components, as sums added to those of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ilk.families.covariance import Covariance, Structure
+from ilk.families.orientation import eigen_descending
+from ilk.table.block import Array
+
+
+@dataclass(frozen=True)
+class PriorTerms:
+    """Each covariance_k gets |covariance_k|^(-power/2) exp(-trace(scatter covariance_k^-1)/2)."""
+
+    power: float
+    scatter: Array  # (d, d); diagonal for orientation I
+
+
+@dataclass(frozen=True)
+class PseudoSums:
+    """Sums with the prior added: the M-step for them is the M-step of the posterior."""
+
+    count: Array
+    mean: Array
+    scatter: Array
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Conjugate prior: mean_k | covariance_k ~ N(location, covariance_k / shrinkage), inverse-Wishart-like
+    covariances with `dof` and `scale` (Fraley and Raftery 2007, Journal of Classification 24, section 3)."""
+
+    location: Array  # (d,)
+    scale: Array  # (d, d)
+    dof: float
+    shrinkage: float = 0.01
+
+    @classmethod
+    def from_table(cls, column_means: Array, covariance: Array, n_components: int) -> Prior:
+        """The default: dof = d + 2, scale = covariance / K^(2/d).
+
+        `covariance` of the table has divisor rows - 1; (d, d), or (d,) when only variances are known.
+        """
+        d = len(column_means)
+        full = np.diag(covariance) if np.ndim(covariance) == 1 else np.asarray(covariance)
+        return cls(np.asarray(column_means), full / n_components ** (2 / d), d + 2.0)
+
+    def terms(self, structure: Structure, n_components: int) -> PriorTerms:
+        """What each component's covariance gets; one covariance common to all gets one prior, in K parts."""
+        d = len(self.location)
+        structure = structure.for_columns(d)
+        mean_scale = np.trace(self.scale) / d * np.eye(d)
+        part = 1 / n_components if structure.sums == "pooled" else 1.0
+        if structure.orientation != "I":
+            return PriorTerms(part * (self.dof + d + 1), part * self.scale)
+        if structure.shape != "I":
+            return PriorTerms(part * (self.dof + 2), part * mean_scale)
+        return PriorTerms(part * (self.dof + 2) / d, part * mean_scale / d)
+
+    def apply(self, structure: Structure, count: Array, mean: Array, scatter: Array) -> PseudoSums:
+        """Pseudo-sums from the sums; every form of `count` and `scatter` that `update_covariance` takes.
+
+        share    = count / (count + shrinkage),  away = mean - location
+        count*   = count + 1 + power             (the 1 is the mean's prior; 0 without shrinkage)
+        scatter* = scatter + shrinkage share away away' + the prior's scatter
+        mean*    = location + share away
+        """
+        n_components, d = mean.shape
+        terms = self.terms(structure, n_components)
+        cells = count[:, None] if count.ndim == 1 else count
+        away = np.where(cells > 0, mean - self.location, 0.0)
+        share = cells / np.where(cells > 0, cells + self.shrinkage, 1.0)
+        diagonal = structure.for_columns(d).orientation == "I" and scatter.ndim < 3
+        if diagonal:
+            added = self.shrinkage * share * away**2 + np.diag(terms.scatter)
+        else:
+            added = self.shrinkage * share[..., None] * away[:, :, None] * away[:, None, :] + terms.scatter
+        if scatter.ndim < added.ndim:
+            added = added.sum(axis=0)
+        counted = count + float(self.shrinkage > 0) + terms.power
+        return PseudoSums(counted, self.location + share * away, scatter + added)
+
+    def log_density(self, structure: Structure, covariance: Covariance, mean: Array) -> float:
+        """What the log-posterior adds to the log-likelihood, up to a constant:
+
+        -1/2 sum_k [ (power + 1) log|covariance_k| + trace(scatter_k covariance_k^-1) ]
+        scatter_k = the prior's scatter + shrinkage away_k away_k',  away = mean - location
+        """
+        terms, factors = self.terms(structure, len(mean)), covariance.factors()
+        values, vectors = eigen_descending(terms.scatter)
+        # Sums of squares of a root: products with the scatter itself cancel when columns are near collinear.
+        trace = np.square((vectors * np.sqrt(values)).T @ factors).sum(axis=(1, 2))
+        distance = np.square(np.einsum("kj,kji->ki", mean - self.location, factors)).sum(axis=1)
+        power = terms.power + float(self.shrinkage > 0)
+        each = power * covariance.log_determinants() + trace + self.shrinkage * distance
+        return -0.5 * float(each.sum())

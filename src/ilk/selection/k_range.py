@@ -1,0 +1,66 @@
+"""The numbers of groups to try, from what a user may give as `k`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ilk.errors import UsageError
+
+K_MOST = 9
+ROWS_PER_GROUP = (
+    4  # a table of n rows is searched up to K = n / 4: beyond, groups of one or two rows explain all
+)
+
+
+def k_range(k: object, n_rows: int) -> tuple[int, ...]:
+    """The K to try: "auto", a number, or a range or list of numbers.
+
+    >>> k_range("auto", 344), k_range(3.0, 344), k_range(range(2, 5), 344)
+    ((1, 2, 3, 4, 5, 6, 7, 8, 9), (3,), (2, 3, 4))
+    """
+    if isinstance(k, str):
+        if k != "auto":
+            raise _bad_k(k)
+        return tuple(range(1, max(1, min(K_MOST, n_rows // ROWS_PER_GROUP)) + 1))
+    if isinstance(k, (range, list, tuple)):
+        wanted = tuple(_whole(one) for one in k)
+        if not wanted or len(set(wanted)) < len(wanted) or list(wanted) != sorted(wanted):
+            raise UsageError(
+                "bad-k", f"k={k!r} is empty, reversed or repeats itself", do="Give k=range(2, 10)"
+            )
+    else:
+        wanted = (_whole(k),)
+    possible = tuple(one for one in wanted if one <= n_rows)
+    if not possible:
+        raise NoRowsForGroups(wanted[0], n_rows)
+    return possible
+
+
+class NoRowsForGroups(UsageError):
+    """More groups asked for than there are rows; the table is what is refused, so the exit code is 3."""
+
+    exit_code = 3
+
+    def __init__(self, k: int, n_rows: int) -> None:
+        super().__init__(
+            "fewer-rows-than-groups",
+            f"the table has {n_rows} rows, fewer than the {k} groups asked for",
+            do="Ask for fewer groups",
+        )
+
+
+def _whole(k: object) -> int:
+    number = k.item() if isinstance(k, np.generic) else k
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or number != number:
+        raise _bad_k(k)
+    if math.isinf(number) or number != int(number) or number < 1:
+        raise _bad_k(k)
+    return int(number)
+
+
+def _bad_k(k: object) -> UsageError:
+    return UsageError(
+        "bad-k", f"k={k!r} is not a number of groups", do='Give a whole number from 1, a range, or "auto"'
+    )
