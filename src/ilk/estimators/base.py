@@ -125,8 +125,8 @@ def numbered(names: Array) -> tuple[int, Array]:
 
 
 def given_start(init: Any, rows: Rows, k: int) -> Array:
-    """Centres (K, columns) or one label per row, as the user gave them; copied and checked."""
-    start = np.array(init)
+    """Centres (K, columns) or one label per row, as the user gave them, checked; an array of its own."""
+    start = np.asarray(init)
     if start.shape == (rows.n_rows,) and start.ndim == 1:
         n_names, label = numbered(start)
         if n_names == k:
