@@ -34,7 +34,6 @@ KNOWN = {  # groups, and the words allowed
     "craft_binary_disjoint": (3, "solid fair"),
     "fcps_hepta": (7, "solid fair"),
     "fcps_tetra": (4, "solid fair"),
-    "breast_cancer_wisconsin": (2, "solid fair"),
     "votes": (2, "solid fair weak"),
     "monk3_full": (1, "weak"),
 }

@@ -152,7 +152,6 @@ def test_groups_of_mixed_columns_are_found():
         "monk3_full",
         "craft_binary_disjoint",
         pytest.param("votes", marks=pytest.mark.slow),
-        pytest.param("breast_cancer_wisconsin", marks=pytest.mark.slow),
     ],
 )
 def test_tables_with_known_answers(name):

@@ -59,7 +59,9 @@ def fit_process(
     ]
     starts = [from_labels(sample, family, part, most) for part in distinct(parts)]
     runs = run_starts(sample, [family] * len(starts), starts, stop=SEARCH_STOP, callback=callback)
-    last = run_starts(rows, [family], [best_run(runs).params], stop=stop, callback=callback)
+    near = best_run(runs).cost + SEARCH_STOP.tolerance * abs(best_run(runs).cost)
+    first = next(run for run in runs if run.usable and run.cost <= near)  # whichever rounding puts in front
+    last = run_starts(rows, [family], [first.params], stop=stop, callback=callback)
     return finish(rows, last[0], runs)
 
 
