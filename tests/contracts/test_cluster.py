@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -19,19 +19,22 @@ from ilk.engines.memory import MemoryRows
 from ilk.engines.packed import NumberPacker, PackLayout
 from ilk.errors import DataError, UsageError
 from ilk.families.centroid import Means
-from ilk.families.covariance import Structure
+from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian
 from ilk.families.opening import OpenMeans
+from ilk.fitting.assorted import Quest, fit_assorted
 from ilk.fitting.fit import Fit, fit
-from ilk.fitting.loop import Stop
+from ilk.fitting.loop import Stop, run_starts
 from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.opening import fit_batched
-from ilk.fitting.restarts import Recipe, fit_recipe
+from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
+from ilk.fitting.scene import Options
 from ilk.fitting.table_moments import table_moments
 from ilk.recipes import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
+from ilk.table.assort import assort
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, survey
-from tests.engines.clusters import NEEDED, Cluster, Mortal
+from tests.engines.clusters import NEEDED, Cluster, CodePacker, Mortal
 
 pytestmark = [
     pytest.mark.xdist_group("cluster"),
@@ -41,6 +44,12 @@ on_all = pytest.mark.parametrize("cluster", list(NEEDED), indirect=True, scope="
 on_most = pytest.mark.parametrize(  # what Connect does with the calls of classic Spark is shown by the others
     "cluster",
     [pytest.param(kind, marks=pytest.mark.slow if kind == "connect" else ()) for kind in NEEDED],
+    indirect=True,
+    scope="session",
+)
+on_dask = pytest.mark.parametrize(  # hundreds of passes: with a Spark job for each they take long
+    "cluster",
+    [pytest.param(kind, marks=() if kind == "dask" else pytest.mark.slow) for kind in NEEDED],
     indirect=True,
     scope="session",
 )
@@ -143,6 +152,69 @@ def test_weights_and_missing_cells(weighted, method):
     same_parameters(here.params, there.params)
 
 
+def all_close(one: Any, other: Any) -> None:
+    """To 1e-9 of the largest, through all that parameters are made of; what is counted is the same."""
+    if isinstance(one, dict):
+        one, other = list(one.items()), list(other.items())
+    if isinstance(one, (list, tuple)):
+        assert len(one) == len(other)
+        for mine, theirs in zip(one, other, strict=True):
+            all_close(mine, theirs)
+    elif isinstance(one, (np.ndarray, float)) and np.asarray(one).dtype.kind == "f":
+        largest = np.nanmax(np.abs(one), initial=0.0, where=np.isfinite(one))
+        np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-9 * largest)
+    else:
+        assert np.array_equal(one, other)
+
+
+@on_all
+def test_all_structures_share_their_passes(plain, monkeypatch):
+    """Fourteen models, and as many passes over the rows as one of them takes."""
+    here, there = plain
+    few = MemoryRows.of_block(here.sample(500, 1))
+    label = fit_recipe(few, K_MEANS, 2, 0).labels
+    variance = table_moments(few).variance
+    families = [Gaussian(structure, variance) for structure in STRUCTURES]
+    starts = [from_labels(few, family, label, 2) for family in families]
+    n_passes = []
+    reduce = type(there).reduce
+    monkeypatch.setattr(type(there), "reduce", lambda *args: n_passes.append(1) or reduce(*args))
+    alone, shared = (run_starts(rows, families, starts, stop=SHORT) for rows in (here, there))
+    assert len(n_passes) == SHORT.max_passes
+    for one, other in zip(alone, shared, strict=True):
+        same_parameters(one.params, other.params)
+        assert other.cost == pytest.approx(one.cost, rel=1e-12)
+
+
+@on_dask
+def test_an_assorted_table_grows_on_all_rows(cluster):
+    """Searched on a sample that lacks a rare cluster, which is born among all rows."""
+    draws = np.random.default_rng(8)
+    X = draws.normal(size=(6000, 2)) + 6.0 * draws.integers(0, 2, size=(6000, 1))
+    X[100:160] = draws.normal(size=(60, 2)) * 0.1 + [30.0, -30.0]
+    codes = np.stack([(X[:, 0] > 3) ^ (draws.random(6000) < 0.1), draws.integers(0, 3, 6000)], 1)
+    facts = survey(X)
+    known: dict[str, Any] = {"encoding": encoding_of(X, facts), "complete": True}
+    layout = PackLayout("float64", 2, n_codes=2)
+    cells = np.hstack([X, codes])
+    frame = frame_of(cluster.frame({f"x{j}": cells[:, j] for j in range(4)}))
+    assert frame is not None
+    there = frame.rows([f"x{j}" for j in range(4)], CodePacker(layout), layout, 1).encoded(**known)
+    here = MemoryRows(X, codes=codes.astype(np.int32), **known)
+    quest = Quest(n_starts=1, most=4, rescale=False, stop=SHORT, search_rows=200)
+
+    def grown(rows: Rows) -> Any:
+        plan = assort(rows, ["a", "b"], [("side", ("left", "right")), ("kind", ("x", "y", "z"))])
+        return fit_assorted(rows, plan, Options(), quest, 0)
+
+    one, other = grown(here), grown(there)
+    assert [cell.k for cell in one.candidates] == [cell.k for cell in other.candidates]
+    assert 60 in one.fit.size
+    assert np.array_equal(one.fit.labels, other.fit.labels)
+    all_close(asdict(one.params), asdict(other.params))
+    assert other.cost == pytest.approx(one.cost, rel=1e-12)
+
+
 @on_all
 def test_samples_and_rows_are_those_of_memory(plain, weighted):
     for (here, there), n_rows in ((plain, N_ROWS), (weighted, 1000)):
@@ -189,7 +261,7 @@ KINDS_OF_MODELS = {
     "assorted": ilk.AssortedMixture(max_components=2, n_init=1, max_iter=20, random_state=0),
     "process": ilk.DirichletProcessMixture(3, max_iter=3, random_state=0),
     "craft": ilk.CRAFT(2.0, max_iter=2, random_state=0),
-    "binary": ilk.BinaryDPMeans(50.0, binarize=0.0, max_iter=3),
+    "binary": ilk.BinaryDPMeans(500.0, binarize=0.0, max_iter=3),
 }
 
 
@@ -201,10 +273,12 @@ def test_every_kind_of_model_takes_a_frame(cluster, name):
     if name == "binary":
         del columns["kind"]
     model, native = KINDS_OF_MODELS[name], cluster.frame(columns)
-    labels = model.fit(pd.DataFrame(columns)).labels_
+    here = model.fit(pd.DataFrame(columns))
+    labels, params = here.labels_, here.fit_.params
     assert len(np.unique(labels)) > 1
     there = model.fit(native)
     assert np.array_equal(labels, there.labels_)
+    all_close(asdict(params), asdict(there.fit_.params))
     assert np.array_equal(cluster.arrow(there.predict(native))["label"], labels)
 
 

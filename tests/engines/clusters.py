@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from ilk.engines.packed import Pack, PackLayout
 from ilk.families.base import Cut, Partial
 from ilk.families.centroid import Centroids, Means
 from ilk.table.block import Block
@@ -44,6 +46,18 @@ class Cluster:
     def arrow(self, frame: Any) -> Any:
         """A frame of the cluster as an Arrow table."""
         return pa.Table.from_pandas(frame.compute()) if self.kind == "dask" else frame.toArrow()
+
+
+@dataclass(frozen=True)
+class CodePacker:
+    """Packs Arrow tables of numbers and, after them, level numbers."""
+
+    layout: PackLayout
+
+    def __call__(self, table: Any) -> Pack:
+        n_numbers = self.layout.n_columns
+        cells = np.stack([column.to_numpy() for column in table.columns], axis=1)
+        return Pack(cells[:, :n_numbers].copy(), None, cells[:, n_numbers:].astype(np.int32))
 
 
 @dataclass(frozen=True)

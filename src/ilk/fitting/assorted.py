@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows
+from ilk.engines.memory import MemoryRows, held
 from ilk.families.assorted import Clusters
 from ilk.families.base import GrowingFamily
 from ilk.fitting.filling import filled
@@ -119,6 +119,8 @@ def fit_assorted(
     callback: Callable[[Event], None] | None = None,
 ) -> Assortment:
     """The clusters of an assorted table; the same for the same seed, whatever the engine."""
+    if table.n_rows <= quest.search_rows:
+        table = held(table, quest.search_rows, seed)  # hundreds of passes over few rows
     whole = Scene.plain(table, plan, _first_options(options))
     scene = _searched(whole, quest.search_rows, seed)
     search = Search(
