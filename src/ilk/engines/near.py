@@ -24,6 +24,7 @@ from ilk.engines.spark import Packing, translated
 from ilk.engines.stream import StreamRows
 from ilk.errors import DataError
 from ilk.table.block import Array, Encoding
+from ilk.table.pieced import PiecedArray
 
 WRITTEN = "part int, within long, size int, name string"
 
@@ -100,7 +101,7 @@ class _Writing:
             )
 
 
-class Runs:
+class Runs(PiecedArray):
     """Arrays one after the other, sliced like one; a slice that lies in one of them is a view.
 
     >>> runs = Runs([np.arange(3), np.arange(3, 5)])
@@ -109,38 +110,8 @@ class Runs:
     """
 
     def __init__(self, arrays: Sequence[Array]) -> None:
+        super().__init__(np.cumsum([0, *map(len, arrays)]), arrays[0])
         self._arrays = arrays
-        self._first = np.cumsum([0, *map(len, arrays)])
-        self.dtype: np.dtype[Any] = arrays[0].dtype
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (int(self._first[-1]), *self._arrays[0].shape[1:])
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, which: Any) -> Array:
-        if isinstance(which, tuple):
-            return np.asarray(self[which[0]][:, which[1]])
-        if isinstance(which, slice):
-            first, last, _ = which.indices(len(self))
-            return self._run(first, last)
-        rows = np.asarray(which)
-        made = np.empty((len(rows), *self.shape[1:]), self.dtype)
-        holder = np.searchsorted(self._first, rows, "right") - 1
-        for number in np.unique(holder):
-            mine = holder == number
-            made[mine] = self._arrays[number][rows[mine] - self._first[number]]
-        return made
-
-    def _run(self, first: int, last: int) -> Array:
-        begin = int(np.searchsorted(self._first, first, "right")) - 1
-        end = int(np.searchsorted(self._first, last, "left"))
-        parts = [
-            array[max(first - start, 0) : last - start]
-            for array, start in zip(self._arrays[begin:end], self._first[begin:end], strict=True)
-        ]
-        if not parts:
-            return np.empty((0, *self.shape[1:]), self.dtype)
-        return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)
+    def piece(self, number: int) -> Array:
+        return self._arrays[number]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from ilk.errors import ResourceError
 from ilk.table.block import Array
 from ilk.table.encode import codes_of, numbers_of, weight_cells
+from ilk.table.pieced import PiecedArray
 from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table
 from ilk.table.schema import Schema
@@ -244,16 +245,6 @@ class _Decoder:
                     self._latest.popitem(last=False)
             return found
 
-    def pieces(self, first: int, last: int) -> Iterator[tuple[RowCells, slice]]:
-        """What these rows are in each piece that holds some."""
-        bounds = self.table.pieces.first_rows
-        piece = int(np.searchsorted(bounds, first, "right")) - 1
-        while first < last:
-            end = min(last, bounds[piece + 1])
-            if end > first:
-                yield self.cells(piece), slice(first - bounds[piece], end - bounds[piece])
-            first, piece = max(first, end), piece + 1
-
 
 _FIELDS = ("raw", "codes", "weight", "empty", "blank")
 
@@ -262,37 +253,14 @@ def _stacked(parts: list[Any]) -> Any:
     return None if parts[0] is None else parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-class _Decoded:
+class _Decoded(PiecedArray):
     """One of the arrays that a decoder gives."""
 
     def __init__(self, decoder: _Decoder, place: int) -> None:
         self._decoder, self._place = decoder, place
-        some = decoder.cells(0).arrays[place]
-        assert some is not None
-        self._columns, self.dtype = some.shape[1:], some.dtype
+        super().__init__(np.asarray(decoder.table.pieces.first_rows), self.piece(0))
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self._decoder.table.pieces.first_rows[-1], *self._columns)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, which: Any) -> Array:
-        if isinstance(which, tuple):
-            return np.asarray(self[which[0]][:, which[1]])
-        if isinstance(which, slice):
-            first, last, _ = which.indices(len(self))
-            return self._run(first, last)
-        rows = np.asarray(which)
-        made = np.empty((len(rows), *self._columns), self.dtype)
-        order = np.argsort(rows, kind="stable")
-        bounds = self._decoder.table.pieces.first_rows
-        for piece in np.unique(np.searchsorted(bounds, rows, "right") - 1):
-            mine = order[slice(*np.searchsorted(rows[order], [bounds[piece], bounds[piece + 1]]))]
-            made[mine] = self._decoder.cells(int(piece)).arrays[self._place][rows[mine] - bounds[piece]]  # type: ignore[index]
-        return made
-
-    def _run(self, first: int, last: int) -> Array:
-        parts = [cells.arrays[self._place][part] for cells, part in self._decoder.pieces(first, last)]  # type: ignore[index]
-        return np.empty((0, *self._columns), self.dtype) if not parts else _stacked(parts)
+    def piece(self, number: int) -> Array:
+        found = self._decoder.cells(number).arrays[self._place]
+        assert found is not None
+        return found
