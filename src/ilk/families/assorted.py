@@ -91,6 +91,7 @@ class Assorted:
     name: ClassVar[str] = "assorted"
     starts_from_partition: ClassVar[bool] = True
     n_phases: ClassVar[int] = 1
+    shares_blocks: ClassVar[bool] = False
 
     @property
     def hard(self) -> bool:

@@ -105,6 +105,11 @@ class Family(Protocol, Generic[Params]):
         """Passes that make one update: 1, but for families that need order statistics."""
         ...
 
+    @property
+    def shares_blocks(self) -> bool:
+        """Whether `step` takes a whole table of complete rows as one block with parts, its kernel shared by threads."""
+        ...
+
     def start(self, centres: Array) -> Params:
         """Parameters whose components lie at `centres` (K, columns), in encoded units."""
         ...

@@ -32,6 +32,7 @@ class Centroid:
     """What the families share whose components are points."""
 
     starts_from_partition = False
+    shares_blocks = False
 
     def start(self, centres: Array) -> Centroids:
         centres = np.array(centres, dtype=np.float64, order="C")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ilk.families.lasting import update_lasting
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.families.mixture import Noise as Noise  # part of this page's face
 from ilk.families.prior import Prior
+from ilk.kernels.plain_mixture import Ending
 from ilk.table.block import Array, Block
 
 if kernels.COMPILED:
@@ -65,6 +66,7 @@ class Gaussian(MixtureFamily[Mixture]):
     """A mixture of Gaussians: log density = -(|whiten (x - mean)|^2 + log|covariance| + d log 2 pi) / 2."""
 
     prior: Prior | None = field(default=None, kw_only=True)
+    shares_blocks: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -81,18 +83,20 @@ class Gaussian(MixtureFamily[Mixture]):
             membership, cost = self.counted(self.scores(params, block), block, cut)
             return Partial(missing.gather(params, block, membership), cost)
         mean, whiten, log_weight = self._components(params)
+        rules, parts = (self.hard, cut.limit, cut.share), (block.part_rows, block.threads)
         count, shift, scatter, total = kernels.mixture_step(
-            *coded(block), block.weight, mean, whiten, log_weight, self.hard, cut.limit, cut.share
+            *coded(block), block.weight, mean, whiten, log_weight, *rules, *parts
         )
-        sums = {"count": count, "shift": shift, "scatter": scatter}
-        return Partial(sums, Pair(np.array([total, 0.0])))
+        return Partial({"count": count, "shift": shift, "scatter": scatter}, Pair(total))
 
     def gather(self, params: Mixture, block: Block, membership: Array) -> dict[str, Array]:
-        """Sums under given memberships (rows, K), about `params.mean`; for starts from a partition."""
+        """Sums under given memberships (rows, K), of complete rows also under labels (rows,), about `params.mean`; for
+        starts from a partition."""
         if block.complete:
             own = "diagonal" if params.covariance.axes is None else "full"
-            scatters = "pooled" if self._tied(params) else own
-            found = kernels.mixture_gather(*coded(block), block.weight, params.mean, membership, scatters)
+            given = membership, "pooled" if self._tied(params) else own
+            parts = block.part_rows, block.threads
+            found = kernels.mixture_gather(*coded(block), block.weight, params.mean, *given, *parts)
             return dict(zip(("count", "shift", "scatter"), found, strict=True))
         counted = block.weights * anything_observed(block)
         return missing.gather(params, block, membership * counted[:, None])
@@ -109,6 +113,14 @@ class Gaussian(MixtureFamily[Mixture]):
         if block.complete and params.dof is None:
             return kernels.mixture_labels(*coded(block), *self._components(params), hard)
         return super().ranked(params, block, hard=hard)
+
+    def ending(self, params: Mixture, block: Block) -> Ending:
+        """What the last pass over complete rows tells, trimming none."""
+        mean, whiten, log_weight = self._components(params)
+        rest = self.hard, block.part_rows, block.threads
+        return kernels.mixture_ending(
+            *coded(block), block.weight, mean, whiten, log_weight, len(params.mean), *rest
+        )
 
     def _tied(self, params: Mixture) -> bool:
         """Whether to whiten rows once for all components and to gather one scatter.
@@ -145,7 +157,7 @@ class Gaussian(MixtureFamily[Mixture]):
         cells = sums.get("cells", count)
         pull = sums.get("pull", cells)
         by_cell = pull if pull.ndim == 2 else pull[:, None]
-        away = np.divide(shift, by_cell, out=np.zeros_like(shift), where=by_cell > 0)
+        away = shift / np.where(by_cell > 0, by_cell, np.inf)
         if scatter.ndim == 3:
             moved = shift[:, :, None] * away[:, None, :]
             if len(scatter) == n_components:
@@ -153,8 +165,10 @@ class Gaussian(MixtureFamily[Mixture]):
             else:
                 assert self.structure.name == "EEE", "only one covariance for all takes one scatter for all"
                 scatter = spread_pooled(scatter[0] - moved.sum(axis=0), n_components)
-            diagonal = np.arange(scatter.shape[1])  # rounding may leave a constant column just below zero
-            scatter[:, diagonal, diagonal] = np.maximum(scatter[:, diagonal, diagonal], 0.0)
+            diagonal = np.einsum(
+                "kii->ki", scatter
+            )  # a view; rounding may leave a constant column just below zero
+            np.maximum(diagonal, 0.0, out=diagonal)
         else:
             scatter = np.maximum(scatter - shift * away, 0.0)
         new = self._spread(params, params.mean + away, cells, pull, scatter)

@@ -12,10 +12,10 @@ import numpy as np
 from ilk import kernels
 from ilk.families.base import Cut, Pair
 from ilk.families.covariance import Structure, n_covariance_parameters
+from ilk.kernels.plain_mixture import LOG_TINY
 from ilk.table.block import Array, Block
 
 VANISHED = 1e-8  # share of the rows below which a soft component is gone
-LOG_TINY = float(np.log(np.finfo(np.float64).tiny))
 NOISE_SHARE = 0.05  # of the rows, that a noise component has at the start
 
 
@@ -77,6 +77,7 @@ class MixtureFamily(ABC, Generic[Params]):
 
     starts_from_partition: ClassVar[bool] = True
     n_phases: ClassVar[int] = 1
+    shares_blocks: ClassVar[bool] = False
 
     @property
     def hard(self) -> bool:
@@ -121,7 +122,8 @@ class MixtureFamily(ABC, Generic[Params]):
         label, top, soft_cost = self.ranked(params, block, hard=False)
         label[label == len(params.mean)] = -1  # noise
         with np.errstate(invalid="ignore"):  # a row impossible under all components belongs to none
-            certainty = np.where(np.isfinite(top), np.clip(top + soft_cost, LOG_TINY, 0.0), LOG_TINY)
+            certainty = top + soft_cost
+        np.fmin(np.fmax(certainty, LOG_TINY, out=certainty), 0.0, out=certainty)
         return label, -top if self.hard else soft_cost, certainty
 
     def counted(self, scores: Array, block: Block, cut: Cut) -> tuple[Array, Pair]:
@@ -152,18 +154,18 @@ class MixtureFamily(ABC, Generic[Params]):
         else:
             total /= 1 - noise_share
         gone = not (self.hard or self.always_kept) and bool((own < VANISHED * total).any())
-        lasts = np.ones(n_components)
+        starved: tuple[int, ...] = ()
         if self.hard:
-            lasts[own == 0] = 0.0
-            lasts[list(new.starved)] = 0.0
-        starved = tuple(np.flatnonzero(lasts == 0).tolist())
-        if starved and lasts.any():
-            own = own * lasts
-            total = float(own.sum()) / (1 - noise_share)
-        even = np.full(n_components, (1 - noise_share) / n_components)
+            lasts = own > 0
+            lasts[list(new.starved)] = False
+            starved = tuple(np.flatnonzero(~lasts).tolist())
+            if starved and lasts.any():
+                own = own * lasts
+                total = float(own.sum()) / (1 - noise_share)
+        even = self.equal_mixing
         return replace(
             new,
-            mixing=even if self.equal_mixing else own / total,
+            mixing=np.full(n_components, (1 - noise_share) / n_components) if even else own / total,
             noise_share=noise_share,
             status="component_vanished" if gone else new.status,
             starved=starved,

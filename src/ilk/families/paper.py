@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import floor, log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -102,6 +102,7 @@ class Paper:
     least_gain: float = 0.1  # approximate budget: share of the background's cost that a category must save
     most_variance: float = 0.5  # approximate budget: variance below which a number is chosen
     name: str = "craft as printed"
+    shares_blocks: ClassVar[bool] = False
 
     @property
     def n_columns(self) -> int:

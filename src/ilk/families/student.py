@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -53,6 +53,7 @@ class Student(Gaussian):
     """A mixture of Student components; `dof` is "own" (one per component), "shared" or a fixed number."""
 
     dof: str | float = "own"
+    shares_blocks: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

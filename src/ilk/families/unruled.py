@@ -18,6 +18,7 @@ class Unruled:
     name: str = "none"
     starts_from_partition: ClassVar[bool] = False
     n_phases: ClassVar[int] = 1
+    shares_blocks: ClassVar[bool] = False
 
     def refuse(self) -> NoReturn:
         raise UsageError(

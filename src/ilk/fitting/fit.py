@@ -10,6 +10,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
+from ilk.engines.memory import shared_scan
 from ilk.families.base import KEEP_ALL, Cut, Family, Pair
 from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
@@ -121,7 +122,8 @@ def finish(
     labels, row_cost = np.empty(rows.n_rows, np.int32), np.empty(rows.n_rows if trim else 0)
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
     cost, log_certainty = Pair(np.zeros(2)), 0.0
-    for part in rows.scan(visit, LabelState(family, best.params, cut, bool(trim))):
+    state = LabelState(family, best.params, cut, bool(trim))
+    for part in shared_scan(rows, visit, state, family.shares_blocks and not trim):
         here = slice(part.first, part.first + len(part.label))
         labels[here] = part.label
         if trim:
@@ -134,7 +136,7 @@ def finish(
     rank = np.full(n_components + 1, -1, dtype=np.int32)  # the last stands for -1, noise
     rank[order] = np.arange(n_components, dtype=np.int32)
     for first in range(0, rows.n_rows, BLOCK_ROWS):  # block by block, so that no index of all rows is made
-        labels[first : first + BLOCK_ROWS] = rank[labels[first : first + BLOCK_ROWS]]
+        labels[first : first + BLOCK_ROWS] = rank.take(labels[first : first + BLOCK_ROWS], mode="wrap")
     return Fit(
         params=family.select(best.params, order),
         labels=labels,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
+from ilk.engines.memory import shared_pass
 from ilk.families.base import KEEP_ALL, Cut, Family, Partial
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
@@ -162,7 +163,8 @@ def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: St
     after = [run.params for run in runs]
     cuts = find_cuts(rows, families, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
     for _ in range(families[0].n_phases):
-        partials = rows.reduce(_visit, _Pass(families, after, cuts))
+        shared = all(family.shares_blocks for family in families)
+        partials = shared_pass(rows, _visit, _Pass(families, after, cuts), shared)
         updates = zip(families, after, partials, strict=True)
         after = [family.update(old, partial.sums) for family, old, partial in updates]
     for run, cut, new, partial in zip(runs, cuts, after, partials, strict=True):

@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows
+from ilk.engines.memory import MemoryRows, shared_pass
 from ilk.errors import UsageError
 from ilk.families.base import Family, SpreadFamily, Sums
-from ilk.families.centroid import Means, Moments
+from ilk.families.centroid import Means, Moments, coded
 from ilk.fitting import parallel
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, finish, fit, start_records
@@ -141,10 +142,11 @@ def from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> Any:
 
 def all_from_labels(rows: Rows, family: Family[Any], label: Array, k: int) -> list[Any]:
     """As `from_labels`, with the further optima of the first update, where it has them."""
-    params = family.start(label_means(rows, label, k))
     if not family.starts_from_partition:
-        return [params]
+        return [family.start(label_means(rows, label, k))]
     spread = cast(SpreadFamily[Any], family)
+    means = quick_means if rows.complete and spread.shares_blocks else label_means
+    params = spread.start(means(rows, label, k))
     return spread.first_updates(params, gathered(rows, spread, params, label))
 
 
@@ -156,7 +158,7 @@ def from_given(rows: Rows, family: SpreadFamily[Any], given: Array, k: int) -> A
 
 def gathered(rows: Rows, family: SpreadFamily[Any], params: Any, given: Array) -> Mapping[str, Any]:
     """Sums about `params` of all rows under given labels (rows,) or memberships (rows, K)."""
-    return rows.reduce(_visit_given, _Given(family, params, given)).values
+    return shared_pass(rows, _visit_given, _Given(family, params, given), family.shares_blocks).values
 
 
 def memberships_of(label: Array, k: int) -> Array:
@@ -175,7 +177,7 @@ class _Given:
 
 def _visit_given(state: _Given, block: Block) -> Sums:
     mine = state.given[block.first_row : block.first_row + block.n_rows]
-    if mine.ndim == 1:
+    if mine.ndim == 1 and not (block.complete and state.family.shares_blocks):
         mine = memberships_of(mine, len(state.family.centres(state.params)))
     return Sums(state.family.gather(state.params, block, mine))
 
@@ -189,6 +191,23 @@ def _visit_nearest(state: Any, block: Block) -> Array:
 def label_means(rows: Rows, label: Array, k: int) -> Array:
     """Means of the groups that `label` (0 .. k-1) makes; a group or column without cells lies at the centre."""
     return rows.reduce(_visit_labels, _Labels(label, k)).means(np.zeros((k, rows.n_columns)))
+
+
+def quick_means(rows: Rows, label: Array, k: int) -> Array:
+    """The same of complete rows, but for rounding, as the place that sums of a spread are gathered about."""
+    sums = shared_pass(rows, _visit_quick, _Labels(label, k), True).values
+    count = sums["count"][:, None]
+    means: Array = np.divide(sums["shift"], count, out=np.zeros_like(sums["shift"]), where=count > 0)
+    return means
+
+
+def _visit_quick(state: _Labels, block: Block) -> Sums:
+    label = state.label[block.first_row : block.first_row + block.n_rows]
+    given = np.zeros((state.n_groups, block.n_columns)), label, "diagonal"
+    count, shift, _ = kernels.mixture_gather(
+        *coded(block), block.weight, *given, block.part_rows, block.threads
+    )
+    return Sums({"count": count, "shift": shift})
 
 
 def solves_line(rows: Rows, recipe: Recipe) -> bool:

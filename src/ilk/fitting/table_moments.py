@@ -9,6 +9,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
+from ilk.engines.memory import shared_pass
 from ilk.families.centroid import coded
 from ilk.families.gaussian import LOG_2_PI, Noise
 from ilk.table.block import Array, Block
@@ -66,8 +67,10 @@ def _visit(state: None, block: Block) -> TableMoments:
 
 def _complete_moments(block: Block) -> TableMoments:
     """By compiled sums about zero; the encoding keeps the order of numbers, so that raw extremes will do."""
-    d, everywhere = block.n_columns, np.ones((block.n_rows, 1))
-    count, total, product = kernels.mixture_gather(*coded(block), block.weight, np.zeros((1, d)), everywhere)
+    d, parts = block.n_columns, (block.part_rows, block.threads)
+    count, total, product = kernels.mixture_gather(
+        *coded(block), block.weight, np.zeros((1, d)), None, "full", *parts
+    )
     raw = block.raw if block.weight is None else block.raw[block.weight > 0]
     low, high, _ = kernels.column_ranges(np.ascontiguousarray(raw), np.zeros(d))
     extremes = block.encoding.apply(np.array([low, high], dtype=raw.dtype))
@@ -96,7 +99,7 @@ def _observed_moments(block: Block) -> TableMoments:
 
 def table_moments(rows: Rows) -> TableMoments:
     """One pass over the table."""
-    return rows.reduce(_visit, None)
+    return shared_pass(rows, _visit, None, not rows.weighted)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ __all__ = [
     "group_sums",
     "grow_tree",
     "memberships",
+    "mixture_ending",
     "mixture_gather",
     "mixture_labels",
     "mixture_scores",
@@ -50,6 +51,7 @@ mixture_step = plain_mixture.mixture_step
 mixture_scores = plain_mixture.mixture_scores
 mixture_labels = plain_mixture.mixture_labels
 mixture_gather = plain_mixture.mixture_gather
+mixture_ending = plain_mixture.mixture_ending
 product_scores = plain_product.product_scores
 product_step = plain_product.product_step
 product_sums = plain_product.product_sums
@@ -74,6 +76,7 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         mixture_scores = compiled.mixture_scores
         mixture_labels = compiled.mixture_labels
         mixture_gather = compiled.mixture_gather
+        mixture_ending = compiled.mixture_ending
         product_scores = compiled.product_scores
         product_step = compiled.product_step
         product_sums = compiled.product_sums

@@ -9,7 +9,7 @@ import numpy as np
 
 import ilk.kernels._compiled as native
 from ilk.kernels.pairs import Array
-from ilk.kernels.plain_mixture import scatter_shape
+from ilk.kernels.plain_mixture import Ending, scatter_shape
 from ilk.kernels.plain_product import ProductSums
 
 
@@ -58,14 +58,15 @@ def mixture_step(
     hard: bool = False,
     limit: float = inf,
     share_at_limit: float = 1.0,
-) -> tuple[Array, Array, Array, float]:
-    count, cost = np.empty(len(mean)), np.empty(1)
+    part_rows: int | None = None,
+    threads: int = 1,
+) -> tuple[Array, Array, Array, Array]:
+    count, cost = np.empty(len(mean)), np.empty(2)
     shift, scatter = np.empty(mean.shape), np.empty(whiten.shape)
     encoding, components = (power, centre, factor), (mean, whiten, log_weight)
-    native.mixture_step(
-        raw, *encoding, weight, *components, hard, limit, share_at_limit, count, shift, scatter, cost
-    )
-    return count, shift, scatter, float(cost[0])
+    rules, parts = (hard, limit, share_at_limit), (part_rows or max(len(raw), 1), threads)
+    native.mixture_step(raw, *encoding, weight, *components, *rules, *parts, count, shift, scatter, cost)
+    return count, shift, scatter, cost
 
 
 def mixture_scores(
@@ -97,6 +98,33 @@ def mixture_labels(
     return label, top, cost
 
 
+def mixture_ending(
+    raw: Array,
+    power: float,
+    centre: Array,
+    factor: Array | None,
+    weight: Array | None,
+    mean: Array,
+    whiten: Array,
+    log_weight: Array,
+    n_labels: int,
+    hard: bool = False,
+    part_rows: int | None = None,
+    threads: int = 1,
+) -> Ending:
+    found = Ending(
+        np.empty(len(raw), dtype=np.int32),
+        np.empty(n_labels),
+        np.empty(n_labels, dtype=np.int64),
+        np.empty(2),
+        np.empty(1),
+    )
+    encoding, components = (power, centre, factor), (mean, whiten, log_weight)
+    parts = part_rows or max(len(raw), 1), threads
+    native.mixture_ending(raw, *encoding, weight, *components, hard, *parts, *found)
+    return found
+
+
 def mixture_gather(
     raw: Array,
     power: float,
@@ -104,12 +132,17 @@ def mixture_gather(
     factor: Array | None,
     weight: Array | None,
     mean: Array,
-    membership: Array,
+    membership: Array | None,
     scatters: str = "full",
+    part_rows: int | None = None,
+    threads: int = 1,
 ) -> tuple[Array, Array, Array]:
     k, d = mean.shape
     count, shift, scatter = np.empty(k), np.empty((k, d)), np.empty(scatter_shape(scatters, k, d))
-    native.mixture_gather(raw, power, centre, factor, weight, mean, membership, count, shift, scatter)
+    is_label = membership is not None and membership.ndim == 1
+    given = (None, membership) if is_label else (membership, None)
+    parts = part_rows or max(len(raw), 1), threads
+    native.mixture_gather(raw, power, centre, factor, weight, mean, *given, *parts, count, shift, scatter)
     return count, shift, scatter
 
 
@@ -240,17 +273,16 @@ def update_covariance(
     n_components, d = len(count), len(column_variances)
     log_variance, poor = np.empty((n_components, d)), np.empty(n_components, dtype=np.uint8)
     axes = np.empty({"I": (0,), "E": (d, d), "V": (n_components, d, d)}[structure[2]])
-    room = np.empty(native.covariance_room(n_components, d))
     before, before_axes = previous or (None, None)
     if (
         before_axes is not None and before_axes.shape != axes.shape
     ):  # of another structure: nothing to go on from
         before_axes = None
     status = native.update_covariance(
-        structure, count, scatter, before, before_axes, column_variances, log_variance, axes, poor, room
+        structure, count, scatter, before, before_axes, column_variances, log_variance, axes, poor
     )
     found = None if structure[2] == "I" else axes
-    return log_variance, found, ("ok", "singular", "starved")[status], np.flatnonzero(poor)
+    return log_variance, found, ("ok", "singular", "starved")[status], poor.nonzero()[0]
 
 
 def whitening(log_variance: Array, axes: Array) -> Array:

@@ -83,7 +83,8 @@ class Block:
     where missing; `numbers` is its encoded form, made on demand (kernels encode on the fly instead).
     `codes` (rows, categorical columns) holds level numbers, -1 where missing.
     `weight` is None when every row counts one. `complete` says that no numeric cell is missing.
-    `memo` keeps what one pass may spare the next; an engine without memory for it leaves None.
+    `memo` keeps what one pass may spare the next; an engine without memory for it leaves None. `part_rows` says
+    that this is a whole table of blocks of so many rows, to be shared among `threads` and added up in order.
     """
 
     raw: Array
@@ -93,6 +94,8 @@ class Block:
     codes: Array | None = None
     complete: bool = True
     memo: dict[str, Array] | None = None
+    part_rows: int | None = None
+    threads: int = 1
 
     @property
     def n_rows(self) -> int:

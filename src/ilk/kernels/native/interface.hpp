@@ -79,6 +79,13 @@ struct MixtureStep {
     double *count, *shift, *scatter, *cost;
 };
 
+// Which rows belong where: memberships (rows, components), row by row, or a label per row; all to the only component
+// where there is neither.
+struct Given {
+    const double* membership;
+    const std::int32_t* labels;
+};
+
 // Where the likeliest component of each row, its score and the cost of the row go.
 struct RowResults {
     std::int32_t* labels;
@@ -168,8 +175,7 @@ struct TableKernels {
     void (*mixture_step)(const Table<Number>&, const double* weight, Components, bool hard, Trim, MixtureStep);
     void (*mixture_scores)(const Table<Number>&, Components, double* scores);
     void (*mixture_labels)(const Table<Number>&, Components, bool hard, RowResults);
-    void (*mixture_gather)(const Table<Number>&, const double* weight, Components, const double* membership,
-                           MixtureStep);
+    void (*mixture_gather)(const Table<Number>&, const double* weight, Components, Given, MixtureStep);
     void (*product_scores)(const Table<Number>&, Levels, Product, double* scores);
     void (*product_step)(const Table<Number>&, Levels, const double* weight, Product, bool hard, Trim, ProductSums);
     void (*product_sums)(const Table<Number>&, Levels, const double* membership, const double* mean, Index components,

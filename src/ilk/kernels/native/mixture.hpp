@@ -202,9 +202,9 @@ void mixture_labels(const Table<Number>& table, Components components, bool hard
     });
 }
 
-// The sums of mixture_step under given memberships (rows, components); of the components only the means count.
+// The sums of mixture_step under given memberships or labels; of the components only the means count.
 template <class Number>
-void mixture_gather(const Table<Number>& table, const double* weight, Components components, const double* membership,
+void mixture_gather(const Table<Number>& table, const double* weight, Components components, Given given,
                     MixtureStep out) {
     Tile tile(table.columns, components.diagonal);
     MixtureSums sums(components, table.columns, table.rows, tile);
@@ -215,10 +215,17 @@ void mixture_gather(const Table<Number>& table, const double* weight, Components
             scale[point] = point >= count ? 0.0 : weight ? weight[first + point] : 1.0;
         sums.begin(tile, scale);
         for (Index component = 0; component < components.count; ++component) {
-            const double* from = membership + first * components.count + component;
-            for (Index point = 0; point < count; ++point) column[point] = from[point * components.count];
-            for (Index point = 0; point < tile.points(); point += lanes<double>)
-                store(column + point, square_root(load<Doubles>(column + point)));
+            if (given.labels) {
+                const std::int32_t *from = given.labels + first, own = static_cast<std::int32_t>(component);
+                for (Index point = 0; point < count; ++point) column[point] = from[point] == own ? 1.0 : 0.0;
+            } else if (!given.membership) {
+                for (Index point = 0; point < count; ++point) column[point] = 1.0;
+            } else {
+                const double* from = given.membership + first * components.count + component;
+                for (Index point = 0; point < count; ++point) column[point] = from[point * components.count];
+                for (Index point = 0; point < tile.points(); point += lanes<double>)
+                    store(column + point, square_root(load<Doubles>(column + point)));
+            }
             sums.add(component, tile, rows, column, infinity);
         }
         sums.end(tile);

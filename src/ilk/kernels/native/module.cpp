@@ -1,86 +1,45 @@
 // The Python face of the kernels. Checks shapes, lets other Python threads run, calls; the arrays to fill are
 // made by compiled.py.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <stdexcept>
-#include <vector>
 
-#include "interface.hpp"
+#include "arrays.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
+namespace ilk::face {
 namespace {
 
-using ilk::Centres;
-using ilk::Index;
-
-template <class Number>
-using Raw = nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>;
-template <class Number>
-using Rows = nb::ndarray<const Number, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Labels = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Vector = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Matrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using Pairs = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using Whiten = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using Starts = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class Number, std::size_t dimensions>
-using Filled = nb::ndarray<Number, nb::ndim<dimensions>, nb::c_contig, nb::device::cpu>;
-
-const ilk::Kernels* const built[] = {
+const Kernels* const built[] = {
 #if defined(ILK_X86)
-    &ilk::avx512_kernels,
-    &ilk::avx2_kernels,
+    &avx512_kernels,
+    &avx2_kernels,
 #endif
-    &ilk::plain_kernels,
+    &plain_kernels,
 };
 
-bool runs_here(const ilk::Kernels& kernels) {
+bool runs_here(const Kernels& kernels) {
 #if defined(ILK_X86)
-    if (&kernels == &ilk::avx512_kernels)
+    if (&kernels == &avx512_kernels)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-    if (&kernels == &ilk::avx2_kernels) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (&kernels == &avx2_kernels) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
-    return &kernels == &ilk::plain_kernels;
+    return &kernels == &plain_kernels;
 }
 
-const ilk::Kernels* widest() {
-    for (const ilk::Kernels* kernels : built)
+const Kernels* widest() {
+    for (const Kernels* kernels : built)
         if (runs_here(*kernels)) return kernels;
-    return &ilk::plain_kernels;
+    return &plain_kernels;
 }
 
-const ilk::Kernels* chosen = widest();
+}  // namespace
 
-template <class Number>
-const ilk::TableKernels<Number>& chosen_for();
-template <>
-const ilk::TableKernels<float>& chosen_for() { return chosen->float32; }
-template <>
-const ilk::TableKernels<double>& chosen_for() { return chosen->float64; }
+const Kernels* chosen = widest();
 
-void require(bool holds, const char* message) {
-    if (!holds) throw std::invalid_argument(message);
-}
-
-Index size_of(const auto& array, std::size_t axis) { return static_cast<Index>(array.shape(axis)); }
-
-template <class Number>
-ilk::Table<Number> table_of(const Raw<Number>& raw, double power, const Vector& centre,
-                            const std::optional<Vector>& factor) {
-    const Index columns = size_of(raw, 1);
-    require(size_of(centre, 0) == columns, "centre must hold one number per column");
-    require(!factor || size_of(*factor, 0) == columns, "factor must hold one number per column");
-    return {raw.data(),    size_of(raw, 0), columns,       raw.stride(0),
-            raw.stride(1), power,           centre.data(), factor ? factor->data() : nullptr};
-}
+namespace {
 
 Centres centres_of(const Matrix& centres, Index columns) {
     require(size_of(centres, 1) == columns, "centres must have the columns of the table");
@@ -127,99 +86,9 @@ void distances(const Raw<Number>& raw, double power, const Vector& centre, const
     chosen_for<Number>().distances(table, all, squared.data());
 }
 
-ilk::Components components_of(const Matrix& mean, const Whiten& whiten, const Vector& log_weight, Index columns) {
-    const Index count = size_of(mean, 0);
-    require(size_of(mean, 1) == columns, "means must have the columns of the table");
-    require(count > 0, "at least one component is needed");
-    require(size_of(log_weight, 0) == count, "log_weight must hold one number per component");
-    const bool diagonal = whiten.ndim() == 2;
-    const bool tied = !diagonal && count > 1 && size_of(whiten, 0) == 1;
-    require((diagonal || whiten.ndim() == 3) && size_of(whiten, 0) == (tied ? 1 : count) &&
-                size_of(whiten, 1) == columns && (diagonal || size_of(whiten, 2) == columns),
-            "whiten must hold a matrix or a row of numbers per component, or one matrix for all");
-    return {mean.data(), whiten.data(), log_weight.data(), count, diagonal, tied};
-}
-
-template <class Number>
-void mixture_step(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
-                  const std::optional<Vector>& weight, const Matrix& mean, const Whiten& whiten,
-                  const Vector& log_weight, bool hard, double limit, double share_at_limit,
-                  const Filled<double, 1>& count, const Filled<double, 2>& shift,
-                  const nb::ndarray<double, nb::c_contig, nb::device::cpu>& scatter, const Filled<double, 1>& cost) {
-    const auto table = table_of<Number>(raw, power, centre, factor);
-    const auto components = components_of(mean, whiten, log_weight, table.columns);
-    require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
-    require(size_of(count, 0) == components.count && size_of(shift, 0) == components.count &&
-                size_of(shift, 1) == table.columns && scatter.size() == whiten.size() && cost.shape(0) == 1,
-            "the arrays for the sums have the wrong shape");
-    const double* row_weights = weight ? weight->data() : nullptr;
-    nb::gil_scoped_release released;
-    chosen_for<Number>().mixture_step(table, row_weights, components, hard, {limit, share_at_limit},
-                                      {count.data(), shift.data(), scatter.data(), cost.data()});
-}
-
-template <class Number>
-void mixture_scores(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
-                    const Matrix& mean, const Whiten& whiten, const Vector& log_weight,
-                    const Filled<double, 2>& scores) {
-    const auto table = table_of<Number>(raw, power, centre, factor);
-    const auto components = components_of(mean, whiten, log_weight, table.columns);
-    require(size_of(scores, 0) == table.rows && size_of(scores, 1) == components.count,
-            "the array for the scores has the wrong shape");
-    nb::gil_scoped_release released;
-    chosen_for<Number>().mixture_scores(table, components, scores.data());
-}
-
-template <class Number>
-void mixture_labels(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
-                    const Matrix& mean, const Whiten& whiten, const Vector& log_weight, bool hard,
-                    const Filled<std::int32_t, 1>& labels, const Filled<double, 1>& top,
-                    const Filled<double, 1>& cost) {
-    const auto table = table_of<Number>(raw, power, centre, factor);
-    const auto components = components_of(mean, whiten, log_weight, table.columns);
-    require(size_of(labels, 0) == table.rows && size_of(top, 0) == table.rows && size_of(cost, 0) == table.rows,
-            "the arrays for labels, scores and cost must hold one number per row");
-    nb::gil_scoped_release released;
-    chosen_for<Number>().mixture_labels(table, components, hard, {labels.data(), top.data(), cost.data()});
-}
-
-template <class Number>
-void mixture_gather(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
-                    const std::optional<Vector>& weight, const Matrix& mean, const Matrix& membership,
-                    const Filled<double, 1>& count, const Filled<double, 2>& shift,
-                    const nb::ndarray<double, nb::c_contig, nb::device::cpu>& scatter) {
-    const auto table = table_of<Number>(raw, power, centre, factor);
-    const Index components = size_of(mean, 0);
-    const bool diagonal = scatter.ndim() == 2;
-    const bool tied = scatter.ndim() == 3 && components > 1 && scatter.shape(0) == 1;
-    require(components > 0 && size_of(mean, 1) == table.columns, "means must have the columns of the table");
-    require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
-    require(size_of(membership, 0) == table.rows && size_of(membership, 1) == components,
-            "membership must hold one number per row and component");
-    require(size_of(count, 0) == components && size_of(shift, 0) == components && size_of(shift, 1) == table.columns &&
-                (diagonal || scatter.ndim() == 3) &&
-                static_cast<Index>(scatter.size()) ==
-                    (tied ? 1 : components) * table.columns * (diagonal ? 1 : table.columns),
-            "the arrays for the sums have the wrong shape");
-    const double* row_weights = weight ? weight->data() : nullptr;
-    nb::gil_scoped_release released;
-    chosen_for<Number>().mixture_gather(table, row_weights, {mean.data(), nullptr, nullptr, components, diagonal, tied},
-                                        membership.data(), {count.data(), shift.data(), scatter.data(), nullptr});
-}
-
-void memberships(const Matrix& scores, bool hard, const Filled<double, 2>& membership,
-                 const Filled<double, 1>& cost) {
-    require(scores.shape(1) > 0, "at least one component is needed");
-    require(membership.shape(0) == scores.shape(0) && membership.shape(1) == scores.shape(1) &&
-                cost.shape(0) == scores.shape(0),
-            "the arrays for memberships and cost have the wrong shape");
-    nb::gil_scoped_release released;
-    chosen->memberships(scores.data(), size_of(scores, 0), size_of(scores, 1), hard, membership.data(), cost.data());
-}
-
 using Codes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-ilk::Levels levels_of(const std::optional<Codes>& codes, const Starts& start, Index rows) {
+Levels levels_of(const std::optional<Codes>& codes, const Starts& start, Index rows) {
     const Index columns = size_of(start, 0) - 1;
     require(columns >= 0 && start(0) == 0, "level_start must begin with 0");
     for (Index column = 0; column < columns; ++column)
@@ -229,8 +98,8 @@ ilk::Levels levels_of(const std::optional<Codes>& codes, const Starts& start, In
     return {codes ? codes->data() : nullptr, start.data(), columns};
 }
 
-ilk::Product product_of(const Vector& log_mixing, const Matrix& mean, const Matrix& precision, const Matrix& log_norm,
-                        const Matrix& log_level, Index columns, const ilk::Levels& levels) {
+Product product_of(const Vector& log_mixing, const Matrix& mean, const Matrix& precision, const Matrix& log_norm,
+                        const Matrix& log_level, Index columns, const Levels& levels) {
     const Index count = size_of(log_mixing, 0);
     require(count > 0, "at least one component is needed");
     for (const Matrix* part : {&mean, &precision, &log_norm})
@@ -241,9 +110,9 @@ ilk::Product product_of(const Vector& log_mixing, const Matrix& mean, const Matr
     return {log_mixing.data(), mean.data(), precision.data(), log_norm.data(), log_level.data(), count};
 }
 
-ilk::ProductSums product_sums_of(const Filled<double, 1>& weight, const Filled<double, 3>& moments,
+ProductSums product_sums_of(const Filled<double, 1>& weight, const Filled<double, 3>& moments,
                                  const Filled<double, 2>& counts, const Filled<double, 1>& totals, Index components,
-                                 Index columns, const ilk::Levels& levels) {
+                                 Index columns, const Levels& levels) {
     require(size_of(weight, 0) == components && moments.shape(0) == 3 && size_of(moments, 1) == components &&
                 size_of(moments, 2) == columns && size_of(counts, 0) == components &&
                 size_of(counts, 1) == levels.start[levels.columns] && totals.shape(0) == 2,
@@ -318,7 +187,7 @@ void require_labels(const Labels& labels, Index least, Index n_labels) {
         require(labels(row) >= least && labels(row) < n_labels, "a label is out of range");
 }
 
-ilk::Cells cells_of(const Raw<double>& cells) {
+Cells cells_of(const Raw<double>& cells) {
     return {cells.data(), size_of(cells, 0), size_of(cells, 1), cells.stride(0), cells.stride(1)};
 }
 
@@ -345,7 +214,7 @@ void tally(const Labels& labels, const Vector& cost, const std::optional<Vector>
                   {limit, share_at_limit}, {sizes.data(), first_rows.data(), total.data()});
 }
 
-void add_pairs(const Pairs& a, const Pairs& b, const nb::ndarray<double, nb::c_contig, nb::device::cpu>& sum) {
+void add_pairs(const Numbers& a, const Numbers& b, const FilledNumbers& sum) {
     require(a.size() == b.size() && a.size() == sum.size() && a.size() % 2 == 0, "the arrays of pairs differ in shape");
     chosen->add_pairs(a.data(), b.data(), static_cast<Index>(a.size() / 2), sum.data());
 }
@@ -361,92 +230,9 @@ void silhouette_sums(const Matrix& rows, const Matrix& table, const Starts& star
     require(sums.shape(0) == rows.shape(0) && size_of(sums, 1) == clusters,
             "the array for the sums has the wrong shape");
     const double* row_weights = weight ? weight->data() : nullptr;
-    const ilk::SortedTable sorted = {table.data(), row_weights, starts.data(), columns, clusters};
+    const SortedTable sorted = {table.data(), row_weights, starts.data(), columns, clusters};
     nb::gil_scoped_release released;
     chosen->silhouette_sums(rows.data(), size_of(rows, 0), sorted, sums.data());
-}
-
-ilk::Letters letters_of(const char* name) {
-    require(std::strlen(name) == 3, "a structure has three letters");
-    return {name[0], name[1], name[2]};
-}
-
-Index axes_size(ilk::Letters letters, Index components, Index columns) {
-    return letters.orientation == 'I' ? 0 : columns * columns * (letters.orientation == 'V' ? components : 1);
-}
-
-using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using FilledNumbers = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
-
-int update_covariance(const char* structure, const Vector& count, const Numbers& scatter,
-                      const std::optional<Matrix>& previous_log_variance, const std::optional<Numbers>& previous_axes,
-                      const Vector& column_variances, const Filled<double, 2>& log_variance, const FilledNumbers& axes,
-                      const Filled<std::uint8_t, 1>& poor, const Filled<double, 1>& room) {
-    const ilk::Letters letters = letters_of(structure);
-    const Index components = size_of(count, 0), columns = size_of(column_variances, 0);
-    const auto axes_numbers = static_cast<std::size_t>(axes_size(letters, components, columns));
-    const Index each = letters.orientation == 'I' ? columns : columns * columns;
-    require(static_cast<Index>(scatter.size()) == components * each, "scatter has the wrong shape");
-    require(!previous_log_variance || previous_log_variance->size() == log_variance.size(),
-            "the previous log-variances have the wrong shape");
-    require(!previous_axes || previous_axes->size() == axes_numbers, "the previous axes have the wrong shape");
-    require(size_of(log_variance, 0) == components && size_of(log_variance, 1) == columns &&
-                axes.size() == axes_numbers && size_of(poor, 0) == components &&
-                size_of(room, 0) >= chosen->covariance_room(components, columns),
-            "the arrays for the covariances have the wrong shape");
-    const ilk::CovarianceSums sums{letters,       components,
-                                   columns,       count.data(),
-                                   scatter.data(), previous_log_variance ? previous_log_variance->data() : nullptr,
-                                   previous_axes ? previous_axes->data() : nullptr, column_variances.data()};
-    nb::gil_scoped_release released;
-    return static_cast<int>(chosen->update_covariance(sums, {log_variance.data(), axes.data(), poor.data()}, room.data()));
-}
-
-void whiten_all(const Matrix& log_variance, const Numbers& axes, const Filled<double, 3>& result) {
-    const Index components = size_of(log_variance, 0), columns = size_of(log_variance, 1);
-    const bool common = axes.ndim() == 2;
-    require(static_cast<Index>(axes.size()) == columns * columns * (common ? 1 : components) &&
-                size_of(result, 0) == components && size_of(result, 1) == columns && size_of(result, 2) == columns,
-            "the axes or the result have the wrong shape");
-    std::vector<double> room(static_cast<std::size_t>((2 * columns + 1) * columns));
-    nb::gil_scoped_release released;
-    chosen->whiten_all(log_variance.data(), axes.data(), common, components, columns, result.data(), room.data());
-}
-
-nb::tuple mixture_run(const Matrix& numbers, const std::optional<Vector>& weight, const char* structure,
-                      const Filled<double, 2>& mixing, const Filled<double, 3>& mean,
-                      const Filled<double, 3>& log_variance, const FilledNumbers& axes, const Vector& column_variances,
-                      bool hard, bool equal_mixing, double tolerance, double seconds, double cost,
-                      const Filled<double, 1>& costs) {
-    const ilk::Letters letters = letters_of(structure);
-    const Index columns = size_of(numbers, 1), components = size_of(mixing, 1), cells = components * columns;
-    const Index axes_numbers = axes_size(letters, components, columns);
-    require(!weight || weight->shape(0) == numbers.shape(0), "weight must hold one number per row");
-    require(columns > 0 && components > 0, "at least one column and one component are needed");
-    require(mixing.shape(0) == 2 && mean.shape(0) == 2 && log_variance.shape(0) == 2 &&
-                static_cast<Index>(mean.size()) == 2 * cells && size_of(mean, 2) == columns &&
-                static_cast<Index>(log_variance.size()) == 2 * cells &&
-                static_cast<Index>(axes.size()) == 2 * axes_numbers && size_of(column_variances, 0) == columns,
-            "the arrays for the parameters have the wrong shape");
-    const ilk::RunTask task{numbers.data(), size_of(numbers, 0), columns,      weight ? weight->data() : nullptr,
-                            letters,        components,          column_variances.data(), hard, equal_mixing,
-                            tolerance,      size_of(costs, 0),   seconds};
-    const ilk::RunState state{mixing.data(),
-                              mean.data(),
-                              log_variance.data(),
-                              axes.data(),
-                              mixing.data() + components,
-                              mean.data() + cells,
-                              log_variance.data() + cells,
-                              axes.data() + axes_numbers,
-                              cost,
-                              costs.data()};
-    ilk::RunEnd end;
-    {
-        nb::gil_scoped_release released;
-        end = chosen->mixture_run(task, state);
-    }
-    return nb::make_tuple(static_cast<int>(end.reason), static_cast<int>(end.status), end.passes, end.cost);
 }
 
 void grow_tree(const Matrix& points, const Vector& weight, const Filled<Index, 1>& first,
@@ -469,17 +255,6 @@ void define_for(nb::module_& module) {
                "labels"_a.noconvert(), "cost"_a.noconvert());
     module.def("distances", distances<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(), "points"_a,
                "squared"_a.noconvert());
-    module.def("mixture_step", mixture_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
-               "weight"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "hard"_a, "limit"_a, "share_at_limit"_a,
-               "count"_a.noconvert(), "shift"_a.noconvert(), "scatter"_a.noconvert(), "cost"_a.noconvert());
-    module.def("mixture_scores", mixture_scores<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
-               "factor"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "scores"_a.noconvert());
-    module.def("mixture_labels", mixture_labels<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
-               "factor"_a.none(), "mean"_a, "whiten"_a, "log_weight"_a, "hard"_a, "labels"_a.noconvert(),
-               "top"_a.noconvert(), "cost"_a.noconvert());
-    module.def("mixture_gather", mixture_gather<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a,
-               "factor"_a.none(), "weight"_a.none(), "mean"_a, "membership"_a, "count"_a.noconvert(),
-               "shift"_a.noconvert(), "scatter"_a.noconvert());
     module.def("product_scores", product_scores<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
                "codes"_a.none(), "log_mixing"_a, "mean"_a, "precision"_a, "log_norm"_a, "log_level"_a, "level_start"_a,
                "scores"_a.noconvert());
@@ -495,27 +270,19 @@ void define_for(nb::module_& module) {
 }
 
 }  // namespace
+}  // namespace ilk::face
 
 NB_MODULE(_compiled, module) {
+    using namespace ilk::face;
     define_for<double>(module);
     define_for<float>(module);
+    define_mixtures(module);
     module.def("group_sums", group_sums, "values"_a, "weight"_a, "labels"_a, "sums"_a.noconvert());
     module.def("tally", tally, "labels"_a, "cost"_a, "weight"_a.none(), "limit"_a, "share_at_limit"_a,
                "sizes"_a.noconvert(), "first_rows"_a.noconvert(), "total"_a.noconvert());
     module.def("add_pairs", add_pairs, "a"_a, "b"_a, "sum"_a.noconvert());
-    module.def("memberships", memberships, "scores"_a, "hard"_a, "membership"_a.noconvert(), "cost"_a.noconvert());
     module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),
                "sums"_a.noconvert());
-    module.def("update_covariance", update_covariance, "structure"_a, "count"_a, "scatter"_a,
-               "previous_log_variance"_a.none(), "previous_axes"_a.none(), "column_variances"_a,
-               "log_variance"_a.noconvert(), "axes"_a.noconvert(), "poor"_a.noconvert(), "room"_a.noconvert());
-    module.def("whiten_all", whiten_all, "log_variance"_a, "axes"_a, "result"_a.noconvert());
-    module.def("covariance_room", [](Index components, Index columns) {
-        return chosen->covariance_room(components, columns);
-    }, "components"_a, "columns"_a);
-    module.def("mixture_run", mixture_run, "numbers"_a, "weight"_a.none(), "structure"_a, "mixing"_a.noconvert(),
-               "mean"_a.noconvert(), "log_variance"_a.noconvert(), "axes"_a.noconvert(), "column_variances"_a, "hard"_a,
-               "equal_mixing"_a, "tolerance"_a, "seconds"_a, "cost"_a, "costs"_a.noconvert());
     module.def("grow_tree", grow_tree, "points"_a, "weight"_a, "first"_a.noconvert(), "second"_a.noconvert());
     module.def("instructions", [] { return chosen->instructions; });
     module.def("all_instructions", [] {
