@@ -206,7 +206,7 @@ def test_trust_is_shown_when_it_is_there(wine):
     k = len(letters)
     summary["verdict"].update(
         word="fair", valley=0.47, icl_k=k, stable_min=0.58, stable_mean=0.8, pieces=k + 1,
-        sentence="fair: A and B are not parted clearly (0.47)", thresholds={"valley": 0.55, "stable_min": 0.75},
+        sentence="fair: A and B are not parted clearly (0.47)",
     )  # fmt: skip
     summary["chosen"]["pieces"] = k + 1
     summary["merge"] = {

@@ -117,6 +117,7 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
         "rows_shown": len(drawn),
         "origin": [float(o) for o in -low / unit],
         "ellipses": [_ellipse(position, low, unit, evidence, g) for g in range(evidence.k)],
+        "sizes": list(SIZES),
         "points": {
             "x": place[:, 0].tolist(),
             "y": place[:, 1].tolist(),

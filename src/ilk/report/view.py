@@ -28,7 +28,6 @@ WORDS = (
 ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
 COLOURED = 12  # groups; above, all marks are ink
 DOTS = {"solid": "●●●", "fair": "●●○", "weak": "●○○", "none": "○○○"}
-LEAST_STABLE, SOLID_STABLE = 0.60, 0.75
 
 
 def word(number: int) -> str:
@@ -58,10 +57,6 @@ def two(value: float | None, *limits: float) -> str:
         return "–"
     hidden = any(round(value, 2) == limit != value for limit in limits)
     return f"{value:.{3 if hidden else 2}f}".replace("-", "−")
-
-
-def stable_text(value: float | None) -> str:
-    return two(value, LEAST_STABLE, SOLID_STABLE)
 
 
 class View:
@@ -103,6 +98,21 @@ class View:
     @cached_property
     def has_silhouette(self) -> bool:
         return any(group.get("silhouette") is not None for group in self.groups)
+
+    @cached_property
+    def limits(self) -> Mapping[str, float]:
+        """The thresholds of the verdict."""
+        limits: Mapping[str, float] = self.verdict["thresholds"]
+        return limits
+
+    def stable_text(self, value: float | None) -> str:
+        return two(value, self.limits["stable_low"], self.limits["stable_min"])
+
+    def stable_class(self, value: float | None) -> str:
+        """How a stability is shown: plain, on the edge, or too low."""
+        if value is None or value >= self.limits["stable_min"]:
+            return ""
+        return "flag weak" if value < self.limits["stable_low"] else "flag"
 
     @cached_property
     def profile(self) -> Sequence[Mapping[str, Any]]:
@@ -149,10 +159,3 @@ class View:
         entry = next((e for e in self.profile if e["column"] == column), None)
         spread: Mapping[str, Any] = (entry["distribution"] if entry else None) or {}
         return bool(spread) and not (float(spread["low"]).is_integer() and float(spread["high"]).is_integer())
-
-
-def stable_class(value: float | None) -> str:
-    """How a stability is shown: plain, on the edge, or too low."""
-    if value is None or value >= SOLID_STABLE:
-        return ""
-    return "flag weak" if value < LEAST_STABLE else "flag"

@@ -26,6 +26,7 @@ from ilk.selection.search import EXACT, OK, Search
 Word = Literal["solid", "fair", "weak"]
 
 STABLE_MIN, STABLE_MEAN = 0.75, 0.65
+STABLE_LOW = 0.60  # a group that returns less often is nothing to build on, whatever the others do
 STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square is a very stable group
 FEW_ROWS = 30
 UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
@@ -112,6 +113,7 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
             "valley": grouping.thresholds.clear,
             "stable_min": STABLE_MIN,
             "stable_mean": STABLE_MEAN,
+            "stable_low": STABLE_LOW,
             "stable_rows": STABLE_ROWS,
         },
     )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ilk.report.figures import count_text, share_text, value_text
+from ilk.report.figures import count_text, share_text
 from ilk.report.html import Html, fold, group_class, name, table, tag
 from ilk.report.svg import rect, svg
-from ilk.report.view import DOTS, View, several, stable_class, stable_text, two, word
+from ilk.report.view import DOTS, View, several, two, word
 
 TABLE_GROUPS = 12
 BARS = 7
@@ -39,7 +39,7 @@ def pill(view: View) -> Html:
 
 def _carried_by(view: View) -> str:
     codes = [reason["code"] for reason in view.verdict["reasons"]]
-    shaky = [g["letter"] for g in view.groups if (g.get("stable") or 1.0) < 0.75]
+    shaky = [g["letter"] for g in view.groups if (g.get("stable") or 1.0) < view.limits["stable_min"]]
     if view.tier == "solid":
         return f"all {word(view.k)} groups hold" if view.has_stable else "the groups are sharp and settled"
     if view.summary["interrupted"] and not view.has_stable:
@@ -53,10 +53,6 @@ def _carried_by(view: View) -> str:
         "unstable_group": "not every group comes back",
         "search_unsettled": "the search has not settled",
         "few_rows": "there are few rows",
-        "half_sharp": "the borders are not sharp",
-        "not_sharp": "the groups run into each other",
-        "not_sure": "many rows sit between groups",
-        "bic_near_one_group": "one group is nearly as good",
     }
     return next((words[code] for code in codes if code in words), "see what it rests on")
 
@@ -153,7 +149,8 @@ def _glance_line(view: View, i: int) -> list[Any]:
     elif view.has_silhouette:
         line.append(two(group["silhouette"]))
     if view.has_stable:
-        line.append((stable_text(group.get("stable")), {"class_": stable_class(group.get("stable"))}))
+        stable = group.get("stable")
+        line.append((view.stable_text(stable), {"class_": view.stable_class(stable)}))
     return line
 
 
@@ -192,16 +189,10 @@ def columns(view: View) -> Html | None:
 
 def rests(view: View) -> Html:
     """What the verdict rests on: each measured thing, a bar with its thresholds as marks."""
-    verdict = view.verdict
-    made = [m for m in (_valley(view), _stable(view), _icl(view)) if m is not None]
-    if not made:
-        figures: Mapping[str, Any] = verdict.get("figures") or {}
-        made = [
-            m
-            for m in (_sure(figures), _silhouette(figures), _margin(view, figures), _starts(view))
-            if m is not None
-        ]
-    elif view.has_sure:
+    made: list[Html | None] = [_valley(view), _stable(view), _icl(view)]
+    if not any(made):
+        made = [_starts(view)]
+    if view.has_sure:
         sure = sum(g["sure"] * g["share"] for g in view.groups if g["sure"] is not None)
         made.append(
             rest(
@@ -240,12 +231,6 @@ def gauge(value: float, limits: tuple[float, ...], most: float = 1.0) -> Html:
     )
 
 
-def _limit(view: View, key: str, default: float) -> float:
-    limits = view.verdict.get("thresholds") or {}
-    value = limits.get(key, default)
-    return float(value) if isinstance(value, (int, float)) else default
-
-
 def _valley(view: View) -> Html | None:
     """The shallowest valley between groups; where there are none, the one that was too shallow to part two."""
     merge = view.summary.get("merge") or {}
@@ -258,7 +243,7 @@ def _valley(view: View) -> Html | None:
         title = "Valley between the last two pieces"
     if value is None:
         return None
-    least, need = float(merge.get("threshold") or 0.40), _limit(view, "valley", 0.55)
+    least, need = view.limits["merge"], view.limits["valley"]
     text = f"How thin the rows are between the two least parted. Merged below {least:.2f}, clear from {need:.2f}."
     most = max(1.0, min(2.0, value * 1.05))
     return rest(title, two(value, least, need), gauge(value, (least, need), most=most), text)
@@ -272,11 +257,11 @@ def _stable(view: View) -> Html | None:
         (g for g in view.groups if g.get("stable") is not None), key=lambda g: g["stable"], default=None
     )
     title = "Least stable group" + (f" ({least['letter']})" if least is not None else "")
-    need = _limit(view, "stable_min", 0.75)
+    low, need = view.limits["stable_low"], view.limits["stable_min"]
     mean = view.verdict.get("stable_mean")
     text = f"Overlap with the same group found again when rows are drawn anew. Solid from {need:.2f}."
     text += f" Mean over groups {two(mean)}." if mean is not None else ""
-    return rest(title, two(value, 0.60, need), gauge(value, (0.60, need)), text)
+    return rest(title, two(value, low, need), gauge(value, (low, need)), text)
 
 
 def _icl(view: View) -> Html | None:
@@ -285,32 +270,6 @@ def _icl(view: View) -> Html | None:
         return None
     text = "A second criterion, which asks for sharp borders too. One means that it sees a single cloud."
     return rest("Pieces that ICL would take", word(int(value)), None, text)
-
-
-def _sure(figures: Mapping[str, Any]) -> Html | None:
-    value = figures.get("sure")
-    if value is None:
-        return None
-    text = "Probability of the group a row was given. Weak below 0.70, solid from 0.85."
-    return rest("Mean sureness of a row", two(value, 0.70, 0.85), gauge(value, (0.70, 0.85)), text)
-
-
-def _silhouette(figures: Mapping[str, Any]) -> Html | None:
-    value = figures.get("silhouette")
-    if value is None or figures.get("sure") is not None:
-        return None
-    text = "How much nearer rows are to their own group than to the next. Weak below 0.25, solid from 0.50."
-    return rest("Mean silhouette", two(value, 0.25, 0.50), gauge(value, (0.25, 0.50)), text)
-
-
-def _margin(view: View, figures: Mapping[str, Any]) -> Html | None:
-    value = figures.get("bic_margin_to_one_group")
-    if value is None or not view.clear:
-        return None
-    text = "Ten already count as strong." if value >= 10 else "Ten are needed."
-    return rest(
-        f"{word(view.k).capitalize()} groups against one, BIC", f"{value_text(value)} better", None, text
-    )
 
 
 def _starts(view: View) -> Html | None:

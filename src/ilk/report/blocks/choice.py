@@ -223,7 +223,7 @@ def _ladder(view: View) -> Html | None:
     for level in merge["path"]:
         steps += [
             _rung(level["groups"], pieces, now),
-            tag("li", f"→ {two(level['valley'], 0.4, 0.5)} →", class_="via"),
+            tag("li", f"→ {two(level['valley'], view.limits['merge'])} →", class_="via"),
         ]
     steps.append(_rung(merge["path"][-1]["groups"] - 1, pieces, now))
     threshold = merge.get("threshold")

@@ -8,7 +8,7 @@ from typing import Any
 from ilk.report.figures import count_text, share_text, value_text
 from ilk.report.html import Html, chip, fold, group_class, name, section, table, tag
 from ilk.report.svg import rect, svg
-from ilk.report.view import ARROWS, LEAST_STABLE, View, several, stable_class, stable_text, two
+from ilk.report.view import ARROWS, View, several, two
 
 MOST_COLUMNS = 6
 FOLDED_COLUMNS = 3
@@ -53,7 +53,7 @@ def card(view: View, i: int) -> Html:
     most = MOST_COLUMNS if view.k < FOLDED_FROM else FOLDED_COLUMNS
     lines = [definition(view, i, fact) for fact in telling[:most]]
     parts: list[Any] = [_head(view, i)]
-    if (group.get("stable") or 1.0) < LEAST_STABLE:
+    if (group.get("stable") or 1.0) < view.limits["stable_low"]:
         parts.append(tag("p", "Not stable: do not build on this group.", class_="note flag weak"))
     if lines:
         parts.append(tag("ul", lines, class_="defs"))
@@ -77,7 +77,7 @@ def _head(view: View, i: int) -> Html:
     if group.get("stable") is not None:
         meta += [
             " · stable ",
-            tag("span", stable_text(group["stable"]), class_=stable_class(group["stable"]) or None),
+            tag("span", view.stable_text(group["stable"]), class_=view.stable_class(group["stable"]) or None),
         ]
     nearest = group.get("nearest")
     if nearest:

@@ -212,8 +212,9 @@ def _sizes(view: View, made: Mapping[str, Any]) -> Html | None:
     if not view.has_sure or not made["points"]:
         return None
     unsure = view.summary["row_counts"]["unsure"]
+    sure, middle = made["sizes"]
     words = (
-        f"Small: sure (0.95 or more). Middle: 0.80 to 0.95. Large with a ring: below 0.80, "
+        f"Small: sure ({sure:.2f} or more). Middle: {middle:.2f} to {sure:.2f}. Large with a ring: below {middle:.2f}, "
         f"{several(unsure, 'row')}; the least sure are in block 7."
     )
     return tag("figure", tag("h3", "Size of a dot"), tag("p", words, class_="cap"))

@@ -8,12 +8,11 @@ from typing import Any
 from ilk.report.figures import count_text, share_text
 from ilk.report.html import Html, figure, fold, group_class, name, section, table, tag
 from ilk.report.svg import Scale, line, rect, svg, text
-from ilk.report.view import COLOURED, View, several, stable_text, two
+from ilk.report.view import COLOURED, View, several, two
 
 CLASSES = 8
 PAIRS = 20
 DOUBT = 0.125  # mean probability elsewhere that gets the full shade
-CLEAR_VALLEY = 0.55
 
 
 def render(view: View) -> Html:
@@ -87,8 +86,7 @@ def _valleys(view: View) -> Html | None:
     valleys = (view.summary.get("merge") or {}).get("valleys")
     if not valleys or view.k > COLOURED or len(valleys) != view.k or view.k < 3:
         return None
-    need = (view.verdict.get("thresholds") or {}).get("valley")
-    need = float(need) if isinstance(need, (int, float)) else CLEAR_VALLEY
+    need = view.limits["valley"]
 
     def shade(i: int, j: int) -> tuple[str, float]:
         value = valleys[i][j]
@@ -224,23 +222,23 @@ def _stability(view: View) -> Html | None:
     """How much of each group was found again."""
     if not view.has_stable or view.k > COLOURED:
         return None
-    x = Scale(0.0, 1.0, 34, 300)
+    x, low, need = Scale(0.0, 1.0, 34, 300), view.limits["stable_low"], view.limits["stable_min"]
     height = 26 * view.k
     parts: list[Any] = [
         tag(
             "rect",
             x=f"{x(0):.0f}",
             y="4",
-            width=f"{x(0.60) - x(0):.1f}",
+            width=f"{x(low) - x(0):.1f}",
             height=f"{height}",
             class_="f-weak",
             fill_opacity=".10",
         ),
         tag(
             "rect",
-            x=f"{x(0.60):.1f}",
+            x=f"{x(low):.1f}",
             y="4",
-            width=f"{x(0.75) - x(0.60):.1f}",
+            width=f"{x(need) - x(low):.1f}",
             height=f"{height}",
             class_="f-fair",
             fill_opacity=".14",
@@ -255,12 +253,12 @@ def _stability(view: View) -> Html | None:
             continue
         parts += [
             rect(x(0), y + 5, x(value) - x(0), 9, f"fill {group_class(i)}"),
-            text(346, y + 14, two(value), "b" if value < 0.75 else "", "end"),
+            text(346, y + 14, view.stable_text(value), "b" if value < need else "", "end"),
         ]
-    parts += [text(x(t), height + 22, f"{t:g}", "", "middle") for t in (0, 0.6, 0.75, 1.0)]
+    parts += [text(x(t), height + 22, f"{t:g}", "", "middle") for t in (0, low, need, 1.0)]
     return figure(
         "Found again",
-        "Mean overlap with the same group when rows are drawn anew. Tinted: below 0.60, below 0.75.",
+        f"Mean overlap with the same group when rows are drawn anew. Tinted: below {low:.2f}, below {need:.2f}.",
         svg(350, height + 28, parts, label="Stability of the groups"),
     )
 
@@ -275,7 +273,7 @@ def _numbers(view: View) -> Html | None:
                 view.chip(group["letter"]),
                 count_text(group["rows"]),
                 two(group.get("sure")),
-                stable_text(group.get("stable")),
+                view.stable_text(group.get("stable")),
                 two(group.get("silhouette")),
                 "–" if not entry else count_text(entry["negative"]),
                 nearest.get("group") or "–",
