@@ -9,6 +9,8 @@ import numpy as np
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.table.block import Array, Block
 
+FEWEST_ROWS = 4  # that are cut in two
+
 
 def split_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]:
     """Partitions with one component more: each component cut in two by 2-means on its own whitened rows."""
@@ -18,12 +20,12 @@ def split_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]
     made = []
     for component in range(k):
         rows = np.flatnonzero(label == component)
-        if len(rows) < 4:
+        if block.weights[rows].sum() < FEWEST_ROWS:
             continue
         away = numbers[rows] - params.mean[component]
         whiten = params.whiten[component]
         scaled = away @ whiten.T if whiten.ndim == 2 else away * whiten
-        half = two_means(scaled)
+        half = two_means(scaled, block.weights[rows])
         split = label.copy()
         split[rows[half]] = k
         if half.any() and not half.all():
@@ -41,15 +43,15 @@ def joined_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array
     return [label for label in made if len(np.unique(label)) == len(params.mean) - 1]
 
 
-def two_means(points: Array) -> Array:
+def two_means(points: Array, weight: Array) -> Array:
     """Which rows belong to the second of two groups: 2-means from a cut across the longest axis."""
-    centred = points - points.mean(axis=0)
-    axis = np.linalg.eigh(centred.T @ centred)[1][:, -1]
+    centred = points - np.average(points, axis=0, weights=weight)
+    axis = np.linalg.eigh((centred * weight[:, None]).T @ centred)[1][:, -1]
     half = centred @ axis > 0
     for _ in range(20):
         if half.all() or not half.any():
             break
-        a, b = centred[~half].mean(axis=0), centred[half].mean(axis=0)
+        a, b = (np.average(centred[part], axis=0, weights=weight[part]) for part in (~half, half))
         new = centred @ (b - a) > (b @ b - a @ a) / 2  # nearer to b
         if np.array_equal(new, half):
             break

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import held
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.grouped import Grouped
 from ilk.fitting.loop import OK, Stop
@@ -26,6 +25,7 @@ from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, we
 from ilk.selection.mixtures import SEARCH_ROWS, SPLIT_PASSES
 from ilk.selection.resampling import Plan, ground_of, refit_of, returns
 from ilk.selection.search import EXACT, Search
+from ilk.selection.searched import searched
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
 from ilk.selection.valley import MOST_ROWS, NumberGround, Thresholds, canonical
 from ilk.table.block import BLOCK_ROWS, Array, Block
@@ -121,7 +121,7 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | N
         try:
             gain = 0.0 if exact else split_gain(rows, found, seed)
             plan = Plan(refit, n_pieces, threshold, wish.least, soft, wish.end, untreat)
-            stable = returns(rows, grouped, plan, seed)
+            stable = returns(sample, grouped, plan, seed, rows.threads)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
     return Grouping(
@@ -209,7 +209,7 @@ def split_gain(rows: Rows, found: Search, seed: int) -> float:
     family = found.recipe.family
     if not isinstance(family, Gaussian):
         return 0.0
-    few = held(rows, SEARCH_ROWS, seed)
+    few = searched(rows, SEARCH_ROWS, seed)
     block = few.take(np.arange(few.n_rows))
     k = len(found.fit.size)
     starts = [

@@ -20,7 +20,6 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.engines.memory import held
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
@@ -35,6 +34,7 @@ from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.cuts import joined_labels, split_labels
 from ilk.selection.first_sums import FirstSums
 from ilk.selection.search import Candidate, Progress, Search, choose, told
+from ilk.selection.searched import searched
 from ilk.table.block import Array
 
 SEARCH_ROWS = 2000
@@ -289,7 +289,7 @@ def search_mixtures(
     """
     began = time.monotonic()
     end = math.inf if budget is None else began + budget
-    grid = Grid(held(rows, SEARCH_ROWS, seed), structures, seed)
+    grid = Grid(searched(rows, SEARCH_ROWS, seed), structures, seed)
     rises = dict.fromkeys(grid.structures, 0)
     least = dict.fromkeys(grid.structures, math.inf)
     interrupted = False
@@ -335,7 +335,8 @@ def search_mixtures(
 def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bool, end: float) -> Search:
     """The winner, fitted to the end on all rows; after a search on a sample the best few decide there."""
     order = choose(candidates)
-    whole = grid.rows.n_rows == rows.n_rows
+    whole = rows.n_rows <= SEARCH_ROWS
+    on = grid.rows if whole else rows
     finalists = order[:1] if whole else order[:N_POLISHED]
     cells = [grid.cells[Structure(candidates[i].structure or ""), candidates[i].k] for i in finalists]
     moments = grid.moments if whole else table_moments(rows)
@@ -343,9 +344,9 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
     starts = [cell.best.params for cell in cells]
     left = 0.0 if interrupted else max(0.0, end - time.monotonic())
     try:
-        runs = run_starts(rows, families, starts, stop=replace(FINAL_STOP, seconds=left))
+        runs = run_starts(on, families, starts, stop=replace(FINAL_STOP, seconds=left))
     except KeyboardInterrupt:  # before a pass was done
-        runs = run_starts(rows, families, starts, stop=replace(FINAL_STOP, seconds=0.0))
+        runs = run_starts(on, families, starts, stop=replace(FINAL_STOP, seconds=0.0))
         interrupted = True
     values = [_full_bic(moments, rows, run) for run in runs]
     place = int(np.argmin(values))
@@ -363,7 +364,7 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
         found,
         recipe,
         None,
-        grid.rows.n_rows,
+        min(rows.n_rows, SEARCH_ROWS),
         interrupted or found.reason == INTERRUPTED,
     )
 

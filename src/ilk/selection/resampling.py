@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.assorted import Assorted
 from ilk.families.base import Family
@@ -31,7 +30,7 @@ from ilk.fitting.state import from_labels as given_labels
 from ilk.fitting.table_moments import table_moments
 from ilk.random import stream
 from ilk.selection.merging import merge_pieces
-from ilk.selection.valley import Ground, NumberGround, OddsGround, canonical
+from ilk.selection.valley import Ground, NumberGround, OddsGround
 from ilk.table.block import Array, Block
 
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
@@ -56,9 +55,15 @@ class Plan:
     untreat: Untreat | None = None  # where the model has other columns than the table
 
 
-def returns(rows: Rows, grouped: Grouped, plan: Plan, seed: int) -> tuple[float, ...]:
-    """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples."""
-    sample = canonical(rows.sample(MOST_ROWS, seed))
+def returns(
+    sample: Block, grouped: Grouped, plan: Plan, seed: int, threads: int | None = None
+) -> tuple[float, ...]:
+    """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples.
+
+    Of a `sample` of the table, in its canonical order: a part of it then is the same for weights and repeated rows.
+    """
+    inner = MemoryRows.of_block(sample, threads)
+    sample = inner.sample(MOST_ROWS, seed)
     label = grouped.label(sample)
 
     def one(number: int) -> Array:
@@ -67,7 +72,6 @@ def returns(rows: Rows, grouped: Grouped, plan: Plan, seed: int) -> tuple[float,
             return np.zeros(grouped.n_groups)
         return _jaccard(label, grouped.n_groups, found.label(sample), sample)
 
-    inner = MemoryRows.of_block(sample, rows.threads)
     made = [*inner.map(one, range(FEWEST_RESAMPLES))]
     if time.monotonic() < plan.end:
         made += inner.map(one, range(FEWEST_RESAMPLES, N_RESAMPLES))

@@ -24,7 +24,7 @@ HEAVY_RANGE = 1e5
 """A range of so many robust spreads marks a column whose mean is no good centre: five of sixteen digits."""
 PIVOT_ROWS = 256
 """Rows among which a first finite value is looked for; sums are taken about it."""
-SHORT = 2.0**44  # sums in another order differ in the last few of 53 digits
+SHORT = 2.0**36  # sums in another order differ in the last few of 53 digits, and hardly ever across such a rounding
 STEPS_IN_RANGE = 64
 """The centre is a multiple of about range/64, near an eighth of a standard deviation."""
 FEW_STEPS = 64
@@ -308,11 +308,11 @@ def _factor(raw: Sliceable, facts: Survey, encoding: Encoding, weight: Sliceable
 
 
 def short(values: Array) -> Array:
-    """Forty-four binary digits of each value: weights and repeated rows differ in later ones, and starts order rows by
+    """Thirty-six binary digits of each value: weights and repeated rows differ in later ones, and starts order rows by
     the bits of their cells.
 
     >>> float(short(np.array([1 / 3]))[0])
-    0.3333333333333428
+    0.33333333333575865
     """
     digits, exponent = np.frexp(values)
     return np.asarray(np.ldexp(np.round(digits * SHORT), exponent) / SHORT)
