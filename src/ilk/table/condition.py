@@ -24,7 +24,9 @@ HEAVY_RANGE = 1e5
 """A range of so many robust spreads marks a column whose mean is no good centre: five of sixteen digits."""
 PIVOT_ROWS = 256
 """Rows among which a first finite value is looked for; sums are taken about it."""
-SHORT = 2.0**36  # sums in another order differ in the last few of 53 digits, and hardly ever across such a rounding
+SHORT = (
+    2.0**36
+)  # sums in another order differ in the last few of 53 digits, and hardly ever across such a rounding
 STEPS_IN_RANGE = 64
 """The centre is a multiple of about range/64, near an eighth of a standard deviation."""
 FEW_STEPS = 64
