@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from ilk import kernels
-from ilk.kernels import plain_mixture
+from ilk.kernels import plain, plain_mixture
 from ilk.kernels.pairs import Array, add_pairs
 from tests.kernels.test_mixture import components, nothing
 
@@ -146,3 +146,21 @@ def test_the_end_of_a_fit_is_that_of_the_twin(hard: bool, n_labels: int, weighte
             np.testing.assert_allclose(found.certainty, expected.certainty, rtol=1e-11)
             if weighted:
                 np.testing.assert_allclose(found.cost.sum(), expected.cost.sum(), rtol=1e-11)
+
+
+@pytest.mark.parametrize("limit", [np.inf, 2.0])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_lloyds_parts_are_added_in_their_order(limit: float, threads: int) -> None:
+    raw, (centres, _, _) = table()
+    weight, part_rows = np.random.default_rng(1).integers(0, 3, size=len(raw)).astype(float), 130
+    cuts = [slice(first, first + part_rows) for first in range(0, len(raw), part_rows)]
+    alone = [compiled.nearest_step(raw[cut], *nothing(3), weight[cut], centres, limit, 0.5) for cut in cuts]
+    sums, weights, costs = zip(*alone, strict=True)
+    expected = reduce(add_pairs, sums), reduce(np.add, weights), reduce(add_pairs, costs)
+    squares = np.full(2 * len(cuts), np.nan)
+    for _ in range(2):  # the second time with the notes of the first
+        rest = weight, centres, limit, 0.5, squares, part_rows, threads
+        assert same_bits(compiled.nearest_step(raw, *nothing(3), *rest), expected)
+    twin = plain.nearest_step(raw, *nothing(3), weight, centres, limit, 0.5, None, part_rows, threads)
+    for one, other in zip(twin, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)

@@ -60,7 +60,9 @@ class MemoryRows:
     @cached_property
     def whole(self) -> Block:
         """All rows as one, for kernels that walk its blocks themselves."""
-        return replace(self._slice(slice(0, self.n_rows)), part_rows=self.block_rows, threads=self.threads)
+        return replace(
+            self._slice(slice(0, self.n_rows), 0, {}), part_rows=self.block_rows, threads=self.threads
+        )
 
     def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
         return Block(

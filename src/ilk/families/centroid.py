@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import lcm
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Centroid:
     """What the families share whose components are points."""
 
     starts_from_partition = False
-    shares_blocks = False
+    shares_blocks: ClassVar[bool] = False
 
     def start(self, centres: Array) -> Centroids:
         centres = np.array(centres, dtype=np.float64, order="C")
@@ -70,6 +70,7 @@ class Means(Centroid):
 
     name: str = "means"
     n_phases: int = 1
+    shares_blocks: ClassVar[bool] = True
 
     def cost(self, params: Centroids, block: Block) -> Array:
         if block.complete:
@@ -84,9 +85,10 @@ class Means(Centroid):
     def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
         if not block.complete:
             return self._step_with_missing(params, block, cut)
-        squares = block.recall("squares", 2)
+        squares = block.recall("squares", 2 * block.n_parts)
+        rules, parts = (cut.limit, cut.share), (block.part_rows, block.threads)
         sums, weight, cost = kernels.nearest_step(
-            *coded(block), block.weight, params.centre, cut.limit, cut.share, squares
+            *coded(block), block.weight, params.centre, *rules, squares, *parts
         )
         return Partial({"total": Pair(sums), "weight": weight}, Pair(cost))
 

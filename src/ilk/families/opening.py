@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -97,6 +97,7 @@ class OpenMeans(Means):
 
     open_cost: float = 0.0
     name: str = "open means"
+    shares_blocks: ClassVar[bool] = False
 
     def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
         return self._gathered(params, block, cut, max(PROPOSALS // len(params.centre), LEAST_PROPOSALS))

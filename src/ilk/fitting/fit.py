@@ -114,8 +114,9 @@ def finish(
     *,
     trim: float = 0.0,
     visit: Callable[[LabelState, Block], Labelled] = labelled,
+    shared: bool = False,
 ) -> Fit:
-    """One last pass under the best parameters: labels, cost, canonical order."""
+    """One last pass under the best parameters: labels, cost, canonical order; `visit` may be `shared` by threads."""
     family = best.family
     cut = find_cuts(rows, [family], [best.params], 1.0 - trim)[0] if trim else KEEP_ALL
     n_components = len(family.centres(best.params))
@@ -123,7 +124,7 @@ def finish(
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
     cost, log_certainty = Pair(np.zeros(2)), 0.0
     state = LabelState(family, best.params, cut, bool(trim))
-    for part in shared_scan(rows, visit, state, family.shares_blocks and not trim):
+    for part in shared_scan(rows, visit, state, shared):
         here = slice(part.first, part.first + len(part.label))
         labels[here] = part.label
         if trim:

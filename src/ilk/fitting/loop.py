@@ -163,7 +163,8 @@ def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: St
     after = [run.params for run in runs]
     cuts = find_cuts(rows, families, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
     for _ in range(families[0].n_phases):
-        shared = all(family.shares_blocks for family in families)
+        # A block is in the cache for all starts; with one start, threads may as well share the blocks.
+        shared = len(runs) == 1 and families[0].shares_blocks
         partials = shared_pass(rows, _visit, _Pass(families, after, cuts), shared)
         updates = zip(families, after, partials, strict=True)
         after = [family.update(old, partial.sums) for family, old, partial in updates]

@@ -84,7 +84,8 @@ def fit_mixture(
 
 def finish_mixture(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> Fit:
     """The last pass over the rows, in which a mixture also tells how certain they are."""
-    return finish(rows, best, runs, trim=trim, visit=_visit_certain)
+    shared = best.family.shares_blocks and not trim
+    return finish(rows, best, runs, trim=trim, visit=_visit_certain, shared=shared)
 
 
 def _visit_certain(state: LabelState, block: Block) -> Labelled:

@@ -23,11 +23,16 @@ def nearest_step(
     limit: float = inf,
     share_at_limit: float = 1.0,
     squares: Array | None = None,
+    part_rows: int | None = None,
+    threads: int = 1,
 ) -> tuple[Array, Array, Array]:
-    squares = np.full(2, np.nan) if squares is None else squares
+    part_rows = part_rows or max(len(raw), 1)
+    notes = (max(-(-len(raw) // part_rows), 1), 2)
+    squares = np.full(notes, np.nan) if squares is None else squares.reshape(notes)
     sums, weights, cost = np.empty((*centres.shape, 2)), np.empty(len(centres)), np.empty(2)
+    rules, parts = (limit, share_at_limit), (part_rows, threads)
     native.nearest_step(
-        raw, power, centre, factor, weight, centres, limit, share_at_limit, sums, weights, cost, squares
+        raw, power, centre, factor, weight, centres, *rules, *parts, sums, weights, cost, squares
     )
     return sums, weights, cost
 

@@ -7,8 +7,9 @@ by strips of rows, so nothing as large as the table is made.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
-from itertools import pairwise
+from functools import reduce
 from math import inf
 
 import numpy as np
@@ -29,16 +30,37 @@ def nearest_step(
     limit: float = inf,
     share_at_limit: float = 1.0,
     squares: Array | None = None,
+    part_rows: int | None = None,
+    threads: int = 1,
 ) -> tuple[Array, Array, Array]:
-    """Give each row to its nearest centre and gather what the next centres are made of.
+    """Give each row of a block, or of all in parts of so many rows, to its nearest centre and gather what the next
+    centres are made of.
 
     Returns the sums of `weight * row` per centre (centres, columns, 2) as pairs, the weights per centre
     (centres,), and the sum of `weight * cost` (2,) as a pair. Cost is the squared distance; a row that costs
     more than `limit` does not count, one that costs just `limit` counts with `share_at_limit` of its weight.
 
     Where all rows count, the cost follows from the sums and from `squares`, the sum of `weight * |row|^2`. This
-    is a note (2,) that the caller may keep for the next step on the same rows, NaN at first.
+    is a note (2,) for each part that the caller may keep for the next step on the same rows, NaN at first.
     """
+    if part_rows is not None and part_rows < len(raw):
+        notes = itertools.repeat(None) if squares is None else squares.reshape(-1, 2)
+        parts = [
+            nearest_step(
+                raw[first : first + part_rows],
+                *(power, centre, factor),
+                None if weight is None else weight[first : first + part_rows],
+                *(centres, limit, share_at_limit),
+                note,
+            )
+            for first, note in zip(range(0, len(raw), part_rows), notes, strict=False)
+        ]
+        by_part = zip(*parts, strict=True)
+        return (
+            reduce(add_pairs, next(by_part)),
+            reduce(np.add, next(by_part)),
+            reduce(add_pairs, next(by_part)),
+        )
     if limit != inf:
         return _step_by_rows(raw, power, centre, factor, weight, centres, limit, share_at_limit)
     n_centres = len(centres)
@@ -128,7 +150,7 @@ def silhouette_sums(rows: Array, table: Array, starts: Array, weight: Array | No
     """Sums (rows, clusters) of distances to the rows of cluster k, `table[starts[k] : starts[k + 1]]`."""
     sums = np.zeros((len(rows), len(starts) - 1))
     step = max(1, STRIP_NUMBERS // max(1, len(rows)))
-    for cluster, (start, end) in enumerate(pairwise(starts.tolist())):
+    for cluster, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
         for first in range(start, end, step):
             last = min(first + step, end)
             distance = np.sqrt(_squared_distances(rows, table[first:last]))

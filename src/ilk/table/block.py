@@ -105,6 +105,11 @@ class Block:
     def n_columns(self) -> int:
         return int(self.raw.shape[1])
 
+    @property
+    def n_parts(self) -> int:
+        """Blocks in this one: 1 but for a whole table."""
+        return 1 if self.part_rows is None else max(-(-self.n_rows // self.part_rows), 1)
+
     @cached_property
     def numbers(self) -> Array:
         return self.encoding.apply(self.raw)

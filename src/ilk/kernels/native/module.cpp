@@ -2,8 +2,10 @@
 // made by compiled.py.
 #include <cstring>
 #include <limits>
+#include <vector>
 
 #include "arrays.hpp"
+#include "parts.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -50,18 +52,37 @@ Centres centres_of(const Matrix& centres, Index columns) {
 template <class Number>
 void nearest_step(const Raw<Number>& raw, double power, const Vector& centre, const std::optional<Vector>& factor,
                   const std::optional<Vector>& weight, const Matrix& centres, double limit, double share_at_limit,
-                  const Filled<double, 3>& sums, const Filled<double, 1>& weights, const Filled<double, 1>& cost,
-                  const Filled<double, 1>& squares) {
+                  Index part_rows, Index threads, const Filled<double, 3>& sums, const Filled<double, 1>& weights,
+                  const Filled<double, 1>& cost, const Filled<double, 2>& squares) {
     const auto table = table_of<Number>(raw, power, centre, factor);
     const Centres all = centres_of(centres, table.columns);
+    const Parts parts(part_rows, threads);
     require(!weight || size_of(*weight, 0) == table.rows, "weight must hold one number per row");
     require(size_of(sums, 0) == all.count && size_of(sums, 1) == table.columns && sums.shape(2) == 2 &&
-                size_of(weights, 0) == all.count && cost.shape(0) == 2 && squares.shape(0) == 2,
+                size_of(weights, 0) == all.count && cost.shape(0) == 2 &&
+                size_of(squares, 0) == parts.count(table.rows) && squares.shape(1) == 2,
             "the arrays for the sums have the wrong shape");
     const double* row_weights = weight ? weight->data() : nullptr;
-    nb::gil_scoped_release released;
-    chosen_for<Number>().nearest_step(table, row_weights, all, {limit, share_at_limit},
-                                      {sums.data(), weights.data(), cost.data(), squares.data()});
+    const Index slots = parts.slots(table.rows), pairs = all.count * table.columns;
+    std::vector<double> part_sums(2 * slots * pairs), part_weights(slots * all.count), part_costs(2 * slots);
+    const auto work = [&](const Table<Number>& block, Index first, Index slot) {
+        chosen_for<Number>().nearest_step(block, row_weights ? row_weights + first : nullptr, all,
+                                          {limit, share_at_limit},
+                                          {&part_sums[2 * slot * pairs], &part_weights[slot * all.count],
+                                           &part_costs[2 * slot], squares.data() + 2 * (first / part_rows)});
+    };
+    share_parts(table, parts, work, [&](Index part, Index slot) {
+        const double *more = &part_sums[2 * slot * pairs], *heft = &part_weights[slot * all.count];
+        if (part == 0) {
+            std::copy_n(more, 2 * pairs, sums.data());
+            std::copy_n(heft, all.count, weights.data());
+            std::copy_n(&part_costs[2 * slot], 2, cost.data());
+            return;
+        }
+        chosen->add_pairs(sums.data(), more, pairs, sums.data());
+        for (Index component = 0; component < all.count; ++component) weights.data()[component] += heft[component];
+        chosen->add_pairs(cost.data(), &part_costs[2 * slot], 1, cost.data());
+    });
 }
 
 template <class Number>
@@ -249,8 +270,8 @@ void grow_tree(const Matrix& points, const Vector& weight, const Filled<Index, 1
 template <class Number>
 void define_for(nb::module_& module) {
     module.def("nearest_step", nearest_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
-               "weight"_a.none(), "centres"_a, "limit"_a, "share_at_limit"_a, "sums"_a.noconvert(),
-               "weights"_a.noconvert(), "cost"_a.noconvert(), "squares"_a.noconvert());
+               "weight"_a.none(), "centres"_a, "limit"_a, "share_at_limit"_a, "part_rows"_a, "threads"_a,
+               "sums"_a.noconvert(), "weights"_a.noconvert(), "cost"_a.noconvert(), "squares"_a.noconvert());
     module.def("nearest", nearest<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(), "centres"_a,
                "labels"_a.noconvert(), "cost"_a.noconvert());
     module.def("distances", distances<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(), "points"_a,
