@@ -44,6 +44,12 @@ class Rows(Protocol):
     weighted: bool  # the blocks have weights; `fitting/weights.py` tells their sum
     threads: int  # that work on samples and sums may use here
 
+    @property
+    def whole(self) -> Block | None:
+        """All rows as one block of parts, which kernels share among threads without the interpreter between blocks;
+        None where they are not complete or do not lie in memory."""
+        ...
+
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
         """One pass: the partials of all blocks, added in block order."""
         ...

@@ -84,6 +84,8 @@ def _visit_change(change: Change, block: Block) -> Block:
 class DerivedRows:
     """Rows whose blocks are changed on the fly."""
 
+    whole = None  # rows are seen block by block
+
     def __init__(self, rows: Rows, change: Change) -> None:
         self.rows, self.change = rows, change
         first = change(rows.take(np.arange(0)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -40,6 +39,7 @@ class MemoryRows:
         self.n_rows, self.n_columns = raw.shape
         self.block_rows = block_rows(self.n_rows, self.n_columns)
         self._memos: list[dict[str, Array]] = [{} for _ in range(self.n_blocks)]
+        self._whole_memo: dict[str, Array] = {}
 
     @classmethod
     def of_block(cls, block: Block, threads: int | None = None) -> MemoryRows:
@@ -57,12 +57,12 @@ class MemoryRows:
         first = number * self.block_rows
         return self._slice(slice(first, first + self.block_rows), first, self._memos[number])
 
-    @cached_property
-    def whole(self) -> Block:
-        """All rows as one, for kernels that walk its blocks themselves."""
-        return replace(
-            self._slice(slice(0, self.n_rows), 0, {}), part_rows=self.block_rows, threads=self.threads
-        )
+    @property
+    def whole(self) -> Block | None:
+        if not self.complete:
+            return None
+        table = self.raw, self.encoding, 0, self.weight, self.codes, True
+        return Block(*table, self._whole_memo, self.block_rows, self.threads)
 
     def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
         return Block(
@@ -113,25 +113,3 @@ def held(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
     if isinstance(rows, MemoryRows) and rows.n_rows <= n_rows:
         return rows
     return MemoryRows.of_block(rows.sample(n_rows, seed), rows.threads)
-
-
-def in_one_visit(rows: Rows, shared: bool) -> Block | None:
-    """All rows as one block where kernels are `shared` by threads and the rows are complete and lie in memory, so that
-    a pass goes without the interpreter between blocks."""
-    return rows.whole if shared and rows.complete and isinstance(rows, MemoryRows) else None
-
-
-def shared_pass(
-    rows: Rows, visit: Callable[[State, Block], SummableT], state: State, shared: bool
-) -> SummableT:
-    """What `reduce` gives, in one visit where that can be."""
-    whole = in_one_visit(rows, shared)
-    return rows.reduce(visit, state) if whole is None else visit(state, whole)
-
-
-def shared_scan(
-    rows: Rows, visit: Callable[[State, Block], Result], state: State, shared: bool
-) -> Iterator[Result]:
-    """What `scan` gives, in one visit where that can be."""
-    whole = in_one_visit(rows, shared)
-    return rows.scan(visit, state) if whole is None else iter([visit(state, whole)])

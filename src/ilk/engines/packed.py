@@ -124,6 +124,8 @@ class Visit(Generic[State, Result]):
 class PackedRows(ABC):
     """Rows in packs; engines say how a visit comes to them."""
 
+    whole = None  # rows are seen block by block
+
     def __init__(
         self,
         sizes: Sequence[int],

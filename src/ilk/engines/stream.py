@@ -22,6 +22,8 @@ from ilk.threads import in_order, thread_count
 class StreamRows:
     """Rows whose cells are read when a block is visited; `raw`, `codes` and `weight` give slices of them."""
 
+    whole = None  # rows are seen block by block
+
     def __init__(
         self,
         raw: Sliceable,

@@ -107,7 +107,8 @@ class Family(Protocol, Generic[Params]):
 
     @property
     def shares_blocks(self) -> bool:
-        """Whether `step` takes a whole table of complete rows as one block with parts, its kernel shared by threads."""
+        """Whether `step` takes a whole table of complete rows as one block of parts, its kernel shared by threads; with
+        spreads, `gather` too, also under labels instead of memberships."""
         ...
 
     def start(self, centres: Array) -> Params:

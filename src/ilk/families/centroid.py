@@ -70,7 +70,7 @@ class Means(Centroid):
 
     name: str = "means"
     n_phases: int = 1
-    shares_blocks: ClassVar[bool] = True
+    shares_blocks: ClassVar[bool] = kernels.COMPILED
 
     def cost(self, params: Centroids, block: Block) -> Array:
         if block.complete:

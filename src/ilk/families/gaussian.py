@@ -66,7 +66,7 @@ class Gaussian(MixtureFamily[Mixture]):
     """A mixture of Gaussians: log density = -(|whiten (x - mean)|^2 + log|covariance| + d log 2 pi) / 2."""
 
     prior: Prior | None = field(default=None, kw_only=True)
-    shares_blocks: ClassVar[bool] = True
+    shares_blocks: ClassVar[bool] = kernels.COMPILED
 
     @property
     def name(self) -> str:
@@ -114,8 +114,9 @@ class Gaussian(MixtureFamily[Mixture]):
             return kernels.mixture_labels(*coded(block), *self._components(params), hard)
         return super().ranked(params, block, hard=hard)
 
-    def ending(self, params: Mixture, block: Block) -> Ending:
-        """What the last pass over complete rows tells, trimming none."""
+    def ending(self, params: Mixture, block: Block) -> Ending | None:
+        if not (block.complete and self.shares_blocks):
+            return None
         mean, whiten, log_weight = self._components(params)
         rest = self.hard, block.part_rows, block.threads
         return kernels.mixture_ending(

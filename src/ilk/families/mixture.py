@@ -12,7 +12,7 @@ import numpy as np
 from ilk import kernels
 from ilk.families.base import Cut, Pair
 from ilk.families.covariance import Structure, n_covariance_parameters
-from ilk.kernels.plain_mixture import LOG_TINY
+from ilk.kernels.plain_mixture import LOG_TINY, Ending
 from ilk.table.block import Array, Block
 
 VANISHED = 1e-8  # share of the rows below which a soft component is gone
@@ -125,6 +125,10 @@ class MixtureFamily(ABC, Generic[Params]):
             certainty = top + soft_cost
         np.fmin(np.fmax(certainty, LOG_TINY, out=certainty), 0.0, out=certainty)
         return label, -top if self.hard else soft_cost, certainty
+
+    def ending(self, params: Params, block: Block) -> Ending | None:
+        """What the last pass of a fit that trims no row tells, in one go; None where a kernel for it is missing."""
+        return None
 
     def counted(self, scores: Array, block: Block, cut: Cut) -> tuple[Array, Pair]:
         """Memberships times weight (rows, K or K + 1) of the rows that count, and what these rows cost."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.engines.memory import shared_scan
 from ilk.families.base import KEEP_ALL, Cut, Family, Pair
 from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
@@ -124,7 +123,8 @@ def finish(
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
     cost, log_certainty = Pair(np.zeros(2)), 0.0
     state = LabelState(family, best.params, cut, bool(trim))
-    for part in shared_scan(rows, visit, state, shared):
+    whole = rows.whole if shared else None
+    for part in rows.scan(visit, state) if whole is None else [visit(state, whole)]:
         here = slice(part.first, part.first + len(part.label))
         labels[here] = part.label
         if trim:

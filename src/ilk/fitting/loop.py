@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import shared_pass
 from ilk.families.base import KEEP_ALL, Cut, Family, Partial
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
@@ -163,9 +162,10 @@ def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: St
     after = [run.params for run in runs]
     cuts = find_cuts(rows, families, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
     for _ in range(families[0].n_phases):
-        # A block is in the cache for all starts; with one start, threads may as well share the blocks.
-        shared = len(runs) == 1 and families[0].shares_blocks
-        partials = shared_pass(rows, _visit, _Pass(families, after, cuts), shared)
+        # A block is in the cache for all starts; with one start, its kernel may as well walk the blocks.
+        whole = rows.whole if len(runs) == 1 and families[0].shares_blocks else None
+        state = _Pass(families, after, cuts)
+        partials = rows.reduce(_visit, state) if whole is None else _visit(state, whole)
         updates = zip(families, after, partials, strict=True)
         after = [family.update(old, partial.sums) for family, old, partial in updates]
     for run, cut, new, partial in zip(runs, cuts, after, partials, strict=True):

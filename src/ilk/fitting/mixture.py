@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import held
 from ilk.families.base import KEEP_ALL, Family, Pair
+from ilk.families.mixture import MixtureFamily
 from ilk.fitting.fit import Fit, Labelled, LabelState, finish, told
 from ilk.fitting.loop import COMPONENT_VANISHED, OK, Event, Run, Stop, run_starts
 from ilk.fitting.partitions import Partitioner, start_names
@@ -89,16 +90,17 @@ def finish_mixture(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 
 
 
 def _visit_certain(state: LabelState, block: Block) -> Labelled:
-    family = state.family
-    if block.complete and state.cut is KEEP_ALL and family.shares_blocks:
-        label, size, first_row, cost, certainty = family.ending(state.params, block)  # type: ignore[attr-defined]
+    family = cast(MixtureFamily[Any], state.family)
+    ending = family.ending(state.params, block) if state.cut == KEEP_ALL else None
+    if ending is not None:
+        label, size, first_row, cost, log_certainty = ending
         first_row[first_row < block.n_rows] += block.first_row
-        told_of = block.first_row, label, np.empty(0), size, first_row
-        return Labelled(*told_of, Pair(cost), float(certainty[0]))
-    label, row_cost, certainty = state.family.labelled(state.params, block)  # type: ignore[attr-defined]
+        found = block.first_row, label, np.empty(0), size, first_row
+        return Labelled(*found, Pair(cost), float(log_certainty[0]))
+    label, row_cost, certainty = family.labelled(state.params, block)
     if block.weight is not None:
         certainty = certainty * block.weight
-    if state.cut is not KEEP_ALL:
+    if state.cut != KEEP_ALL:
         certainty = certainty * state.cut.kept(row_cost)
     return replace(told(state, block, label, row_cost), log_certainty=float(certainty.sum()))
 

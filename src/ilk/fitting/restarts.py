@@ -11,7 +11,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows, shared_pass
+from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.families.base import Family, SpreadFamily, Sums
 from ilk.families.centroid import Means, Moments, coded
@@ -158,7 +158,9 @@ def from_given(rows: Rows, family: SpreadFamily[Any], given: Array, k: int) -> A
 
 def gathered(rows: Rows, family: SpreadFamily[Any], params: Any, given: Array) -> Mapping[str, Any]:
     """Sums about `params` of all rows under given labels (rows,) or memberships (rows, K)."""
-    return shared_pass(rows, _visit_given, _Given(family, params, given), family.shares_blocks).values
+    state = _Given(family, params, given)
+    whole = rows.whole if family.shares_blocks else None
+    return (rows.reduce(_visit_given, state) if whole is None else _visit_given(state, whole)).values
 
 
 def memberships_of(label: Array, k: int) -> Array:
@@ -195,7 +197,8 @@ def label_means(rows: Rows, label: Array, k: int) -> Array:
 
 def quick_means(rows: Rows, label: Array, k: int) -> Array:
     """The same of complete rows, but for rounding, as the place that sums of a spread are gathered about."""
-    sums = shared_pass(rows, _visit_quick, _Labels(label, k), True).values
+    state, whole = _Labels(label, k), rows.whole
+    sums = (rows.reduce(_visit_quick, state) if whole is None else _visit_quick(state, whole)).values
     count = sums["count"][:, None]
     means: Array = np.divide(sums["shift"], count, out=np.zeros_like(sums["shift"]), where=count > 0)
     return means

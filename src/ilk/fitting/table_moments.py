@@ -9,7 +9,6 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.engines.memory import shared_pass
 from ilk.families.centroid import coded
 from ilk.families.gaussian import LOG_2_PI, Noise
 from ilk.table.block import Array, Block
@@ -66,18 +65,30 @@ def _visit(state: None, block: Block) -> TableMoments:
 
 
 def _complete_moments(block: Block) -> TableMoments:
-    """By compiled sums about zero; the encoding keeps the order of numbers, so that raw extremes will do."""
+    """By compiled sums about zero."""
     d, parts = block.n_columns, (block.part_rows, block.threads)
     count, total, product = kernels.mixture_gather(
         *coded(block), block.weight, np.zeros((1, d)), None, "full", *parts
     )
-    raw = block.raw if block.weight is None else block.raw[block.weight > 0]
-    low, high, _ = kernels.column_ranges(np.ascontiguousarray(raw), np.zeros(d))
-    extremes = block.encoding.apply(np.array([low, high], dtype=raw.dtype))
-    low, high = (extremes if len(raw) else np.array([[np.inf], [-np.inf]]) + np.zeros(d)).astype(np.float64)
+    low, high = _extremes(block)
     return TableMoments(
         np.full((d, d), count[0]), np.tile(total[0][:, None], d), product[0], low, high, float(count[0])
     )
+
+
+def _extremes(block: Block) -> tuple[Array, Array]:
+    """Least and largest of each column, part by part; the encoding keeps the order, so that raw extremes will do."""
+    low, high = np.full(block.n_columns, np.inf), np.full(block.n_columns, -np.inf)
+    size, zero = block.part_rows or max(block.n_rows, 1), np.zeros(block.n_columns)
+    for first in range(0, block.n_rows, size):
+        part = block.raw[first : first + size]
+        if block.weight is not None:
+            part = part[block.weight[first : first + size] > 0]
+        if len(part):
+            least, most, _ = kernels.column_ranges(np.ascontiguousarray(part), zero)
+            ends = block.encoding.apply(np.array([least, most], dtype=part.dtype)).astype(np.float64)
+            low, high = np.minimum(low, ends[0]), np.maximum(high, ends[1])
+    return low, high
 
 
 def _observed_moments(block: Block) -> TableMoments:
@@ -99,7 +110,8 @@ def _observed_moments(block: Block) -> TableMoments:
 
 def table_moments(rows: Rows) -> TableMoments:
     """One pass over the table."""
-    return shared_pass(rows, _visit, None, not rows.weighted)
+    whole = rows.whole if kernels.COMPILED else None
+    return rows.reduce(_visit, None) if whole is None else _visit(None, whole)
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ public:
 
 private:
     Index take() {
-        for (;; std::this_thread::yield()) {  // only where one part is far behind the others
+        for (;; std::this_thread::sleep_for(std::chrono::microseconds(50))) {  // where one part is far behind
             const std::lock_guard lock(mutex_);
             if (ended_ || next_ == parts_) return -1;
             if (next_ < folded_ + slots_) return next_++;
@@ -98,10 +98,13 @@ public:
     // Do the job on at most so many threads, this one among them; alone where the crew is at work for another.
     template <class Look>
     void share(Job& job, Index threads, Look look) {
-        const std::unique_lock mine(taken_, std::try_to_lock);
-        if (threads > 1 && mine) post(job, threads - 1);
+        const bool mine = threads > 1 && !taken_.test_and_set();
+        if (mine) post(job, threads - 1);
         job.help(look);
-        if (threads > 1 && mine) withdraw();
+        if (mine) {
+            withdraw();
+            taken_.clear();
+        }
         job.rethrow();
     }
 
@@ -163,7 +166,7 @@ private:
         change_.wait(lock, holds);
     }
 
-    std::mutex taken_;  // by the one whose job is done
+    std::atomic_flag taken_;  // by the one whose job is done
     std::mutex mutex_;  // of all below
     std::condition_variable change_;
     Job* job_ = nullptr;
