@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from ilk.errors import DataError, IlkWarning, UsageError
 from ilk.table.block import BLOCK_ROWS
-from ilk.table.condition import SHORT, condition, survey
+from ilk.table.condition import SHORT_DIGITS, condition, short, survey
 from ilk.table.encode import encode_array
 
 
@@ -32,6 +32,12 @@ def test_any_factor_gives_numbers_near_one(factor):
     assert np.isfinite(numbers).all()
     assert 0.1 < np.ptp(numbers, axis=0).max() <= (1.0 if factor < 1e307 else 4.0)
     np.testing.assert_allclose(encoding.undo(numbers), x, rtol=1e-12, atol=1e-14 * factor)
+
+
+@pytest.mark.parametrize("exponent", [-1000, -300, 300, 1000])
+def test_short_numbers_of_any_size(exponent):
+    value = np.array([1 / 3, -0.7, 0.0])
+    assert np.array_equal(short(np.ldexp(value, exponent)), np.ldexp(short(value), exponent))
 
 
 @pytest.mark.parametrize("exponent", [-1000, -300, -1, 1, 300, 1000])
@@ -187,7 +193,7 @@ def test_missing_cells_are_left_out_of_the_sums():
     assert facts.missing.tolist() == np.isnan(x).sum(axis=0).tolist()
     np.testing.assert_allclose(facts.mean, np.nanmean(x, axis=0), rtol=1e-12, atol=1e-15)
     factor = condition(x, scale="standard").factor
-    np.testing.assert_allclose(1 / factor, np.nanstd(x, axis=0) * condition(x).power, rtol=1 / SHORT)
+    np.testing.assert_allclose(1 / factor, np.nanstd(x, axis=0) * condition(x).power, rtol=2.0**-SHORT_DIGITS)
 
 
 def test_no_temporary_of_the_size_of_the_table():

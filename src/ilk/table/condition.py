@@ -24,9 +24,8 @@ HEAVY_RANGE = 1e5
 """A range of so many robust spreads marks a column whose mean is no good centre: five of sixteen digits."""
 PIVOT_ROWS = 256
 """Rows among which a first finite value is looked for; sums are taken about it."""
-SHORT = (
-    2.0**36
-)  # sums in another order differ in the last few of 53 digits, and hardly ever across such a rounding
+SHORT_DIGITS = 36
+"""Sums in another order differ in the last few of 53 binary digits, and hardly ever across such a rounding."""
 STEPS_IN_RANGE = 64
 """The centre is a multiple of about range/64, near an eighth of a standard deviation."""
 FEW_STEPS = 64
@@ -317,7 +316,7 @@ def short(values: Array) -> Array:
     0.33333333333575865
     """
     digits, exponent = np.frexp(values)
-    return np.asarray(np.ldexp(np.round(digits * SHORT), exponent) / SHORT)
+    return np.asarray(np.ldexp(np.round(np.ldexp(digits, SHORT_DIGITS)), exponent - SHORT_DIGITS))
 
 
 def precision_cautions(facts: Survey, names: Sequence[str] | None = None) -> list[Caution]:
