@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from scipy.special import betaln, gammaln
 from sklearn.mixture import BayesianGaussianMixture
 
 import ilk
+import ilk.fitting.dirichlet as dirichlet
 from ilk.families.dirichlet import PSEUDO_ROWS, SHAPE, STRENGTH
 from ilk.measures import ari
 
@@ -85,6 +88,20 @@ def test_weights_are_repeats():
     other = ilk.DirichletProcessMixture(4, random_state=0).fit(twice)
     assert one.lower_bound_ == pytest.approx(other.lower_bound_, rel=1e-9)
     np.testing.assert_array_equal(one.labels_, other.labels_[::2])
+
+
+def test_starts_whose_costs_are_no_numbers_are_no_error(monkeypatch):
+    whole, calls = dirichlet.run_starts, []
+
+    def without_costs(rows, families, starts, **options):
+        calls.append(len(starts))
+        runs = whole(rows, families, starts, **options)
+        return [replace(run, cost=np.nan) for run in runs] if len(calls) == 1 else runs
+
+    monkeypatch.setattr(dirichlet, "run_starts", without_costs)
+    model = ilk.DirichletProcessMixture(4, random_state=0).fit(table_of(0))
+    assert calls[1:] == [1]
+    assert np.isfinite(model.lower_bound_)
 
 
 @pytest.mark.parametrize("seed", range(3))

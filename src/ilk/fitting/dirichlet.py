@@ -59,8 +59,10 @@ def fit_process(
     ]
     starts = [from_labels(sample, family, part, most) for part in distinct(parts)]
     runs = run_starts(sample, [family] * len(starts), starts, stop=SEARCH_STOP, callback=callback)
-    near = best_run(runs).cost + SEARCH_STOP.tolerance * abs(best_run(runs).cost)
-    first = next(run for run in runs if run.usable and run.cost <= near)  # whichever rounding puts in front
+    best = best_run(runs)
+    near = best.cost + SEARCH_STOP.tolerance * abs(best.cost)
+    equals = (run for run in runs if run.usable and run.cost <= near)  # whichever rounding puts in front
+    first = next(equals, best)  # none, where no run is usable or no cost a number
     last = run_starts(rows, [family], [first.params], stop=stop, callback=callback)
     return finish(rows, last[0], runs)
 
