@@ -66,9 +66,10 @@ class Job:
     @property
     def asked(self) -> int | None:
         """The number of groups, where a single one was asked for."""
-        if isinstance(self.k, (range, list, tuple)):
-            return self.k[0] if len(self.k) == 1 else None
-        return None if isinstance(self.k, str) else self.k
+        if isinstance(self.k, str):
+            return None
+        wanted = self.k if isinstance(self.k, (range, list, tuple)) else [self.k]
+        return int(wanted[0]) if len(wanted) == 1 else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -327,9 +327,11 @@ def test_as_many_groups_as_were_asked_for():
         assert "as asked" in repr(result)
 
 
-def test_fewer_groups_than_asked_for_are_not_as_asked():
+@pytest.mark.parametrize("k", [3, 3.0, [3.0]])
+def test_fewer_groups_than_asked_for_are_not_as_asked(k):
     table = pd.DataFrame({"size": [1.0, 9.0] * 30, "soil": ["loam", "sand"] * 30})
-    result = ilk.cluster(table, k=3)
+    result = ilk.cluster(table, k=k)
     assert result.k == 2
-    assert "fewer-groups" in [code for code, _ in result.warnings]
+    text = dict(result.warnings)["fewer-groups"]
+    assert text == "3 groups were asked for and 2 found; the others held no row"
     assert "as asked" not in repr(result)
