@@ -91,6 +91,23 @@ def test_groups_of_mixed_columns_with_blanks(method, tmp_path):
         assert empty.column("group").to_pylist() == [None, None]
 
 
+@pytest.mark.parametrize("method", ["information-bottleneck", "deterministic-bottleneck"])
+def test_levels_that_no_group_has_together_are_the_most_unusual(method):
+    group = np.arange(40) % 2
+    table = {
+        "kind": ["ab"[g] for g in group],
+        "grade": ["xy"[g] for g in group],
+        "side": ["l", "l", "r", "r"] * 10,
+    }
+    placed = ilk.cluster(table, k=2, method=method).assign(
+        {"kind": ["a", "a"], "grade": ["y", "x"], "side": ["l", "r"]}
+    )
+    strange, known = placed.to_pylist()
+    assert strange["novelty"] == 1.0
+    assert known["novelty"] < 1.0
+    assert {known["group"], known["second"]} == {"A", "B"}
+
+
 def is_drawn(result, path) -> bool:
     """Whether the report draws the sign that K was chosen by; K is where it is largest."""
     signs = dict(result.summary()["chosen"]["signs"])

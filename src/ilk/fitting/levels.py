@@ -21,10 +21,20 @@ class Levels:
 
     def costs(self, block: Block) -> Array:
         """beta KL(row || group) - log share of each row in each group (rows, K)."""
+        return -self.groups.scores(self._shares(block))
+
+    def placed(self, block: Block) -> tuple[Array, Array]:
+        """The group of each row, and what it costs there: infinitely much where no group has its levels."""
+        rows = self._shares(block)
+        costs, strange = -self.groups.scores(rows), self.groups.lacks(rows).all(axis=1)
+        return costs.argmin(axis=1).astype(np.int32), np.where(strange, np.inf, costs.min(axis=1))
+
+    def _shares(self, block: Block) -> Array:
+        """p(level | row), (rows, levels); zero in a row without cells."""
         numbers = np.asarray(block.numbers, dtype=np.float64)
         counts = cells_as_levels(numbers, block.codes, self.knots, self.level_start)
         total = counts.sum(axis=1, keepdims=True)
-        return -self.groups.scores(counts / np.where(total > 0, total, 1.0))
+        return np.asarray(counts / np.where(total > 0, total, 1.0))
 
 
 @dataclass(frozen=True)
@@ -35,8 +45,7 @@ class Levelled(Unruled):
         return params.costs(block)
 
     def assign(self, params: Levels, block: Block) -> tuple[Array, Array]:
-        costs = params.costs(block)
-        return costs.argmin(axis=1).astype(np.int32), costs.min(axis=1)
+        return params.placed(block)
 
 
 LEVELLED = {name: Levelled(name) for name in ("information bottleneck", "deterministic bottleneck")}

@@ -263,6 +263,7 @@ def _visit(model: Model, block: Block) -> tuple[Array, Array, Array, Array]:
     probability = np.full(block.n_rows, np.nan)
     if grouped.soft:
         probability = kernels.memberships(-costs, False)[0][everyone, label]
+    costs = np.minimum(costs, np.finfo(costs.dtype).max)  # infinite ones, too, come before the own
     costs[everyone, label] = np.inf
     second = costs.argmin(axis=1).astype(np.int32) if model.k > 1 else np.full(block.n_rows, -1, np.int32)
     novelty = np.empty(block.n_rows)

@@ -66,12 +66,15 @@ class Bottleneck:
         of a row, and so says nothing of it."""
         with np.errstate(divide="ignore"):
             logs, log_share = np.log(self.given), np.log(self.share)
-        cross = _products(rows, np.where(np.isfinite(logs), logs, 0.0))
-        lacks = _products(rows, (self.given == 0).astype(np.float64)) > 0  # a level the group does not have
-        cross = np.where(lacks, -np.inf, cross)
+        lacks = self.lacks(rows)
+        cross = np.where(lacks, -np.inf, _products(rows, np.where(np.isfinite(logs), logs, 0.0)))
         own = xlogy(rows, rows).sum(axis=1, keepdims=True)
         scores = np.asarray(log_share + self.beta * (cross - own))
-        return np.where(np.isfinite(scores).any(axis=1, keepdims=True), scores, log_share)
+        return np.where(lacks.all(axis=1, keepdims=True), log_share, scores)
+
+    def lacks(self, rows: Array) -> Array:
+        """Mask (rows, K): the row has a level that the group does not have, so that KL(row || group) is infinite."""
+        return _products(rows, (self.given == 0).astype(np.float64)) > 0
 
     def memberships(self, rows: Array) -> Array:
         """p(t | x) of rows p(y | x), (rows, K)."""
