@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ilk.engines.memory import MemoryRows
 from ilk.fitting.filling import filled, occupied
 from ilk.fitting.growth import FINAL_FIT, Search
 from ilk.fitting.loop import Stop
@@ -56,6 +57,25 @@ def test_groups_are_cut_after_the_time_too():
 
 def test_a_sample_that_filled_them_fills_them_on_all_rows():
     assert n_groups(found_in(*noise("numbers", 3), k=4, search_rows=60)) == 4
+
+
+@pytest.mark.parametrize("kind", ["numbers", "mixed"])
+def test_clusters_that_cooling_emptied_on_all_rows_are_filled_from_the_sample(kind, monkeypatch):
+    cut = []
+    whole = Search.points
+    monkeypatch.setattr(
+        Search, "points", lambda search, scene: cut.append(scene.rows.n_rows) or whole(search, scene)
+    )
+    found = found_in(*noise(kind, 2), k=4, seed=2, membership="annealed", search_rows=80)
+    assert len(found.params) == n_groups(found) == 4
+    assert set(cut) == {80}  # all rows would be many
+
+
+def test_a_sample_and_its_table_are_other_points():
+    rows = rows_of(*noise("mixed", 5))
+    search, whole = Search(0), Scene.plain(rows, planned(rows), Options())
+    few = whole.on(MemoryRows.of_block(rows.sample(50, 0)), 0.25)
+    assert [len(search.points(scene).points) for scene in (few, whole, few)] == [50, 200, 50]
 
 
 def test_the_cut_costs_least_and_is_told_in_the_trace():

@@ -147,7 +147,7 @@ def fit_assorted(
                 candidates = _with_born(candidates, scene, state)
         if cools(options):
             state = _cooled(search, state)
-            state = state if quest.k is None else filled(search, state, quest.k)
+            state = state if quest.k is None else _refilled(search, scene, state, quest)
         return _finished(search, state, candidates)
     except KeyboardInterrupt:  # what the last whole step gave is there
         search.stopped = INTERRUPTED
@@ -293,6 +293,18 @@ def _cooled(search: Search, state: State) -> State:
         params = state.scene.family.update(params, step_of(state.scene, params, heat).sums)
     hard = replace(state.scene, options=replace(state.scene.options, membership="hard"))
     return search.polished(hard, params)
+
+
+def _refilled(search: Search, searched: Scene, state: State, quest: Quest) -> State:
+    """Clusters that hard memberships emptied give way to halves of others. They are cut on the rows searched: beyond
+    those, rows are not made points."""
+    assert quest.k is not None
+    if state.k == quest.k and state.full:
+        return state
+    few = replace(searched, scales=state.scene.scales, options=state.scene.options)
+    found = filled(search, replace(state, scene=few), quest.k)
+    there = replace(found, scene=state.scene)
+    return found if few.rows.n_rows == state.scene.rows.n_rows else _polished(search, there, quest)
 
 
 def _finished(search: Search, state: State, candidates: tuple[Candidate, ...]) -> Assortment:

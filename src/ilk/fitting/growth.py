@@ -78,7 +78,7 @@ class Search:
     def __post_init__(self) -> None:
         self.began = time.monotonic()
         self.n_moves = 0
-        self._points: dict[tuple[int, ...], Points] = {}
+        self._points: dict[tuple[int, tuple[int, ...]], Points] = {}
 
     def anew(self, most: int) -> Search:
         """Another search with what is left of the time and the same points to start from."""
@@ -274,10 +274,12 @@ class Search:
     # --- from memberships to fits
 
     def points(self, scene: Scene) -> Points:
-        if scene.scales not in self._points:
+        """The rows of a scene as points; a search knows a table and perhaps a sample of it, with fewer rows."""
+        key = scene.rows.n_rows, scene.scales
+        if key not in self._points:
             block = scene.rows.take(np.arange(scene.rows.n_rows))
-            self._points[scene.scales] = Points.of_block(block, scene.columns)
-        return self._points[scene.scales]
+            self._points[key] = Points.of_block(block, scene.columns)
+        return self._points[key]
 
     def from_labels(self, scene: Scene, label: Array, k: int) -> Any:
         return from_labels(scene.rows, scene.family.ungrouped, label, k)
