@@ -18,7 +18,7 @@ from ilk.engines.frames import Frame, frame_of
 from ilk.errors import DataError
 from ilk.families.base import Family
 from ilk.fitting.fit import fit
-from ilk.fitting.loop import Stop, run_starts
+from ilk.fitting.loop import INTERRUPTED, Stop, run_starts
 from ilk.fitting.packer import ModelPacker
 from ilk.fitting.weights import row_weights
 from ilk.prepare import Prepared
@@ -54,33 +54,41 @@ class Afar:
     def is_whole(self) -> bool:
         return self.n_rows <= SAMPLE_ROWS
 
-    @property
-    def cautions(self) -> list[Caution]:
+    def cautions(self, sampled: Search, found: Search) -> list[Caution]:
+        """What to know of the search on the sample and of what all rows made of it."""
         if self.is_whole:
             return []
+        origin = "the sample, too" if found.fit is sampled.fit else "all rows"
         text = (
             f"K was chosen, and the groups are described, on a sample of {self.table.n_rows:,} of {self.n_rows:,} "
-            "rows; the parameters come from all rows. Labels and probabilities are those of the sample: "
+            f"rows; the parameters come from {origin}. Labels and probabilities are those of the sample: "
             "result.assign(frame) labels every row"
         )
         return [("sampled-frame", text)]
 
     def polished(self, ready: Prepared, found: Search, seconds: float) -> Search:
         """The model found on the sample, run to its end on all rows: a fit with these parameters, and with the labels
-        of the rows of the sample."""
-        if self.is_whole:
+        of the rows of the sample. As it was found where an interrupt comes before the first update."""
+        if self.is_whole or found.interrupted:
             return found
+        try:
+            return self._on_all_rows(ready, found, seconds)
+        except KeyboardInterrupt:
+            return replace(found, interrupted=True)
+
+    def _on_all_rows(self, ready: Prepared, found: Search, seconds: float) -> Search:
         rows = _all_rows(self.frame, ready)
         family, trim = _family_for(ready, found, rows), found.recipe.trim
         stop = replace(found.recipe.stop, seconds=seconds)
         run = run_starts(rows, [family], [found.fit.params], trim=trim, stop=stop)[0]
-        if not run.usable:
-            return found
+        stopped = run.reason == INTERRUPTED
+        if not run.usable or (stopped and run.params is found.fit.params):
+            return replace(found, interrupted=stopped)
         own: Family[Any] = found.recipe.family
         here = fit(ready.rows, own, [run.params], trim=trim, stop=Stop(max_passes=0))
         trace = tuple(run.trace)
         told = replace(here, reason=run.reason, trace=trace, n_passes=len(trace), starts=found.fit.starts)
-        return replace(found, fit=told)
+        return replace(found, fit=told, interrupted=stopped)
 
 
 def _all_rows(frame: Frame, ready: Prepared) -> Rows:

@@ -186,8 +186,8 @@ def run(job: Job) -> Result:
         ready, found = _searched(job, ready, ks, seed, budget)
         if afar is not None:
             left = math.inf if budget is None else max(0.0, budget - (time.monotonic() - began))
-            found = afar.polished(ready, found, left)
-            notes = [*notes, *afar.cautions]
+            sampled, found = found, afar.polished(ready, found, left)
+            notes = [*notes, *afar.cautions(sampled, found)]
         searched = time.monotonic() - searched
         _at(job, found, "resampling", began)
         end = math.inf if budget is None else began + budget

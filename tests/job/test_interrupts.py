@@ -14,8 +14,10 @@ import ilk.cli
 import ilk.folder
 import ilk.job
 import ilk.prepare
+from ilk import afar
+from ilk.fitting import loop
 from ilk.fitting.assorted import Search as Growth
-from ilk.selection import contest, mixtures, units
+from ilk.selection import contest, mixtures, parted, units
 
 N = 240
 
@@ -39,13 +41,13 @@ def numbers(mixed):
     return mixed[["size", "width"]].to_numpy()
 
 
-def stop_once(monkeypatch, holder, name):
-    """The first call of a function is interrupted before it does anything."""
+def stop_once(monkeypatch, holder, name, at=1):
+    """The first call of a function, or the one of that number, is interrupted before it does anything."""
     whole, calls = getattr(holder, name), []
 
     def stopped(*args, **options):
         calls.append(name)
-        if len(calls) == 1:
+        if len(calls) == at:
             raise KeyboardInterrupt
         return whole(*args, **options)
 
@@ -93,6 +95,48 @@ def test_passes_over_all_rows_of_a_mixed_table(mixed, monkeypatch):
         result = ilk.cluster(mixed, ignore="count", k=range(1, 4))
     assert result.k == 2
     assert len(result.labels) == N
+
+
+@pytest.mark.parametrize("name", ["_silhouettes", "valley_matrix", "_gap", "_returns"])
+def test_groups_of_a_paradigm_are_kept(numbers, monkeypatch, name):
+    calls = stop_once(monkeypatch, parted, name)
+    with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
+        result = ilk.cluster(numbers, k=2, method="single-linkage")
+    assert calls
+    assert result.interrupted
+    assert result.verdict.stable_min is None
+    assert "was not measured" in " ".join(reason.text for reason in result.verdict.reasons)
+    assert len(np.unique(result.labels[: N // 2])) == 1 != len(np.unique(result.labels))
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "at", "origin"),
+    [
+        (afar, "_all_rows", 1, "the sample, too"),
+        (afar, "run_starts", 1, "the sample, too"),
+        (loop, "fill_vacant", 1, "the sample, too"),
+        (loop, "fill_vacant", 2, "all rows"),
+        (afar, "fit", 1, "the sample, too"),
+    ],
+)
+def test_the_model_of_the_sample_of_a_frame_is_kept(numbers, monkeypatch, holder, name, at, origin):
+    frames = pytest.importorskip("dask.dataframe")
+    monkeypatch.setattr(afar, "SAMPLE_ROWS", N // 2)
+    whole = afar.Afar.polished
+
+    def stopped(*args):
+        stop_once(monkeypatch, holder, name, at)
+        return whole(*args)
+
+    monkeypatch.setattr(afar.Afar, "polished", stopped)
+    native = frames.from_pandas(pd.DataFrame(numbers, columns=["size", "width"]), npartitions=2)
+    with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
+        result = ilk.cluster(native, k=2)
+    assert result.interrupted
+    assert result.verdict.stable_min is None
+    assert f"the parameters come from {origin}." in dict(result.warnings)["sampled-frame"]
+    placed = result.assign(native.compute())["group"].tolist()
+    assert len(set(placed[: N // 2])) == 1 != len(set(placed))
 
 
 @pytest.mark.parametrize("weight", [None, "count"])

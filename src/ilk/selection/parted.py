@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,8 +55,14 @@ def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ..
     counted = np.flatnonzero(parting.labels >= 0)
     few = material.take(counted) if len(counted) < rows.n_rows else material
     labels = parting.labels[counted]
-    found = _search(few, paradigm, parting, labels, time.monotonic() - began)
-    return Parted(counted, found, _grouping(few, paradigm, parting, labels, seed))
+    seconds = time.monotonic() - began
+    try:
+        sharp = _silhouettes(few, labels, parting.n_groups)
+        found = _search(paradigm, parting, labels, seconds, sharp)
+        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed))
+    except KeyboardInterrupt:  # the groups are there: once more without what takes time
+        found = replace(_search(paradigm, parting, labels, seconds, None), interrupted=True)
+        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed))
 
 
 def wanted_k(paradigm: Paradigm, k: Any, ks: tuple[int, ...]) -> int | None:
@@ -72,7 +78,7 @@ def wanted_k(paradigm: Paradigm, k: Any, ks: tuple[int, ...]) -> int | None:
 
 
 def _search(
-    material: Material, paradigm: Paradigm, parting: Parting, labels: Array, seconds: float
+    paradigm: Paradigm, parting: Parting, labels: Array, seconds: float, sharp: Sharpness | None
 ) -> Search:
     k, size = parting.n_groups, np.bincount(labels).astype(np.float64)
     reason = NOTHING_CHANGED if parting.settled else PASS_LIMIT
@@ -80,7 +86,6 @@ def _search(
     fit = Fit(
         parting.params, labels, float("nan"), size, len(labels), parting.n_passes, reason, OK, (), (start,)
     )
-    sharp = _silhouettes(material, labels, k)
     scores = parting.bic_of or ((k, None),)
     order = sorted(range(len(scores)), key=lambda i: scores[i][1] or 0.0)
     status = STATUS_OF_REASON.get(reason, OK)
@@ -122,7 +127,9 @@ def _silhouettes(material: Material, labels: Array, k: int) -> Sharpness | None:
     return Sharpness(float(values.mean()), 0.0, groups, "rows", len(labels), everyone, values)
 
 
-def _grouping(material: Material, paradigm: Paradigm, parting: Parting, labels: Array, seed: int) -> Grouping:
+def _grouping(
+    material: Material, paradigm: Paradigm, parting: Parting, labels: Array, found: Search, seed: int
+) -> Grouping:
     k = parting.n_groups
     looked = _some(len(labels), MOST_ROWS, seed)
     sample = material.take(looked).block
@@ -130,6 +137,13 @@ def _grouping(material: Material, paradigm: Paradigm, parting: Parting, labels: 
     ground = of(sample, labels[looked], seed=seed)
     groups = tuple((group,) for group in range(k))
     valleys = valley_matrix(ground, groups)
+    gap, stable, interrupted = None, None, found.interrupted
+    if k > 1 and not interrupted:
+        try:
+            gap = _gap(material.take(looked), labels[looked]) if paradigm.any_shape else None
+            stable = _returns(material, paradigm, labels, k, seed)
+        except KeyboardInterrupt:  # only the verdict knows less
+            interrupted = True
     return Grouping(
         Grouped(parting.family, parting.params, np.arange(k), is_soft(parting.family.name)),
         labels,
@@ -139,12 +153,13 @@ def _grouping(material: Material, paradigm: Paradigm, parting: Parting, labels: 
         ground.thresholds,
         valleys,
         weakest_pair(ground, groups, valleys),
-        _returns(material, paradigm, labels, k, seed) if k > 1 else None,
+        stable,
         float(len(labels)),
         np.zeros(0),
         0.0,
+        interrupted,
         signs=parting.signs,
-        gap=_gap(material.take(looked), labels[looked]) if paradigm.any_shape and k > 1 else None,
+        gap=gap,
     )
 
 
