@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 SHOWN_CHARACTERS = 40
@@ -43,6 +44,10 @@ class IlkError(Exception):
         self.code, self.what, self.where, self.do = code, what, where, do
         text = what + (f" ({where})" if where else "") + "."
         super().__init__(text + (f" {do}{'' if do.endswith('?') else '.'}" if do else ""))
+
+    def __reduce__(self) -> Any:
+        """Errors of workers travel."""
+        return partial(type(self), where=self.where, do=self.do), (self.code, self.what)
 
 
 class UsageError(IlkError, ValueError):
