@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from ilk.engines.base import Rows
-from ilk.engines.condition import check_weights
+from ilk.engines.condition import check_weights, is_complete
 from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.errors import DataError
@@ -23,7 +21,6 @@ from ilk.fitting.packer import ModelPacker
 from ilk.fitting.weights import row_weights
 from ilk.prepare import Prepared
 from ilk.selection.search import Search
-from ilk.table.block import Block
 from ilk.table.ledger import Caution
 from ilk.table.read import Table, from_arrow
 
@@ -97,13 +94,8 @@ def _all_rows(frame: Frame, ready: Prepared) -> Rows:
     layout = packer.layout
     packed = frame.rows(packer.names, packer, layout, ready.rows.threads)
     check_weights(packed)
-    complete = bool(packed.reduce(_visit_blanks, None) == 0)
-    rows: Rows = packed.encoded(ready.encoding, complete)
+    rows: Rows = packed.encoded(ready.encoding, is_complete(packed))
     return rows if ready.treat is None else derive(rows, ready.treat)
-
-
-def _visit_blanks(_: None, block: Block) -> int:
-    return int(np.isnan(block.raw).sum())
 
 
 def _family_for(ready: Prepared, found: Search, rows: Rows) -> Family[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from typing import Any
@@ -46,10 +47,10 @@ MODELS = {
 FEW = ("k-means", "gaussian", "mixed", "binary")  # one of each way to the rows
 
 
-def written(path: Any, columns: dict[str, Any]) -> str:
-    table = pa.table({**columns, "heft": HEFT})
-    pq.write_table(table, path / "table.parquet", row_group_size=500)
-    return str(path / "table.parquet")
+def written(path: Any, columns: dict[str, Any], *, name: str = "table.parquet", heft: bool = True) -> str:
+    table = pa.table({**columns, "heft": HEFT} if heft else columns)
+    pq.write_table(table, path / name, row_group_size=500)
+    return str(path / name)
 
 
 @pytest.fixture
@@ -118,6 +119,104 @@ def test_probabilities_of_a_table_larger_than_memory(tmp_path, little_memory):
     here, X = in_memory("mixed")
     found = here.predict_proba(written(tmp_path, MIXED))
     assert np.array_equal(found, here.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ilk.GaussianMixture(1, random_state=0), ilk.MixedMixture(1), ilk.AssortedMixture(1, max_components=1)],
+    ids=lambda model: type(model).__name__,
+)
+def test_one_component_has_a_column_of_probabilities(model, tmp_path, little_memory):
+    da = pytest.importorskip("dask.array")
+    X = np.column_stack([NUMBERS["a"], NUMBERS["b"]])
+    model.fit(X)
+    path = written(tmp_path, {"x0": X[:, 0], "x1": X[:, 1]}, heft=False)
+    array = da.from_array(X, chunks=(500, 2))
+    for found in (model.predict_proba(path), model.predict_proba(array).compute()):
+        assert np.array_equal(found, np.ones((N_ROWS, 1)))
+    for found in (model.predict(path), model.predict(array).compute()):
+        assert np.array_equal(found, np.zeros(N_ROWS))
+
+
+def test_probabilities_of_a_dask_array_are_made_once():
+    da = pytest.importorskip("dask.array")
+    X = np.column_stack([NUMBERS["a"], NUMBERS["b"]])
+    model = ilk.GaussianMixture(2, n_init=1, max_iter=3, random_state=0).fit(X)
+    found = model.predict_proba(da.from_array(X, chunks=(500, 2)))
+    assert found.shape == (N_ROWS, 2)
+    assert found.dtype == np.float64
+    assert len(found.to_delayed().ravel()) == 3
+    assert np.array_equal(found.compute(), model.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_columns_without_names_are_matched_by_position(name, tmp_path, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    dd = pytest.importorskip("dask.dataframe")
+    import pandas as pd
+    from sklearn.base import clone
+
+    columns = {key: column for key, column in MODELS[name][1].items() if key != "kind"}
+    X = np.column_stack([*columns.values()])
+    model = clone(MODELS[name][0]).fit(X)
+    labels = model.predict(X)
+    few = written(tmp_path, dict([*columns.items()][:2]), heft=False, name="few.parquet")
+    path = written(tmp_path, columns, heft=False)
+    assert np.array_equal(model.predict(da.from_array(X, chunks=(500, 3))).compute(), labels)
+    assert np.array_equal(model.predict(path), labels)
+    with pytest.raises(DataError, match="has 2 columns, and 3 were fitted"):
+        model.predict(few)
+    monkeypatch.setattr("ilk.table.room.memory_bytes", lambda memory: 3.0)
+    assert np.array_equal(model.predict(path), labels)
+    for other in (few, da.from_array(X[:, :2])):
+        with pytest.raises(DataError, match="has 2 columns, and 3 were fitted"):
+            model.predict(other)
+    with pytest.raises(UsageError, match="whose columns have no names"):
+        model.predict(dd.from_pandas(pd.DataFrame(columns), npartitions=2))
+
+
+def test_a_large_table_is_told_of_with_the_threads_and_columns_needed(tmp_path, little_memory, monkeypatch):
+    from ilk.engines import pieces
+    from ilk.table.piecewise import PieceTable
+
+    model = ilk.KMeans(2, n_init=1, max_iter=2, random_state=0, threads=1)
+    model.fit(written(tmp_path, {name: NUMBERS[name] for name in ("a", "b")}, heft=False))
+    read, threads = [], []
+    parts_of, in_order = PieceTable.parts_of, pieces.in_order
+
+    def watched(table: Any, piece: int, names: Any = None) -> Any:
+        read.append(names)
+        return parts_of(table, piece, names)
+
+    def walked(task: Any, items: Any, n_threads: int) -> Any:
+        threads.append(n_threads)
+        return in_order(task, items, n_threads)
+
+    monkeypatch.setattr(PieceTable, "parts_of", watched)
+    monkeypatch.setattr(pieces, "in_order", walked)
+    model.predict(written(tmp_path, MIXED))
+    assert {tuple(names) for names in read} == {("a", "b")}
+    assert threads == [1]
+
+
+def test_cells_that_are_not_binary_are_refused_wherever_they_lie(tmp_path, little_memory):
+    dd = pytest.importorskip("dask.dataframe")
+    import pandas as pd
+
+    model = ilk.BinaryDPMeans().fit(pd.DataFrame(BITS))
+    other = BITS | {"bit1": np.where(np.arange(N_ROWS) == 900, 2.0, BITS["bit1"])}
+    for X, where in ((pd.DataFrame(other), "; first row 900"), (written(tmp_path, other), "")):
+        with pytest.raises(DataError, match=rf"1 cells are neither 0 nor 1 \(columns 1{where}\)"):
+            model.predict(X)
+    frame = dd.from_pandas(pd.DataFrame(other), npartitions=2)
+    with pytest.raises(DataError, match=r"1 cells are neither 0 nor 1 \(columns 1\)") as refused:
+        model.predict(frame).compute()
+    travelled = pickle.loads(pickle.dumps(refused.value))  # from a worker
+    assert (type(travelled), vars(travelled), str(travelled)) == (
+        DataError,
+        vars(refused.value),
+        str(refused.value),
+    )
 
 
 def test_kinds_of_a_large_frame_come_from_a_sample(monkeypatch):

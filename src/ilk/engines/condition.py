@@ -59,6 +59,15 @@ def conditioned(rows: RowsT, facts: Survey, scale: str | None = None) -> RowsT:
     return rows.encoded(encoding, facts.complete)
 
 
+def is_complete(rows: Rows) -> bool:
+    """Whether no number is missing."""
+    return rows.reduce(_visit_missing, None) == 0
+
+
+def _visit_missing(_: None, block: Block) -> int:
+    return int(np.isnan(block.raw).sum())
+
+
 @dataclass(frozen=True)
 class _Weights:
     """How many weights are above 0, and how many cannot be weights."""

@@ -116,7 +116,7 @@ class DaskFrame:
 
 
 class DaskArray:
-    """A Dask array of numbers with two dimensions. Results go back as an array, of one dimension for one column."""
+    """A Dask array of numbers with two dimensions. Results go back as an array (rows, columns)."""
 
     def __init__(self, native: Any) -> None:
         from ilk.errors import UsageError
@@ -145,14 +145,10 @@ class DaskArray:
         return _named(drawn.compute(), self.schema.names)
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
-        import dask.array as da
-
-        names = tuple(self.schema.names)
-        made = [
-            self.native.map_blocks(_FillArray(fill, names, name), dtype=_array_type(kind), drop_axis=1)
-            for name, kind in columns.items()
-        ]
-        return made[0] if len(made) == 1 else da.stack(made, axis=1)
+        kinds = {_array_type(kind) for kind in columns.values()}
+        dtype = kinds.pop() if len(kinds) == 1 else np.dtype(object)
+        made = _FillArray(fill, tuple(self.schema.names), tuple(columns), dtype)
+        return self.native.map_blocks(made, dtype=dtype, chunks=(self.native.chunks[0], (len(columns),)))
 
 
 FRAMES = (SparkFrame, DaskFrame, DaskArray, RayFrame)
@@ -178,7 +174,7 @@ def _named(array: Array, names: Sequence[str]) -> Any:
 
 
 def _array_type(kind: Any) -> Any:
-    return object if pa.types.is_string(kind) else np.dtype(kind.to_pandas_dtype())
+    return np.dtype(object if pa.types.is_string(kind) else kind.to_pandas_dtype())
 
 
 def _pandas_type(kind: Any) -> Any:
@@ -215,7 +211,9 @@ class _FillPandas:
 class _FillArray:
     fill: Fill
     names: tuple[str, ...]
-    column: str
+    columns: tuple[str, ...]
+    dtype: Any
 
     def __call__(self, array: Array) -> Array:
-        return np.asarray(self.fill(_named(array, self.names))[self.column])
+        made = self.fill(_named(array, self.names))
+        return np.column_stack([np.asarray(made[name], self.dtype) for name in self.columns])

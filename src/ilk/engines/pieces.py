@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ilk.threads import in_order, thread_count
 
 
 class PieceFrame:
-    """A table in pieces as a frame. Results go back as an array, of one dimension for one column."""
+    """A table in pieces as a frame. What is told of its rows is an array."""
 
     def __init__(self, table: PieceTable) -> None:
         self.table, self.source = table, table.source
@@ -50,15 +50,11 @@ class PieceFrame:
         untouched = Encoding(1.0, np.zeros(layout.n_columns))
         return StreamRows(raw, untouched, weight=weight, codes=codes, complete=False, threads=n_threads)
 
-    def filled(self, fill: Callable[[Any], Mapping[str, Any]], columns: Mapping[str, Any]) -> Array:
-        def made(piece: int) -> list[Array]:
-            return [
-                np.column_stack([found[name] for name in columns])
-                for found in (fill(part.arrow) for part in self.table.parts_of(piece))
-            ]
+    def told(self, names: Sequence[str], tell: Callable[[Any], Array], threads: int | None) -> Array:
+        """What `tell` makes of Arrow tables of these columns, for all rows in order."""
 
-        parts = [
-            part for some in in_order(made, range(self.table.n_pieces), thread_count(None)) for part in some
-        ]
-        whole = np.concatenate(parts)
-        return whole[:, 0] if len(columns) == 1 else whole
+        def tell_piece(piece: int) -> list[Array]:
+            return [tell(part.arrow) for part in self.table.parts_of(piece, names) if part.n_rows]
+
+        pieces = in_order(tell_piece, range(self.table.n_pieces), thread_count(threads))
+        return np.concatenate([part for parts in pieces for part in parts])

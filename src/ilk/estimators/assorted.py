@@ -7,7 +7,6 @@ from math import inf
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ilk import kernels
 from ilk.errors import DataError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
+from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
 from ilk.estimators.tables import Format, table_rows, told
 from ilk.fitting.assorted import Assortment, Quest, cost_from, fit_assorted
 from ilk.fitting.loop import Stop
@@ -243,26 +243,25 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
             )
         return cost_from(self.found_, label.astype(np.int32), len(names))
 
-    def _told(self, X: Any, visit: Any, columns: dict[str, Any]) -> Any:
+    def _told(self, X: Any, visit: Any, reply: Reply) -> Any:
         check_is_fitted(self)
-        return told(self, X, self._format, (visit, _Reader.of(self.found_)), columns, self.threads)
+        return told(self, X, self._format, (visit, _Reader.of(self.found_)), reply, self.threads)
 
     def predict(self, X: Any) -> Any:
         """The likeliest cluster of each row, the lowest number among equals. A frame on a cluster of machines gets a
         column `label`."""
-        return self._told(X, _visit_label, {"label": pa.int32()})
+        return self._told(X, _visit_label, LABEL)
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each cluster for each row (rows, K). A frame on a cluster of machines gets columns
         `probability_0` and so on."""
         check_is_fitted(self)
-        columns = {f"probability_{k}": pa.float64() for k in range(self.n_components_)}
-        return self._told(X, _visit_membership, columns)
+        return self._told(X, _visit_membership, probabilities(self.n_components_))
 
     def score_samples(self, X: Any) -> Any:
         """Log density of the observed cells of each row, in the user's units. A frame on a cluster of machines gets a
         column `log_density`."""
-        return self._told(X, _visit_log_density, {"log_density": pa.float64()})
+        return self._told(X, _visit_log_density, LOG_DENSITY)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of the rows."""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
-from ilk.estimators.frames import frame_rows, is_frame, opened, read_numbers, without_weight
+from ilk.estimators.frames import check_count, frame_rows, is_frame, opened, read_numbers, without_weight
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.encode import check_weight
@@ -66,7 +66,10 @@ def _named_numbers(estimator: Any, table: Table, *, reset: bool) -> Array:
     if reset:
         estimator.n_features_in_ = table.n_columns
         estimator.feature_names_in_ = np.array(table.names, dtype=object)
-    return read_numbers(table, getattr(estimator, "feature_names_in_", table.names))
+    if hasattr(estimator, "feature_names_in_"):
+        return read_numbers(table, estimator.feature_names_in_)
+    check_count(estimator, table.source, table.names)
+    return read_numbers(table, table.names)
 
 
 def training_rows(

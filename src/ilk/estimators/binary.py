@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ilk.engines.base import Rows
+from ilk.engines.condition import is_complete
 from ilk.engines.derived import derive
 from ilk.engines.memory import MemoryRows
 from ilk.errors import SHOWN_ROWS, DataError, UsageError
@@ -124,7 +125,7 @@ class BinaryDPMeans(CentroidEstimator):
         if not is_frame(X):
             return self._binary_rows(X, sample_weight, reset=True)
         found = number_rows(self, X, sample_weight, threads=self.threads, k=1)
-        rows: Rows = found.encoded(found.encoding, bool(found.reduce(_visit_blanks, None) == 0))
+        rows: Rows = found.encoded(found.encoding, is_complete(found))
         if self.binarize is not None:
             return derive(rows, _Binarize(self._threshold()))
         _refuse_others(rows.reduce(_visit_others, None))
@@ -156,17 +157,17 @@ class _Binarize:
 
 def _visit_label(state: tuple[float | None, Any, Any], block: Block) -> Array:
     threshold, family, params = state
+    if threshold is None:
+        _refuse_others(
+            replace(_visit_others(None, block), first_row=np.inf)
+        )  # parts of a frame do not know theirs
     found: Array = family.assign(params, _Binarize(threshold)(block))[0]
     return found
 
 
-def _visit_blanks(_: None, block: Block) -> int:
-    return int(np.isnan(block.raw).sum())
-
-
 @dataclass(frozen=True)
 class _Others:
-    """Cells that are neither 0 nor 1, by column, and the first row that has one."""
+    """Cells that are neither 0 nor 1, by column, and the first row that has one; infinite where it is not known."""
 
     columns: Array
     first_row: float
@@ -184,9 +185,10 @@ def _visit_others(_: None, block: Block) -> _Others:
 def _refuse_others(others: _Others) -> None:
     columns = np.flatnonzero(others.columns)[:SHOWN_ROWS]
     if len(columns):
+        row = f"; first row {int(others.first_row)}" if np.isfinite(others.first_row) else ""
         raise DataError(
             "not-binary",
             f"{int(others.columns.sum())} cells are neither 0 nor 1",
-            where=f"columns {', '.join(map(str, columns))}; first row {int(others.first_row)}",
+            where=f"columns {', '.join(map(str, columns))}{row}",
             do="Give a table of 0, 1 and NaN, or set binarize to a threshold",
         )

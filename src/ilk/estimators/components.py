@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import replace
+from itertools import compress
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -27,7 +26,17 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
-from ilk.estimators.frames import Answer, answered, is_frame, opened
+from ilk.estimators.frames import (
+    LABEL,
+    LOG_DENSITY,
+    Answer,
+    Reply,
+    answered,
+    fitted_names,
+    is_frame,
+    opened,
+    probabilities,
+)
 from ilk.families.covariance import Structure
 from ilk.families.mixture import Noise
 from ilk.families.prior import Prior
@@ -93,14 +102,14 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
 
     # --- what a user reads
 
-    def _scan(self, X: Any, visit: Any, columns: Mapping[str, Any]) -> Any:
-        """What a visit tells of each row: an array, or a frame with these columns (and Arrow types) on a cluster."""
+    def _scan(self, X: Any, visit: Any, reply: Reply) -> Any:
+        """What a visit tells of each row: an array, or columns beside those of a frame on a cluster."""
         check_is_fitted(self)
         state = (self._family, self._params, self._log_unit)
         X = opened(X)
         if is_frame(X):
-            names = self.feature_names_in_[self._varies]
-            return answered(X, names, Answer(self._encoding, visit, state), columns)
+            names = [*compress(fitted_names(self, X), self._varies)]
+            return answered(X, names, Answer(self._encoding, visit, state), reply, self.threads)
         raw = checked_array(self, X, reset=False)
         facts = survey(raw)
         if not self._varies.all():
@@ -111,20 +120,19 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
     def predict(self, X: Any) -> Any:
         """The likeliest component of each row, the lowest number among equals; -1 for noise. A frame on a cluster
         gets a column `label`."""
-        return self._scan(X, _visit_label, {"label": pa.int32()})
+        return self._scan(X, _visit_label, LABEL)
 
     def predict_proba(self, X: Any) -> Any:
         """Probability of each component for each row (rows, K); the noise component, if any, comes last. A frame on
         a cluster gets columns `probability_0` and so on."""
         check_is_fitted(self)
         n_columns = len(self.weights_) + (getattr(self._family, "noise", None) is not None)
-        columns = {f"probability_{k}": pa.float64() for k in range(n_columns)}
-        return self._scan(X, _visit_membership, columns)
+        return self._scan(X, _visit_membership, probabilities(n_columns))
 
     def score_samples(self, X: Any) -> Any:
         """Log density of each row (of its observed cells), in the user's units. A frame on a cluster gets a column
         `log_density`."""
-        return self._scan(X, _visit_log_density, {"log_density": pa.float64()})
+        return self._scan(X, _visit_log_density, LOG_DENSITY)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log density of the rows."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.estimators.base import one_of, real_number, warn_of, whole_number
+from ilk.estimators.frames import LABEL
 from ilk.estimators.tables import held_rows, told
 from ilk.families.paper import APPROXIMATE, EXACT, Choice, Paper, default_locality
 from ilk.fitting.loop import Stop
@@ -155,7 +155,7 @@ class CRAFT(ClusterMixin, BaseEstimator):
         `label`."""
         check_is_fitted(self)
         answer = (_visit_label, (self._family, self._params))
-        return told(self, X, self._format, answer, {"label": pa.int32()}, self.threads)
+        return told(self, X, self._format, answer, LABEL, self.threads)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

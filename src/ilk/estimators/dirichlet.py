@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.mixture import BayesianGaussianMixture
 from sklearn.utils import Tags
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
 from ilk.estimators.base import Callback, real_number, warn_of, whole_number
+from ilk.estimators.frames import LABEL, Reply, probabilities
 from ilk.estimators.tables import table_rows, told
 from ilk.fitting.dirichlet import fit_process, make_process
 from ilk.fitting.loop import Stop
@@ -102,16 +102,15 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         """Probability of each component for each row (rows, K). A frame on a cluster gets columns `probability_0` and
         so on."""
         check_is_fitted(self)
-        columns = {f"probability_{k}": pa.float64() for k in range(len(self.weights_))}
-        return self._told(X, _visit_membership, columns)
+        return self._told(X, _visit_membership, probabilities(len(self.weights_)))
 
     def predict(self, X: Any) -> Any:
         """The likeliest component of each row. A frame on a cluster gets a column `label`."""
         check_is_fitted(self)
-        return self._told(X, _visit_label, {"label": pa.int32()})
+        return self._told(X, _visit_label, LABEL)
 
-    def _told(self, X: Any, visit: Any, columns: dict[str, Any]) -> Any:
-        return told(self, X, self._form, (visit, (self._family, self._params)), columns, self.threads)
+    def _told(self, X: Any, visit: Any, reply: Reply) -> Any:
+        return told(self, X, self._form, (visit, (self._family, self._params)), reply, self.threads)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from ilk.engines.base import Rows
 from ilk.engines.condition import Unconditioned, check_weights, conditioned, survey_rows
-from ilk.engines.frames import FRAMES, Frame, Packer, frame_of
-from ilk.engines.packed import Cutter, NumberPacker, PackLayout
+from ilk.engines.frames import FRAMES, DaskArray, Frame, Packer, frame_of
+from ilk.engines.packed import Cutter, NumberPacker, Pack, PackLayout
 from ilk.engines.pieces import PieceFrame
 from ilk.errors import DataError, UsageError, shown, warn
 from ilk.fitting.model import free_names
@@ -141,6 +141,23 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Reply:
+    """How it is given: an array, or columns of these names and Arrow types. A single column may be a vector."""
+
+    columns: Mapping[str, Any]
+    is_vector: bool = False
+
+
+LABEL = Reply({"label": pa.int32()}, is_vector=True)
+LOG_DENSITY = Reply({"log_density": pa.float64()}, is_vector=True)
+
+
+def probabilities(n_components: int) -> Reply:
+    """One column for each component."""
+    return Reply({f"probability_{k}": pa.float64() for k in range(n_components)})
+
+
+@dataclass(frozen=True)
 class MixedRows:
     """Rows of any kinds of columns, not yet conditioned: what they are taken for, and facts of the numbers."""
 
@@ -185,21 +202,51 @@ def _schema_of(
 
 
 def answered(
-    frame: Frame | PieceFrame, names: Sequence[str], answer: Answer, columns: Mapping[str, Any]
+    frame: Frame | PieceFrame, names: Sequence[str], answer: Answer, reply: Reply, threads: int | None
 ) -> Any:
-    """The frame with what a visit tells of each row of numbers, in columns of these names and Arrow types."""
+    """What a visit tells of each row of numbers, beside the columns of a frame on a cluster."""
     refuse_absent(frame.source, frame.schema.names, names)
     layout = PackLayout(_number_type({name: frame.schema.field(name).type for name in names}), len(names))
-    return _filled(frame, names, NumberPacker(layout), answer, columns)
+    return _told(frame, _Fill(tuple(names), NumberPacker(layout), answer), reply, threads)
 
 
 def answered_mixed(
-    frame: Frame | PieceFrame, schema: Schema, answer: Answer, columns: Mapping[str, Any]
+    frame: Frame | PieceFrame,
+    own_names: Mapping[str, str],
+    schema: Schema,
+    answer: Answer,
+    reply: Reply,
+    threads: int | None,
 ) -> Any:
-    """The same of rows of any kinds of columns."""
+    """The same of rows of any kinds of columns; `own_names` are what the frame calls those of the schema."""
     packer = ModelPacker(schema, coded=True, every=True)
-    refuse_absent(frame.source, frame.schema.names, packer.names)
-    return _filled(frame, packer.names, packer, answer, columns)
+    wanted = tuple(own_names[name] for name in packer.names)
+    refuse_absent(frame.source, frame.schema.names, wanted)
+    return _told(frame, _Fill(wanted, _Renamed(packer), answer), reply, threads)
+
+
+def fitted_names(estimator: Any, frame: Frame | PieceFrame) -> Sequence[str]:
+    """What the frame calls the columns of the fit: the same; where an array was fitted, what stands in their place."""
+    if hasattr(estimator, "feature_names_in_"):
+        return list(estimator.feature_names_in_)
+    if not isinstance(frame, (DaskArray, PieceFrame)):
+        raise UsageError(
+            "no-column-names",
+            f"the fit was of an array, whose columns have no names, so those of the {frame.source} cannot be matched",
+            do="Fit a table that names its columns, or give an array",
+        )
+    check_count(estimator, frame.source, frame.schema.names)
+    return list(frame.schema.names)
+
+
+def check_count(estimator: Any, source: str, names: Sequence[str]) -> None:
+    """Columns that are matched by position must be as many as were fitted."""
+    if len(names) != estimator.n_features_in_:
+        raise DataError(
+            "column-count",
+            f"the {source} has {len(names)} columns, and {estimator.n_features_in_} were fitted",
+            do="Give a table with the columns of the fit",
+        )
 
 
 def refuse_absent(source: str, names: Sequence[str], wanted: Sequence[str]) -> None:
@@ -213,15 +260,12 @@ def refuse_absent(source: str, names: Sequence[str], wanted: Sequence[str]) -> N
         )
 
 
-def _filled(
-    frame: Frame | PieceFrame,
-    names: Sequence[str],
-    packer: Packer,
-    answer: Answer,
-    columns: Mapping[str, Any],
-) -> Any:
-    wanted = dict(zip(free_names(tuple(frame.schema.names), tuple(columns)), columns.values(), strict=True))
-    return frame.filled(_Fill(tuple(names), packer, answer, tuple(wanted)), wanted)
+def _told(frame: Frame | PieceFrame, fill: _Fill, reply: Reply, threads: int | None) -> Any:
+    if isinstance(frame, PieceFrame):
+        return frame.told(fill.names, fill.array, threads)
+    names = free_names(tuple(frame.schema.names), tuple(reply.columns))
+    made = frame.filled(replace(fill, columns=names), dict(zip(names, reply.columns.values(), strict=True)))
+    return made[:, 0] if reply.is_vector and isinstance(frame, DaskArray) else made
 
 
 @dataclass(frozen=True)
@@ -231,12 +275,26 @@ class _Fill:
     names: tuple[str, ...]
     packer: Packer
     answer: Answer
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = ()
 
     def __call__(self, table: Any) -> dict[str, Array]:
+        found = self.array(table) if table.num_rows else np.empty((0, len(self.columns)))
+        each = found.reshape(len(found), -1).T
+        return dict(zip(self.columns, each, strict=True))
+
+    def array(self, table: Any) -> Array:
+        """What the visit tells of the rows, of which there is one at least."""
         pack = self.packer(table.select(list(self.names)))
         cutter = Cutter(self.answer.encoding, bool(not np.isnan(pack.raw).any()), BLOCK_ROWS)
         parts = [self.answer.visit(self.answer.state, block) for block in cutter.blocks(pack, 0)]
-        found = np.concatenate(parts) if parts else np.empty((0, len(self.columns)))
-        each = found.reshape(len(found), -1).T
-        return dict(zip(self.columns, each, strict=True))
+        return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """Packs tables whose columns stand in the order of the packer, whatever their names."""
+
+    packer: ModelPacker
+
+    def __call__(self, table: Any) -> Pack:
+        return self.packer(table.rename_columns(self.packer.names))

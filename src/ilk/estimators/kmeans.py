@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import pyarrow as pa
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +23,7 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
-from ilk.estimators.frames import Answer, answered, is_frame, opened
+from ilk.estimators.frames import LABEL, Answer, answered, fitted_names, is_frame, opened
 from ilk.families.base import Family
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import Stop
@@ -98,7 +97,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if is_frame(X):
             check_is_fitted(self)
             answer = Answer(self._encoding, *self._labelling())
-            return answered(X, self.feature_names_in_, answer, {"label": pa.int32()})
+            return answered(X, fitted_names(self, X), answer, LABEL, self.threads)
         return np.concatenate([*self._new_rows(X).scan(_visit_label, (self._family, self._params))])
 
     def _labelling(self) -> tuple[Any, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Any, Self
@@ -15,6 +14,7 @@ from ilk.engines.base import Rows
 from ilk.errors import DataError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.components import MixtureEstimator, full_matrices
+from ilk.estimators.frames import Reply
 from ilk.estimators.tables import Format, given_groups, table_rows, told
 from ilk.families.base import Cut
 from ilk.families.product import Product, ProductMixture
@@ -185,10 +185,10 @@ class MixedMixture(MixtureEstimator):
         beyond = np.zeros(rows.n_rows, dtype=bool)
         self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
 
-    def _scan(self, X: Any, visit: Any, columns: Mapping[str, Any]) -> Any:
+    def _scan(self, X: Any, visit: Any, reply: Reply) -> Any:
         check_is_fitted(self)
         answer = (visit, (self._family, self._params, self._log_unit))
-        return told(self, X, self._form, answer, columns, self.threads)
+        return told(self, X, self._form, answer, reply, self.threads)
 
     def relative_entropy(self) -> float:
         """1 - entropy of the memberships / (rows log K) of the training rows: 1 where every row is sure, 0 for none.

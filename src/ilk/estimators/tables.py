@@ -21,7 +21,16 @@ from ilk.engines.derived import Columns, derive
 from ilk.engines.memory import MemoryRows, held
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import checked_array
-from ilk.estimators.frames import Answer, answered_mixed, is_frame, mixed_rows, opened, without_weight
+from ilk.estimators.frames import (
+    Answer,
+    Reply,
+    answered_mixed,
+    fitted_names,
+    is_frame,
+    mixed_rows,
+    opened,
+    without_weight,
+)
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import Survey, encoding_of, precision_cautions, survey
 from ilk.table.encode import check_weight, decode, encode_new
@@ -145,11 +154,11 @@ def told(
     X: Any,
     form: Format,
     answer: tuple[Any, Any],
-    columns: Mapping[str, Any],
+    reply: Reply,
     threads: int | None = None,
 ) -> Any:
-    """What a visit with its state tells of the rows of another table: an array, or columns of these Arrow types beside
-    those of a frame on a cluster.
+    """What a visit with its state tells of the rows of another table: an array, or columns beside those of a frame on a
+    cluster.
 
     Columns are matched by name, or by position where numbers were fitted. A level that was not seen before counts as
     missing and a column that was not is ignored, both with a warning; a column that is absent is refused.
@@ -157,7 +166,9 @@ def told(
     visit, state = answer
     X = opened(X)
     if is_frame(X):
-        return answered_mixed(X, form.schema, Answer(form.encoding, visit, state), columns)
+        names = [column.name for column in form.schema.columns]
+        own_names = dict(zip(names, fitted_names(estimator, X) if form.by_position else names, strict=True))
+        return answered_mixed(X, own_names, form.schema, Answer(form.encoding, visit, state), reply, threads)
     return np.concatenate([*new_rows(estimator, X, form, threads=threads).scan(visit, state)])
 
 
