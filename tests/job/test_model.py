@@ -66,7 +66,7 @@ def test_columns_by_name_not_by_place(result, frame):
 
 @pytest.mark.badinput("C14")
 def test_missing_and_extra_columns(result, frame):
-    with pytest.raises(DataError, match="lacks 1 columns of the model: 'b'") as caught:
+    with pytest.raises(DataError, match="lacks 1 column of the model: 'b'") as caught:
         result.assign(frame.drop(columns="b"))
     assert caught.value.code == "absent-column"
     with pytest.warns(IlkWarning, match="'more'"):

@@ -52,6 +52,7 @@ RULES = {
     "duration": ([datetime.timedelta(i) for i in range(N)], "left out", []),
     "digits": ([str(i % 3) for i in range(N)], "categorical", ["digits-as-text"]),
     "dressed": ([f"1,{i % 3}00.5" for i in range(N)], "categorical", ["number-format"]),
+    "dressed-many": ([f"{i},5" for i in range(N)], "left out", ["number-format"]),
     "percent": ([f"{i % 3} %" for i in range(N)], "categorical", ["number-format"]),
     "alike": ([("Yes", "yes ", "no")[i % 3] for i in range(N)], "categorical", ["look-alike-levels"]),
     "accents": (
@@ -70,7 +71,7 @@ CASES = {
     "A16": ["bool"],
     "A17": ["date", "date-text", "duration"],
     "A19": ["digits"],
-    "A20": ["dressed", "percent"],
+    "A20": ["dressed", "dressed-many", "percent"],
     "A21": ["sentinel", "doubtful"],
     "A25": ["constant-text"],
     "A27": ["id", "many"],
@@ -175,6 +176,8 @@ def test_no_usable_column_lists_the_reasons():
     with pytest.raises(DataError, match="'a': constant; 'b': identifier") as error:
         infer(read({"a": [1, 1, 1], "b": ["x", "y", "z"]}))
     assert error.value.code == "no-columns"
+    with pytest.raises(DataError, match="at least one column whose cells differ"):
+        infer(read({"a": [1, 1, 1], "b": [None, None, None]}))
 
 
 def test_asked_kinds():

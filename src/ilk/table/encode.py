@@ -149,8 +149,9 @@ def encode_new(
     if lacking and absent != "missing":
         raise DataError(
             "absent-column",
-            f"{table.source} lacks {len(lacking)} columns of the model: "
-            + ", ".join(repr(shown(n)) for n in lacking[:SHOWN_ROWS]),
+            f"{table.source} lacks {len(lacking)} column{'s' if len(lacking) > 1 else ''} of the model: "
+            + ", ".join(repr(shown(n)) for n in lacking[:SHOWN_ROWS])
+            + (f" and {len(lacking) - SHOWN_ROWS} more" if len(lacking) > SHOWN_ROWS else ""),
             do='Add them, or take every cell as missing: absent="missing"',
         )
     warnings: list[Caution] = []

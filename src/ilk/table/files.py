@@ -22,6 +22,8 @@ from ilk.table.columns import from_objects, usable_names
 from ilk.table.ledger import Ledger
 from ilk.table.read import Table, display_name, from_arrow
 
+NEAR_NAME = 0.75
+"""How much of two file names must agree for one to be meant; an ending alone is half of a short name."""
 MAX_STREAM_BYTES = 16 * 2**30
 """Most bytes taken from a pipe or out of a compressed file."""
 MAX_UNPACK_RATIO, RATIO_FROM_BYTES = 300, 256 * 2**20
@@ -98,7 +100,7 @@ def _unreadable(path: str, error: OSError) -> UsageError | DataError:
     if not isinstance(error, FileNotFoundError):
         return DataError("file-unreadable", f"{name} cannot be read: {error.strerror or error}")
     try:
-        near = difflib.get_close_matches(Path(path).name, os.listdir(Path(path).parent), n=3)
+        near = difflib.get_close_matches(Path(path).name, os.listdir(Path(path).parent), 3, NEAR_NAME)
     except OSError:
         near = []
     hint = f"Did you mean {', '.join(shown(n) for n in near)}?" if near else "Check the path"

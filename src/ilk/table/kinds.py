@@ -44,7 +44,7 @@ _TEXTS = {
     "sentinel": "a far value such as -999 is frequent and may mean missing; if so, make those cells empty",
     "doubtful-marks": "cells such as '-', '?' or 'unknown' are kept as values; make them empty if they "
     "mean missing (missing=['-'] for a text file)",
-    "id-like": "left out, they look like identifiers",
+    "id-like": "left out: all different, or with too many levels for a category",
     "all-missing": "left out, no cell has a value",
     "precision-lost": "whole numbers above 2^53 are rounded by float64",
     "looks-like-id": "whole numbers, all different, without a gap; if they only number the rows, "
@@ -161,6 +161,9 @@ class Judge:
             self._warn("digits-as-text", name)
         elif all(_DRESSED.fullmatch(level.strip()) for level in levels):
             self._warn("number-format", name)
+            if count > _most_levels(column):
+                reason = f"numbers written as {shown(levels[0].strip())!r}, which stay text"
+                return ColumnInfo(name, "left out", reason, distinct=count, **facts)
         if count == present > 2:
             self._warn("id-like", name)
             return ColumnInfo(name, "left out", "identifier: all different", distinct=count, **facts)
@@ -183,7 +186,7 @@ class Judge:
         """Binary, categorical, or left out for having one level or too many."""
         levels = column.levels()
         count = _how_many(levels, column)
-        limit = min(max(LEVELS_ALWAYS, int(LEVEL_SHARE * column.n_rows)), LEVELS_NEVER)
+        limit = _most_levels(column)
         if count == 1:
             return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
         if count > limit:
@@ -260,6 +263,11 @@ def _is_run(column: Cells) -> bool:
     """Whole numbers, all different, without a gap between the smallest and the largest."""
     least, most = column.ends()
     return bool(most - least + 1 == column.n_rows - column.missing)
+
+
+def _most_levels(column: Cells) -> int:
+    """That a category may have: a share of the rows, within bounds."""
+    return min(max(LEVELS_ALWAYS, int(LEVEL_SHARE * column.n_rows)), LEVELS_NEVER)
 
 
 def _how_many(levels: Sequence[str], column: Cells) -> int:

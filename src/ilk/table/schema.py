@@ -248,11 +248,14 @@ def _nothing_left(schema: Schema, source: str) -> DataError:
         return DataError("no-columns", f"{source} has no columns")
     parts = "; ".join(f"{shown(c.name)!r}: {c.reason}" for c in schema.columns[:10])
     more = f"; and {len(schema.columns) - 10} more" if len(schema.columns) > 10 else ""
+    do = 'Name a kind for a column that should count, as in types={"column": "categorical"}'
+    if all(column.reason in ("constant", "all missing") for column in schema.columns):
+        do = "Give a table with at least one column whose cells differ"
     return DataError(
         "no-columns",
         f"no column of {source} can be used",
         where=parts + more,
-        do='Name a kind for a column that should count, as in types={"column": "categorical"}',
+        do=do,
     )
 
 
