@@ -20,7 +20,7 @@ from ilk.fitting.model import Model
 from ilk.fitting.scene import CELLS, Untreat
 from ilk.fitting.weights import row_weights
 from ilk.matching import earlier
-from ilk.prepare import Job, Prepared, at_a_glance, only_rows, prepare
+from ilk.prepare import Job, Prepared, at_a_glance, only_rows, prepare, with_every_group
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
 from ilk.result import Result
@@ -197,10 +197,12 @@ def run(job: Job) -> Result:
     if not grouping.interrupted:
         try:
             _at(job, found, "describing", began)
+            ready = with_every_group(ready, grouping.labels)
             return answer_of(job, ready, found, grouping, notes, (began, searched), old)
         except KeyboardInterrupt:
             grouping = replace(grouping, interrupted=True)
-    return answer_of(job, at_a_glance(ready, seed), found, grouping, notes, (began, searched), old)
+    ready = at_a_glance(ready, grouping.labels, seed)
+    return answer_of(job, ready, found, grouping, notes, (began, searched), old)
 
 
 def _grouped(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | None) -> Grouping:

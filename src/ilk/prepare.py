@@ -15,6 +15,7 @@ from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
 from ilk.errors import DataError, rows_shown, shown
+from ilk.fitting.fit import label_counts
 from ilk.fitting.model import design, numbers_only
 from ilk.fitting.scene import Treat
 from ilk.recipes import PARADIGMS
@@ -35,6 +36,7 @@ from ilk.threads import thread_count
 
 TOLD_ROWS = 100_000  # of a table in pieces, from which groups are described
 GLANCED_ROWS = 20_000  # of a table in memory, where there is no time for more
+LEAST_TOLD = 10  # rows of every group that are among them, if it has so many
 LEAST_DISTINCT = 18  # distinct rows: two for each of nine components
 DISTINCT_SEARCHED = 10_000  # rows among which they are counted
 
@@ -74,8 +76,8 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """Of a table in pieces, and of a run that was stopped, the rows that are told: a sample drawn by weight, or all
-    of a small table.
+    """Of a table in pieces, and of a run that was stopped, the rows that are told: a sample drawn by weight, with some
+    rows of every group, or all of a small table.
 
     `places` are their places among the rows used, `table` holds them; `skipped` are the rows that are not used.
     """
@@ -83,6 +85,11 @@ class Looked:
     places: Array
     table: Table
     skipped: Array
+
+    def numbers_of(self, places: Array) -> Array:
+        """Numbers in the table of the rows at these places among those used."""
+        used_before = self.skipped - np.arange(len(self.skipped))
+        return np.asarray(places + np.searchsorted(used_before, places, "right"))
 
 
 @dataclass(frozen=True)
@@ -255,16 +262,44 @@ def _conditioned(
     return MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
 
 
-def at_a_glance(ready: Prepared, seed: int) -> Prepared:
+def with_every_group(ready: Prepared, labels: Array) -> Prepared:
+    """The same with some rows of every group among those of a table in pieces that are told."""
+    looked, table, schema = ready.looked, ready.table, ready.schema
+    if looked is None or isinstance(table, Table):
+        return ready
+    places = _and_of_every_group(looked.places, labels, ready.rows)
+    if len(places) == len(looked.places):
+        return ready
+    kept = looked.numbers_of(places)
+    few = table.take(kept)
+    described = _described(
+        schema, ready.used, numbers_of(few, schema.numeric), codes_of(few, schema.coded)[0]
+    )
+    return replace(ready, described=described, kept=kept, looked=replace(looked, places=places, table=few))
+
+
+def _and_of_every_group(places: Array, labels: Array, rows: Rows) -> Array:
+    """The places, and the first ones of each group that has few of them: a sample may miss it, and a group of which
+    nothing is seen would be told to be like the whole table."""
+    held = label_counts(labels[places], int(labels.max()) + 1)
+    firsts = [np.flatnonzero(labels == group)[:LEAST_TOLD] for group in np.flatnonzero(held < LEAST_TOLD)]
+    more = np.setdiff1d(np.concatenate([np.empty(0, np.intp), *firsts]), places)
+    return np.sort(np.append(places, more[rows.take(more).weights > 0]))
+
+
+def at_a_glance(ready: Prepared, labels: Array, seed: int) -> Prepared:
     """The same with a sample of the rows to be told, for a run that was stopped."""
     n_rows, table = ready.rows.n_rows, ready.table
-    if ready.looked is not None or isinstance(table, PieceTable) or n_rows <= GLANCED_ROWS:
+    if isinstance(table, PieceTable):
+        return with_every_group(ready, labels)
+    if n_rows <= GLANCED_ROWS:
         return ready
     weight = ready.weight
     if weight is None:
         places = drawn_rows(n_rows, GLANCED_ROWS, seed)
     else:
         places = drawn_by_weight(lambda: [weight], GLANCED_ROWS, seed)
+    places = _and_of_every_group(places, labels, ready.rows)
     names = [name for name in table.names if name not in table.problems]
     rows = pa.array(ready.kept[places])
     skipped = np.ones(table.n_rows, dtype=bool)

@@ -156,6 +156,19 @@ def test_a_large_table_is_told_from_a_sample(mixed, monkeypatch, weight):
     assert "sampled-telling" in dict(result.warnings)
 
 
+@pytest.mark.parametrize("weight", [None, "count"])
+def test_a_group_that_the_sample_misses_is_told_by_its_own_rows(mixed, monkeypatch, weight):
+    mixed.loc[110:113, ["size", "width"]] = 500.0
+    mixed.loc[111, "count"] = 0  # counts for nothing where rows have weights
+    monkeypatch.setattr(ilk.prepare, "GLANCED_ROWS", 12)
+    stop_once(monkeypatch, ilk.job, "answer_of")
+    with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
+        result = ilk.cluster(mixed, k=3, method="k-means", weight=weight, ignore=[] if weight else "count")
+    smallest = result.groups[-1]
+    assert smallest.rows == 4
+    assert {fact.column: fact.value for fact in smallest.facts}["size"] == 500.0
+
+
 def test_writing_is_done_once_more_without_the_assignments(mixed, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     mixed.to_csv("table.csv", index=False)

@@ -50,6 +50,23 @@ def parameters(model):
     return store.flatten(model._tree())[1]
 
 
+def test_a_group_that_the_sample_misses_is_told_by_its_own_rows(tmp_path, tight, monkeypatch):
+    monkeypatch.setattr("ilk.prepare.TOLD_ROWS", 50)
+    draws = np.random.default_rng(0)
+    size, width = draws.normal(size=(2, 2000)) + 8.0 * draws.integers(0, 2, 2000)
+    size[1500:1504], size[[3, 1501]], width[3] = (
+        900.0,
+        None,
+        None,
+    )  # a far group, one of its cells and a row blank
+    pq.write_table(pa.table({"size": size, "width": width}), tmp_path / "far.parquet", row_group_size=300)
+    result = ilk.cluster(tmp_path / "far.parquet", k=3, method="k-means", memory=tight["memory"] / 100)
+    assert isinstance(result.table, PieceTable)
+    smallest = result.groups[-1]
+    assert smallest.rows == 3
+    assert {fact.column: fact.value for fact in smallest.facts}["size"] == 900.0
+
+
 @pytest.mark.parametrize("method", ["k-means", "gaussian", "assorted"])
 def test_the_answer_is_that_of_memory(path, tight, method):
     asked = {"method": method, "k": 3, "weight": "heft", "truth": "truth", "id": "number", "threads": 2}
