@@ -41,6 +41,13 @@ def numbers(mixed):
     return mixed[["size", "width"]].to_numpy()
 
 
+@pytest.fixture(scope="module")
+def workers():
+    distributed = pytest.importorskip("distributed")
+    with distributed.Client(processes=False, n_workers=1, dashboard_address=None) as client:
+        yield client
+
+
 def stop_once(monkeypatch, holder, name, at=1):
     """The first call of a function, or the one of that number, is interrupted before it does anything."""
     whole, calls = getattr(holder, name), []
@@ -119,7 +126,7 @@ def test_groups_of_a_paradigm_are_kept(numbers, monkeypatch, name):
         (afar, "fit", 1, "the sample, too"),
     ],
 )
-def test_the_model_of_the_sample_of_a_frame_is_kept(numbers, monkeypatch, holder, name, at, origin):
+def test_the_model_of_the_sample_of_a_frame_is_kept(numbers, workers, monkeypatch, holder, name, at, origin):
     frames = pytest.importorskip("dask.dataframe")
     monkeypatch.setattr(afar, "SAMPLE_ROWS", N // 2)
     whole = afar.Afar.polished
