@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -56,7 +57,8 @@ def written(path: Any, columns: dict[str, Any], *, name: str = "table.parquet", 
 @pytest.fixture
 def little_memory(monkeypatch):
     """Any table is larger than memory."""
-    monkeypatch.setattr("ilk.table.room.memory_bytes", lambda memory: 3.0)
+    monkeypatch.setattr("ilk.table.room.LEAST", 0)
+    monkeypatch.setenv("ILK_MEMORY", "3 B")
 
 
 def same(name: str, here: Any, there: Any) -> None:
@@ -113,6 +115,24 @@ def test_a_frame_of_dask_gives_the_answer_of_memory(name):
     there = model.fit(frame, sample_weight="heft")
     same(name, here, there)
     assert np.array_equal(there.predict(frame).compute()["label"], here.predict(X))
+
+
+def test_a_table_that_is_decoded_in_each_pass_gives_the_same(tmp_path, monkeypatch):
+    """As where the disk is slower than decoding."""
+    monkeypatch.setattr("ilk.table.room.COPIES", 1e6)
+    monkeypatch.setattr("ilk.table.pack._reads_faster", lambda *_, **__: False)
+    model, columns = MODELS["mixed"]
+    here, _ = in_memory("mixed")
+    there = model.fit(written(tmp_path, columns), sample_weight="heft")
+    same("mixed", here, there)
+
+
+@pytest.mark.parametrize("memory", ["much", "1MB", "-1"])
+def test_a_bad_size_of_memory_is_named(memory, tmp_path, monkeypatch):
+    monkeypatch.setenv("ILK_MEMORY", memory)
+    with pytest.raises(UsageError, match=f"ILK_MEMORY='{memory}' is ") as caught:
+        ilk.KMeans(2).fit(written(tmp_path, NUMBERS))
+    assert caught.value.code == "bad-memory"
 
 
 def test_probabilities_of_a_table_larger_than_memory(tmp_path, little_memory):
@@ -258,14 +278,12 @@ def test_cells_of_a_large_table_are_cut_at_a_threshold(tmp_path, little_memory):
 CHILD = """
 import resource, sys, warnings
 import numpy as np, pyarrow.parquet as pq, ilk
-from ilk.table import room
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 warnings.simplefilter("ignore")
 path, small = sys.argv[1:]
-room.memory_bytes = lambda memory: 150e6
 centres = pq.read_table(small).slice(0, 3).to_pandas().to_numpy()
 options = {"init": centres, "max_iter": 1, "threads": 2}
 models = ilk.KMeans(3, **options), ilk.GaussianMixture(3, structure="VVV", **options)
@@ -287,6 +305,12 @@ def test_a_file_of_300_mb_grows_memory_by_no_more_than_150_mb(tmp_path):
             file.write_table(part)
     pq.write_table(part.slice(0, 5_000), tmp_path / "small.parquet")
     paths = [str(tmp_path / name) for name in ("large.parquet", "small.parquet")]
-    ran = subprocess.run([sys.executable, "-c", CHILD, *paths], capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", CHILD, *paths],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ILK_MEMORY": "150MB"},
+    )
     assert ran.returncode == 0, ran.stderr
     assert int(ran.stdout) <= 150e6

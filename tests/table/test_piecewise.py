@@ -63,7 +63,7 @@ def outcome(table):
 @given(table=arrow_tables(), rows=st.integers(1, 40), kept=st.booleans())
 def test_the_cells_are_those_of_memory(table, rows, kept):
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "_reads_faster", lambda *_: kept)
+        patch.setattr(packing, "_reads_faster", lambda *_, **__: kept)
         path = Path(folder, "table.parquet")
         pieces, whole = in_pieces(table, path, rows), read(str(path))
         try:
@@ -89,6 +89,25 @@ def test_the_cells_are_those_of_memory(table, rows, kept):
         assert np.array_equal(found.factor, encoded.encoding.factor)
         assert len(packed.skipped) == table.num_rows - n
         assert pieces.take(chosen).arrow.num_rows == len(chosen)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_the_first_rows_tell_whether_packed_ones_come_faster(cached, monkeypatch):
+    asked = []
+    monkeypatch.setattr(packing.DiskArray, "leave_cache", lambda self: asked.append(self))
+    raw, none = np.zeros((100, 2)), np.zeros(100, dtype=bool)
+    sample = packing.RowCells(raw, None, None, none, none)
+    assert packing._reads_faster(sample, 10.0, cached=cached)
+    assert not packing._reads_faster(sample, 0.0, cached=cached)
+    assert len(asked) == (0 if cached else 2)
+
+
+def test_what_has_left_the_cache_is_read_from_the_disk():
+    kept = packing.DiskArray(500, 3, np.float64)
+    rows = np.random.default_rng(0).normal(size=(500, 3))
+    kept.write(0, rows)
+    kept.leave_cache()
+    assert np.array_equal(kept[:], rows)
 
 
 def test_different_values_beyond_count_are_estimated_and_identifiers_counted(tmp_path):

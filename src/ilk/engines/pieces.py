@@ -1,8 +1,9 @@
-"""A table larger than memory, given to an estimator: packed on disk like a frame on a cluster, and read from there."""
+"""A table larger than memory, given to an estimator: packed as frames on clusters are, and walked as in a job."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,24 @@ import pyarrow as pa
 from ilk.engines.packed import Pack, PackLayout
 from ilk.engines.stream import StreamRows
 from ilk.table.block import Array, Encoding
+from ilk.table.pack import RowCells, pack
 from ilk.table.piecewise import PieceTable
-from ilk.table.spool import DiskArray
+from ilk.table.read import Table
+from ilk.table.room import memory_bytes
 from ilk.threads import in_order, thread_count
+
+
+@dataclass(frozen=True)
+class _ByPacker:
+    """What a packer makes of the rows; it sets none aside."""
+
+    columns: tuple[str, ...]
+    packer: Callable[[Any], Pack]
+
+    def cells(self, part: Table) -> RowCells:
+        pack = self.packer(part.arrow)
+        used = np.zeros(pack.n_rows, dtype=bool)
+        return RowCells(pack.raw, pack.codes, pack.weight, used, used)
 
 
 class PieceFrame:
@@ -30,25 +46,17 @@ class PieceFrame:
         layout: PackLayout,
         threads: int | None = None,
     ) -> StreamRows:
-        first_rows, n_threads = self.table.pieces.first_rows, thread_count(threads)
-        n_rows = first_rows[-1]
-        raw = DiskArray(n_rows, layout.n_columns, layout.dtype)
-        weight = DiskArray(n_rows, None, np.float64) if layout.weighted else None
-        codes = DiskArray(n_rows, layout.n_codes, np.int32) if layout.n_codes else None
-
-        def keep(piece: int) -> None:
-            first = first_rows[piece]
-            for part in self.table.parts_of(piece, names):
-                pack = packer(part.arrow)
-                for file, array in ((raw, pack.raw), (weight, pack.weight), (codes, pack.codes)):
-                    if file is not None and array is not None:
-                        file.write(first, array)
-                first += part.n_rows
-
-        for _ in in_order(keep, range(self.table.n_pieces), n_threads):
-            pass
+        n_threads = thread_count(threads)
+        packed = pack(self.table, _ByPacker(tuple(names), packer), memory_bytes(None), n_threads)
         untouched = Encoding(1.0, np.zeros(layout.n_columns))
-        return StreamRows(raw, untouched, weight=weight, codes=codes, complete=False, threads=n_threads)
+        return StreamRows(
+            packed.raw,
+            untouched,
+            weight=packed.weight,
+            codes=packed.codes,
+            complete=False,
+            threads=n_threads,
+        )
 
     def told(self, names: Sequence[str], tell: Callable[[Any], Array], threads: int | None) -> Array:
         """What `tell` makes of Arrow tables of these columns, for all rows in order."""

@@ -1,7 +1,8 @@
 """From a table in pieces to the cells that numeric code sees: kept packed on disk, or decoded anew in each pass.
 
-Which of the two is faster is found out on the first piece; a table whose pieces are too large to be decoded whole, or
-for which the disk has no room, leaves no choice. Rows without any value stay where they are and are skipped on reading.
+Which of the two is faster is found out on the first rows: decoding is shared by the threads, the disk is not. A table
+whose pieces are too large to be decoded whole, or for which the disk has no room, leaves no choice. Rows without any
+value stay where they are and are skipped on reading.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,18 +23,28 @@ from ilk.table.pieced import PiecedArray
 from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table
 from ilk.table.schema import Schema
-from ilk.table.spool import DiskArray, Sliceable, free_bytes
+from ilk.table.spool import DiskArray, Sliceable, free_bytes, machine_bytes
 from ilk.threads import in_order
 
 Design = Callable[[Array, Array | None], Array]
 """Makes the numbers a method works on of all numbers and codes of a row."""
 ROOM_TO_SPARE = 1.1
 PIECES_SHARE = 0.5  # of the memory, for pieces that are decoded whole
+CACHE_SHARE = 0.5  # of the machine's memory, in which the system keeps files that were read
+
+
+class Cells(Protocol):
+    """What becomes of the rows of a part, and of which columns."""
+
+    @property
+    def columns(self) -> Sequence[str]: ...
+
+    def cells(self, part: Table) -> RowCells: ...
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What becomes of a row: the numbers that `design` makes, the codes with `coded`, the weight."""
+    """What becomes of a row in a job: the numbers that `design` makes, the codes with `coded`, the weight."""
 
     schema: Schema
     design: Design
@@ -99,7 +110,7 @@ class Packed:
         return self.raw.places(places) if isinstance(self.raw, Kept) else places
 
 
-def pack(table: PieceTable, layout: Layout, memory: float, threads: int) -> Packed:
+def pack(table: PieceTable, layout: Cells, memory: float, threads: int) -> Packed:
     """All rows packed, by threads that take a piece each."""
     sample, seconds = _first_cells(table, layout)
     pieces = np.diff(table.pieces.first_rows)
@@ -112,12 +123,13 @@ def pack(table: PieceTable, layout: Layout, memory: float, threads: int) -> Pack
             f"{table.source} takes {row_bytes * table.n_rows / 1e9:,.1f} GB packed, more than there is room for",
             do="Make room, name another folder for temporary files (TMPDIR), or allow more memory",
         )
-    if room and (not whole or _reads_faster(sample, seconds)):
+    cached = row_bytes * table.n_rows <= CACHE_SHARE * machine_bytes()
+    if room and (not whole or _reads_faster(sample, seconds / threads, cached=cached)):
         return _kept(table, layout, sample, threads)
     return _decoded(table, layout, threads)
 
 
-def _first_cells(table: PieceTable, layout: Layout) -> tuple[RowCells, float]:
+def _first_cells(table: PieceTable, layout: Cells) -> tuple[RowCells, float]:
     """The first rows, and the seconds it took to decode them."""
     for piece in range(table.n_pieces):
         began = time.perf_counter()
@@ -127,16 +139,19 @@ def _first_cells(table: PieceTable, layout: Layout) -> tuple[RowCells, float]:
     return layout.cells(table.take(np.empty(0, np.intp))), 0.0
 
 
-def _reads_faster(sample: RowCells, seconds: float) -> bool:
-    """Whether rows come faster from a packed file than from the table."""
+def _reads_faster(sample: RowCells, seconds: float, *, cached: bool) -> bool:
+    """Whether rows come faster from a packed file than from the table, which takes `seconds`; from the disk where the
+    file is too large for the system to keep it in memory."""
     probe = DiskArray(len(sample.raw), sample.raw.shape[1], sample.raw.dtype)
     probe.write(0, sample.raw)
+    if not cached:
+        probe.leave_cache()
     began = time.perf_counter()
     probe[: len(sample.raw)]
     return time.perf_counter() - began < seconds
 
 
-def _kept(table: PieceTable, layout: Layout, sample: RowCells, threads: int) -> Packed:
+def _kept(table: PieceTable, layout: Cells, sample: RowCells, threads: int) -> Packed:
     n_rows = table.pieces.first_rows[-1]
     files = [
         None if array is None else DiskArray(n_rows, array.shape[1] if array.ndim == 2 else None, array.dtype)
@@ -160,7 +175,7 @@ def _kept(table: PieceTable, layout: Layout, sample: RowCells, threads: int) -> 
     return _packed(files, empty, blank, kept=True)
 
 
-def _decoded(table: PieceTable, layout: Layout, threads: int) -> Packed:
+def _decoded(table: PieceTable, layout: Cells, threads: int) -> Packed:
     decoder = _Decoder(table, layout, threads)
 
     def look(piece: int) -> tuple[Array, Array]:
@@ -223,7 +238,7 @@ class Kept:
 class _Decoder:
     """Pieces decoded when they are asked for; the latest few stay, and no two threads decode the same."""
 
-    def __init__(self, table: PieceTable, layout: Layout, threads: int) -> None:
+    def __init__(self, table: PieceTable, layout: Cells, threads: int) -> None:
         self.table, self.layout, self._most = table, layout, threads + 1
         self._latest: OrderedDict[int, RowCells] = OrderedDict()
         self._locks = [threading.Lock() for _ in range(table.n_pieces)]

@@ -15,8 +15,11 @@ from ilk.errors import UsageError, shown
 from ilk.table.pieces import KeptPieces, ParquetPieces
 from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table, display_name, from_arrow, read, text_options
+from ilk.table.spool import machine_bytes
 from ilk.table.text_pieces import read_text_pieces
 
+MEMORY = "ILK_MEMORY"
+"""Environment variable: memory to use where nothing else is said, also by estimators."""
 SHARE_OF_MACHINE = 0.8
 COPIES = 3  # of a decoded table that a run in memory holds at its peak: Arrow, numbers, and one in the making
 LEAST = 100 << 20
@@ -28,13 +31,17 @@ _UNITS |= {"KI": 2.0**10, "MI": 2.0**20, "GI": 2.0**30, "TI": 2.0**40}
 
 
 def memory_bytes(memory: Any) -> float:
-    """Bytes that a run may use: a number, a text such as "2GB", or None for most of what the machine has.
+    """Bytes that a run may use: a number, a text such as "2GB", or None for what `ILK_MEMORY` says, else for most of
+    what the machine has.
 
     >>> memory_bytes("1.5GB"), memory_bytes("512 MiB")
     (1500000000.0, 536870912.0)
     """
+    name = "memory"
     if memory is None:
-        return SHARE_OF_MACHINE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        name, memory = MEMORY, os.environ.get(MEMORY, "").strip() or None
+    if memory is None:
+        return SHARE_OF_MACHINE * machine_bytes()
     found = None
     if isinstance(memory, str):
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", memory.upper())
@@ -44,11 +51,11 @@ def memory_bytes(memory: Any) -> float:
         size = float(memory)
     else:
         raise UsageError(
-            "bad-memory", f"memory={shown(memory)!r} is not a size", do='Give bytes, or a text such as "2GB"'
+            "bad-memory", f"{name}={shown(memory)!r} is not a size", do='Give bytes, or a text such as "2GB"'
         )
     if size < LEAST:
         raise UsageError(
-            "bad-memory", f"memory={shown(memory)!r} is too little", do=f"Give at least {LEAST >> 20} MiB"
+            "bad-memory", f"{name}={shown(memory)!r} is too little", do=f"Give at least {LEAST >> 20} MiB"
         )
     return size
 

@@ -37,6 +37,11 @@ def free_bytes() -> int:
     return shutil.disk_usage(tempfile.gettempdir()).free
 
 
+def machine_bytes() -> int:
+    """Memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def _bytes_of(rows: Array) -> memoryview:
     return rows.data.cast("B") if rows.size else memoryview(b"")
 
@@ -80,6 +85,12 @@ class DiskArray:
                 where=tempfile.gettempdir(),
                 do="Make room there, or name another folder: TMPDIR",
             ) from None
+
+    def leave_cache(self) -> None:
+        """What was written goes to the disk, and the next read comes from there, where the system lets us ask."""
+        if hasattr(os, "posix_fadvise"):
+            os.fsync(self._file.fileno())
+            os.posix_fadvise(self._file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
     def __getitem__(self, which: Any) -> Array:
         if isinstance(which, tuple):
