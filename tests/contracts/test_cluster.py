@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 
 import ilk
-from ilk.engines import near
+from ilk.engines import near, packed
 from ilk.engines.base import Rows
 from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.engines.packed import NumberPacker, PackLayout
+from ilk.engines.stream import StreamRows
 from ilk.errors import DataError, UsageError
 from ilk.families.centroid import Means
 from ilk.families.covariance import STRUCTURES, Structure
@@ -60,9 +61,10 @@ SHORT = Stop(max_passes=3)
 
 @pytest.fixture(scope="module", autouse=True)
 def far() -> Iterator[None]:
-    """The workers of a test run on this machine; passes go to them all the same."""
+    """The workers of a test run on this machine, and rows are few; passes go to the workers all the same."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(near, "local_workers", lambda session: None)
+        patch.setattr(packed, "BROUGHT_BYTES", 0)
         yield
 
 
@@ -105,19 +107,23 @@ def gaussian(rows: Rows) -> Fit:
     return fit_mixture(rows, family, 2, 0, MixturePlan(n_init=1, stop=SHORT))
 
 
-def recipe(base: Recipe, k: int, n_passes: int) -> Callable[[Rows], Fit]:
-    return lambda rows: fit_recipe(rows, replace(base, n_starts=2, stop=Stop(max_passes=n_passes)), k, 0)
+def recipe(base: Recipe, k: int, n_passes: int, n_starts: int = 2) -> Callable[[Rows], Fit]:
+    short = replace(base, n_starts=n_starts, stop=Stop(max_passes=n_passes))
+    return lambda rows: fit_recipe(rows, short, k, 0)
 
 
 METHODS = {
     "k-means": recipe(K_MEANS, 3, 4),
-    "k-means||": recipe(replace(K_MEANS, init="k-means||"), 3, 1),
+    "k-means||": recipe(replace(K_MEANS, init="k-means||"), 3, 1, n_starts=1),
     "k-medians": recipe(K_MEDIANS, 2, 1),
     "trimmed": recipe(TRIMMED_K_MEANS, 2, 1),
     "dp-means": lambda rows: fit_batched(rows, OpenMeans(open_cost=0.6), None, 0, SHORT),
     "gaussian": gaussian,
 }
-OFTEN = ("k-means",)  # the others run with weights and blanks below; order statistics take many passes
+OFTEN = (
+    "k-means",
+    "k-means||",
+)  # the others run with weights and blanks below; order statistics take many passes
 
 
 def same_parameters(one: Any, other: Any) -> None:
@@ -238,6 +244,19 @@ def test_a_worker_that_is_killed_in_a_pass_changes_nothing(plain, tmp_path):
     assert np.array_equal(alone.labels, struck.labels)
     assert np.array_equal(alone.params.centre, struck.params.centre)
     assert alone.cost == struck.cost
+
+
+@on_all
+def test_few_rows_are_brought_here(plain, monkeypatch):
+    here, there = plain
+    n_bytes = N_ROWS * there.layout.row_bytes
+    monkeypatch.setattr(packed, "BROUGHT_BYTES", n_bytes - 1)
+    assert packed.brought(there) is there
+    monkeypatch.setattr(packed, "BROUGHT_BYTES", n_bytes)
+    brought = packed.brought(there)
+    assert isinstance(brought, StreamRows)
+    assert np.array_equal(brought.raw, here.raw)
+    assert brought.encoding is there.encoding
 
 
 @on_most

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import ilk
+from ilk.engines import packed
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
@@ -25,6 +26,12 @@ def dataset():
     whole = pa.table({**COLUMNS, "kind": KIND})
     yield ray.data.from_arrow([whole.slice(first, 1000) for first in range(0, 4000, 1000)])
     ray.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def far(monkeypatch):
+    """Few rows stay with the workers, too."""
+    monkeypatch.setattr(packed, "BROUGHT_BYTES", 0)
 
 
 def test_k_means_has_the_bits_of_memory(dataset):

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from ilk.engines.draw import drawn_rows
 from ilk.engines.futures import DaskPool, FuturesRows, is_dask_array, is_dask_frame
-from ilk.engines.near import NearRows, near_rows
-from ilk.engines.packed import Pack, PackLayout
+from ilk.engines.near import near_rows
+from ilk.engines.packed import Pack, PackedRows, PackLayout, brought
 from ilk.engines.ray import RayFrame, is_ray_dataset
 from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
+from ilk.engines.stream import StreamRows
 from ilk.table.block import Array
 
 Packer = Callable[[Any], Pack]
@@ -73,10 +74,12 @@ class SparkFrame:
 
     def rows(
         self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None = None
-    ) -> SparkRows | NearRows:
+    ) -> PackedRows | StreamRows:
         chosen = self.native.select(*(f"`{name.replace('`', '``')}`" for name in names))
         near = near_rows(chosen, packer, layout, threads)
-        return SparkRows.of_frame(chosen, packer, layout, threads=threads) if near is None else near
+        if near is not None:
+            return near
+        return brought(SparkRows.of_frame(chosen, packer, layout, threads=threads))
 
     def count(self) -> int:
         return int(self.native.count())
@@ -98,7 +101,7 @@ class DaskFrame:
 
     def rows(
         self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None = None
-    ) -> FuturesRows:
+    ) -> PackedRows | StreamRows:
         parts = self.native[list(names)].to_delayed()
         return _dask_rows(parts, _PackPandas(packer), layout, threads)
 
@@ -131,7 +134,7 @@ class DaskArray:
 
     def rows(
         self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None = None
-    ) -> FuturesRows:
+    ) -> PackedRows | StreamRows:
         places = [self.schema.get_field_index(name) for name in names]
         parts = self.native.to_delayed().ravel()
         return _dask_rows(parts, _PackArray(packer, tuple(names), tuple(places)), layout, threads)
@@ -157,12 +160,12 @@ FRAMES = (SparkFrame, DaskFrame, DaskArray, RayFrame)
 
 def _dask_rows(
     parts: Any, pack: Callable[[Any], Pack], layout: PackLayout, threads: int | None
-) -> FuturesRows:
+) -> PackedRows | StreamRows:
     from dask import delayed
 
     pool = DaskPool.current()
     made = [delayed(pack, pure=True)(part) for part in parts]
-    return FuturesRows.of_parts(pool, pool.client.compute(made), layout, threads=threads)
+    return brought(FuturesRows.of_parts(pool, pool.client.compute(made), layout, threads=threads))
 
 
 def _arrow(frame: Any) -> Any:

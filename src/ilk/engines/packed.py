@@ -15,9 +15,12 @@ from typing import Any, Generic
 import numpy as np
 
 from ilk.engines.base import Result, State, SummableT
+from ilk.engines.stream import StreamRows
 from ilk.random import stream
 from ilk.table.block import Array, Block, Encoding, block_rows
 from ilk.threads import thread_count
+
+BROUGHT_BYTES = 16 << 20  # of packed rows, that come to this process
 
 
 @dataclass(frozen=True)
@@ -200,6 +203,21 @@ class PackedRows(ABC):
         rows = np.concatenate([*self.scan(_visit_positions, state)])
         chosen = self.take(rows)
         return Block(chosen.raw, chosen.encoding, 0, None, chosen.codes, chosen.complete)
+
+
+def brought(rows: PackedRows) -> PackedRows | StreamRows:
+    """The rows in this process where they are few: a pass over them then takes less than a job or a task."""
+    if rows.n_rows * rows.layout.row_bytes > BROUGHT_BYTES:
+        return rows
+    few = rows.take(np.arange(rows.n_rows))
+    return StreamRows(
+        few.raw,
+        few.encoding,
+        weight=few.weight,
+        codes=few.codes,
+        complete=few.complete,
+        threads=rows.threads,
+    )
 
 
 def _visit_rows(wanted: Array, block: Block) -> Pack:

@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from ilk.engines.futures import FuturesRows, Reference
-from ilk.engines.packed import Pack, PackLayout
+from ilk.engines.packed import Pack, PackedRows, PackLayout, brought
+from ilk.engines.stream import StreamRows
 
 
 def is_ray_dataset(data: Any) -> bool:
@@ -61,10 +62,10 @@ class RayFrame:
         packer: Callable[[Any], Pack],
         layout: PackLayout,
         threads: int | None = None,
-    ) -> FuturesRows:
+    ) -> PackedRows | StreamRows:
         pool, pack = RayPool(), partial(_packed, packer, [*names])
         parts = [pool.submit(pack, part) for part in self.native.to_arrow_refs()]
-        return FuturesRows.of_parts(pool, parts, layout, threads=threads)
+        return brought(FuturesRows.of_parts(pool, parts, layout, threads=threads))
 
     def count(self) -> int:
         return int(self.native.count())

@@ -16,7 +16,7 @@ import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -26,7 +26,7 @@ import pyarrow as pa
 from ilk.engines.packed import Pack, PackedRows, PackLayout, Visit
 from ilk.engines.shelf import Shelf
 from ilk.errors import DataError, EngineError, shown
-from ilk.table.block import Array, Encoding
+from ilk.table.block import Array, Block, Encoding
 
 PACK_BYTES = 16 << 20  # of one row of packed bytes: well below the 64 MB of an Arrow batch
 TASK_BYTES = 32 << 20  # a task is worth its dispatch from so many bytes on
@@ -96,18 +96,21 @@ class SparkRows(PackedRows):
         """About how large the partial of a task is: that of the first row."""
         if self._packs.n_tasks <= BUNCH:
             return 0
-        first = visit.function(visit.state, next(visit.cutter.blocks(self._packs.first, 0)))
-        return len(pickle.dumps(first, protocol=5))
+        return len(pickle.dumps(visit.function(visit.state, self._first_row), protocol=5))
+
+    @cached_property
+    def _first_row(self) -> Block:
+        return self.take(np.zeros(1, dtype=np.int64))
 
     def _each(self, visit: Visit[Any, Any], parts: Sequence[int]) -> Iterator[list[Any]]:
         each = _Each(visit, self.layout, self._packs.first_row_of_part, self._packs.shelf.shipped())
         for some in self._bounded(parts):
             wanted = ", ".join(f"({part}, {within}L)" for part, within in self._packs.places[some].tolist())
-            with translated():
-                frame = self._packs.frame.where(f"(part, within) in ({wanted})")
-                table = frame.mapInArrow(each, PACKED).select("part", "within", "data").toArrow()
-            for data in table.sort_by([("part", "ascending"), ("within", "ascending")])["data"]:
-                yield pickle.loads(data.as_buffer())  # noqa: S301
+            frame = self._packs.frame.where(f"(part, within) in ({wanted})")
+            results = _in_order(frame.select("part", "within", "size").mapInArrow(each, PACKED))
+            if any(found is None for found in results):
+                results = _in_order(frame.mapInArrow(each, PACKED))
+            yield from results
 
     def _bounded(self, parts: Sequence[int]) -> Iterator[list[int]]:
         """Packs in runs that together have no more rows than may come to the driver at once."""
@@ -132,7 +135,6 @@ class _Packs:
     layout: PackLayout
     places: Array  # (packs, 2), in the order of their rows; parts without a row leave gaps
     sizes: tuple[int, ...]
-    first: Pack  # the first row
     n_tasks: int
     shelf: Shelf
 
@@ -163,20 +165,20 @@ class _Packs:
         part, within, size = (counts[name].to_numpy() for name in ("part", "within", "size"))
         n_parts = len(np.unique(part))
         n_tasks = _worthwhile(n_parts, int(size.sum()) * layout.row_bytes)
-        with translated():
-            head = packed.where(f"part = {part[0]} and within = 0").select("size", "data").toArrow()
-        first = Pack.from_bytes(head["data"][0].as_buffer(), head["size"][0].as_py(), layout)
-        one = Pack(
-            first.raw[:1].copy(),
-            None if first.weight is None else first.weight[:1].copy(),
-            None if first.codes is None else first.codes[:1].copy(),
-        )
         fewer = packed.coalesce(n_tasks) if n_tasks < n_parts else packed
         places = np.column_stack([part.astype(np.int64), within])
-        packs = cls(fewer, layout, places, tuple(size.tolist()), one, n_tasks, shelf)
+        packs = cls(fewer, layout, places, tuple(size.tolist()), n_tasks, shelf)
         weakref.finalize(packs, forget)
         weakref.finalize(packs, shelf.forget)
         return packs
+
+
+def _in_order(results: Any) -> list[Any]:
+    """What came of each pack, in the order of the packs."""
+    with translated():
+        table = results.select("part", "within", "data").toArrow()
+    table = table.sort_by([("part", "ascending"), ("within", "ascending")])
+    return [pickle.loads(data.as_buffer()) for data in table["data"]]  # noqa: S301
 
 
 def _worthwhile(n_parts: int, n_bytes: int) -> int:
@@ -344,13 +346,12 @@ class _Fold(_Unpacking):
 
 
 class _Each(_Unpacking):
-    """The results of the blocks of each pack."""
+    """The results of the blocks of each pack; None for one that is lacking."""
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         for part, within, first_row, pack in self.packs(batches):
-            assert pack is not None  # its bytes were asked for
-            results = self.visit.each(pack, first_row)
-            yield _row(part, within, pack.n_rows, pickle.dumps(results, protocol=5))
+            results = None if pack is None else self.visit.each(pack, first_row)
+            yield _row(part, within, 0, pickle.dumps(results, protocol=5))
 
 
 class _Merge:
