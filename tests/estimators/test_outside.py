@@ -18,6 +18,7 @@ from ilk.engines.pieces import PieceFrame
 from ilk.errors import DataError, UsageError
 from ilk.estimators import frames as outside
 from ilk.estimators.frames import opened
+from ilk.fitting.assorted import SEARCH_ROWS
 
 N_ROWS = 1200
 draws = np.random.default_rng(5)
@@ -237,6 +238,23 @@ def test_cells_that_are_not_binary_are_refused_wherever_they_lie(tmp_path, littl
         vars(refused.value),
         str(refused.value),
     )
+
+
+def test_a_model_of_a_large_table_is_pickled_without_its_rows(tmp_path, little_memory):
+    n_rows = SEARCH_ROWS + 1
+    place = np.arange(n_rows) % 2
+    columns = {"a": draws.normal(size=n_rows) + 9.0 * place, "b": draws.normal(size=n_rows)}
+    path = written(tmp_path, columns, heft=False)
+    model = ilk.AssortedMixture(2, n_init=1, max_iter=2, transforms=False, numbers="cells", random_state=0)
+    stored = pickle.dumps(model.fit(path))
+    assert len(stored) < n_rows * 8  # labels and their costs, no column
+    again = pickle.loads(stored)
+    assert np.array_equal(again.predict(path), model.predict(path))
+    assert np.array_equal(again.predict_proba(path), model.predict_proba(path))
+    assert again.traits() == model.traits()
+    assert np.isfinite(model.objective_from(place))
+    with pytest.raises(UsageError, match="pickled without the rows of its fit"):
+        again.objective_from(place)
 
 
 def test_kinds_of_a_large_frame_come_from_a_sample(monkeypatch):

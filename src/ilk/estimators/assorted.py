@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
-from ilk.errors import DataError
+from ilk.errors import DataError, UsageError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
 from ilk.estimators.tables import Format, table_rows, told
@@ -240,6 +240,10 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
                 "bad-labels",
                 f"{len(label)} labels were given for {len(self.labels_)} rows",
                 do="Give one label per row",
+            )
+        if not self.found_.scene.has_table:
+            raise UsageError(
+                "rows-left-behind", "the model was pickled without the rows of its fit", do="Fit it again"
             )
         return cost_from(self.found_, label.astype(np.int32), len(names))
 

@@ -113,7 +113,8 @@ class Options:
 
 @dataclass(frozen=True)
 class Scene:
-    """A table with its plan and the scale of each number; rows and family follow from these."""
+    """A table with its plan and the scale of each number; rows and family follow from these. Pickled, it leaves the
+    table behind and keeps what was made of it."""
 
     table: Rows
     plan: Plan
@@ -124,6 +125,13 @@ class Scene:
     def plain(cls, table: Rows, plan: Plan, options: Options) -> Scene:
         """Every number as it is."""
         return cls(table, plan, options, (PLAIN,) * len(plan.numbers))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "rows"} | {"table": None}
+
+    @property
+    def has_table(self) -> bool:
+        return self.table is not None
 
     @cached_property
     def rows(self) -> Rows:
