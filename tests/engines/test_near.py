@@ -15,6 +15,7 @@ from ilk.engines import near
 from ilk.engines.near import NearRows, Runs, local_workers, near_rows
 from ilk.engines.packed import NumberPacker, PackLayout
 from ilk.errors import DataError
+from ilk.threads import thread_count
 from tests.engines.clusters import Cluster
 
 pytestmark = [
@@ -79,8 +80,10 @@ def test_workers_that_cannot_write_here_are_far(cluster, monkeypatch, tmp_path):
         ("local", 1),
         ("local[3]", 3),
         ("local[2,4]", 2),
-        ("local[*]", os.cpu_count()),
-        ("local[*,2]", os.cpu_count()),
+        ("local[2, 4]", 2),
+        ("local[*]", thread_count(None)),
+        ("local[*,2]", thread_count(None)),
+        ("local-cluster[2,1,1024]", None),
         ("spark://host:7077", None),
         ("yarn", None),
         ("", None),
@@ -91,6 +94,15 @@ def test_the_master_tells_whether_workers_are_near(master, n_workers):
         conf = {"spark.master": master}  # noqa: RUF012
 
     assert local_workers(Session()) == n_workers
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system binds no process to cores")
+def test_a_process_bound_to_one_core_has_one_worker(monkeypatch):
+    class Session:
+        conf = {"spark.master": "local[*]"}  # noqa: RUF012
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    assert local_workers(Session()) == 1
 
 
 def test_runs_are_sliced_like_one_array():

@@ -1,12 +1,12 @@
 """Rows of a Spark frame whose workers run on this machine: packed once by Spark, then read here.
 
-In local mode, and on a cluster of one machine, a pass needs no job: the workers leave the packs in a folder, and this
-process maps them and walks them with as many threads as Spark has. Blocks are those of memory, and so are the bits.
+In local mode (the master is `local`, `local[4]`, `local[*]`) a pass needs no job: the workers leave the packs in a
+folder, and this process maps them and walks them with as many threads as Spark has. Blocks are those of memory, and so
+are the bits.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import tempfile
@@ -25,6 +25,7 @@ from ilk.engines.stream import StreamRows
 from ilk.errors import DataError
 from ilk.table.block import Array, Encoding
 from ilk.table.pieced import PiecedArray
+from ilk.threads import thread_count
 
 WRITTEN = "part int, within long, size int, name string"
 
@@ -72,11 +73,11 @@ def local_workers(session: Any) -> int | None:
         master = str(session.conf.get("spark.master", ""))
     except PySparkException:  # a service that does not tell
         return None
-    found = re.match(r"local(?:\[(\d+|\*))?", master)
+    found = re.fullmatch(r"local(?:\[(\d+|\*)(?:,\s*\d+)?\])?", master)
     if found is None:
         return None
     number = found.group(1) or "1"
-    return (os.cpu_count() or 1) if number == "*" else int(number)
+    return thread_count(None if number == "*" else int(number))
 
 
 @dataclass(frozen=True)
