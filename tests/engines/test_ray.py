@@ -8,6 +8,8 @@ import pytest
 
 import ilk
 from ilk.engines import packed
+from ilk.engines.ray import RayPool
+from ilk.errors import DataError
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
@@ -44,6 +46,30 @@ def test_k_means_has_the_bits_of_memory(dataset):
     assert np.array_equal(labels, there.labels_)
     answer = pa.concat_tables(ray.get(there.predict(dataset).to_arrow_refs())).sort_by("row")
     assert np.array_equal(answer["label"], labels)
+
+
+def test_blocks_of_pandas_are_taken(dataset):
+    import pandas as pd
+
+    whole = pd.DataFrame({**COLUMNS, "kind": KIND, "same": pd.Categorical(KIND)})
+    found = ray.data.from_pandas([whole[:2000], whole[2000:]])
+    assert not isinstance(found.schema().base_schema, pa.Schema)
+    model = ilk.KMeans(2, n_init=1, random_state=0)
+    here = model.fit(whole[["a", "b"]]).labels_
+    there = model.fit(found.select_columns(["a", "b"]))
+    assert np.array_equal(here, there.labels_)
+    with pytest.raises(DataError, match=r"column 'same' holds dictionary<.*not numbers"):
+        model.fit(found.select_columns(["a", "same"]))
+
+
+def test_a_task_is_made_once(dataset, monkeypatch):
+    made = []
+    remote = ray.remote
+    monkeypatch.setattr(ray, "remote", lambda function: made.append(function) or remote(function))
+    pool = RayPool()
+    references = [pool.submit(len, pool.put([0] * size)) for size in (1, 2, 3)]
+    assert [pool.get(reference) for reference in references] == [1, 2, 3]
+    assert len(made) <= 1
 
 
 def test_mixed_columns_have_the_answer_of_memory(dataset):

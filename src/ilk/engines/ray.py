@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -28,9 +28,7 @@ class RayPool:
         return ray.put(value)
 
     def submit(self, function: Callable[..., Any], *values: Reference) -> Reference:
-        import ray
-
-        return ray.remote(_applied).remote(function, *values)
+        return _task().remote(function, *values)
 
     def get(self, reference: Reference) -> Any:
         import ray
@@ -41,6 +39,14 @@ class RayPool:
         pass
 
 
+@cache
+def _task() -> Any:
+    """What Ray ships once and calls by name."""
+    import ray
+
+    return ray.remote(_applied)
+
+
 def _applied(function: Callable[..., Any], *values: Any) -> Any:
     return function(*values)
 
@@ -49,12 +55,22 @@ def _packed(packer: Callable[[Any], Pack], names: list[str], table: Any) -> Pack
     return packer(table.select(names))
 
 
+def _arrow_schema(found: Any) -> Any:
+    """Ray's schema as one of Arrow: that of blocks of pandas has names and types of pandas."""
+    if isinstance(found, pa.Schema):
+        return found
+    import pandas as pd
+
+    empty = {name: pd.Series(dtype=kind) for name, kind in zip(found.names, found.types, strict=True)}
+    return pa.Schema.from_pandas(pd.DataFrame(empty), preserve_index=False)
+
+
 class RayFrame:
     """A Ray Dataset. Results go back as columns beside the user's own."""
 
     def __init__(self, native: Any) -> None:
         self.native, self.source = native, "Ray dataset"
-        self.schema = native.schema().base_schema
+        self.schema = _arrow_schema(native.schema().base_schema)
 
     def rows(
         self,
