@@ -136,6 +136,18 @@ def test_a_bad_size_of_memory_is_named(memory, tmp_path, monkeypatch):
     assert caught.value.code == "bad-memory"
 
 
+def test_a_client_of_our_own_that_was_closed_is_made_anew():
+    pytest.importorskip("distributed")
+    from ilk.engines.futures import DaskPool, _own_client
+
+    first = _own_client()
+    assert _own_client() is first
+    first.close()
+    again = DaskPool(_own_client())
+    assert again.client is not first
+    assert again.get(again.submit(len, again.put("four"))) == 4
+
+
 def test_probabilities_of_a_table_larger_than_memory(tmp_path, little_memory):
     here, X = in_memory("mixed")
     found = here.predict_proba(written(tmp_path, MIXED))

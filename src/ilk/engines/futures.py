@@ -11,7 +11,7 @@ import contextlib
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -190,11 +190,16 @@ class DaskPool:
                 reference.release()
 
 
-@cache
+_own_clients: list[Any] = []  # one at most
+
+
 def _own_client() -> Any:
+    """A client of threads in this process, kept for later tables as long as it runs."""
     from distributed import Client
 
-    return Client(processes=False, dashboard_address=None, set_as_default=False)
+    if not _own_clients or _own_clients[0].status != "running":
+        _own_clients[:] = [Client(processes=False, dashboard_address=None, set_as_default=False)]
+    return _own_clients[0]
 
 
 def is_dask_frame(data: Any) -> bool:
