@@ -23,7 +23,7 @@ from benchmarks.made import CLOUDS, cigars, mixed_cloud, parted
 from ilk.measures import ari
 from ilk.measures.dip import dip
 
-SHARED = Path("../shared/data")
+SHARED = Path(__file__).parents[2] / "shared" / "data"
 BUNDLED = Path(__file__).parents[1] / "tests" / "data"
 NEVER_SPLIT = ("gaussian", "stretched")
 KNOWN = {  # groups, and the words allowed

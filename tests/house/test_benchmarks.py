@@ -32,6 +32,12 @@ def run(*arguments: str, folder: Path, **environment: str) -> tuple[str, list[di
     return told.stdout, [json.loads(line) for line in written.read_text().splitlines()]
 
 
+def test_tables_are_looked_for_beside_the_checkout():
+    """Whatever folder a benchmark is run in."""
+    for file in sorted((ROOT / "benchmarks").glob("*.py")):
+        assert 'Path("..' not in file.read_text(), file.name
+
+
 def test_tables_are_full_unless_asked_otherwise():
     assert command.parsed([]).size == "full"
     assert command.parsed(["--quick"]).size == "quick"
