@@ -28,7 +28,8 @@ class Result:
     `labels` holds a group number per row of the table, larger groups first, -1 for a row that has no value in
     the columns used; `groups` tells what each group is; `candidates` is the table of all that was tried
     (`pandas.DataFrame(result.candidates)` shows it); `verdict` says how far to trust it. `probabilities` is
-    None for methods that give none. `pieces` counts the components that make the `k` groups. Where no valley
+    None for methods that give none, for tables read in pieces, and for large tables whose run was interrupted;
+    in these two cases `assign` has them. `pieces` counts the components that make the `k` groups. Where no valley
     parts the pieces there are no clear groups: `k` is 1, and labels, groups and probabilities are those of the
     pieces, slices of one cloud.
     """

@@ -44,7 +44,7 @@ def numbers(mixed):
 @pytest.fixture(scope="module")
 def workers():
     distributed = pytest.importorskip("distributed")
-    with distributed.Client(processes=False, n_workers=1, dashboard_address=None) as client:
+    with distributed.Client(processes=False, n_workers=1, dashboard_address=":0") as client:
         yield client
 
 
