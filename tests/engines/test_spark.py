@@ -12,6 +12,7 @@ import pytest
 
 from ilk.engines import spark
 from ilk.engines.packed import NumberPacker, Pack, PackLayout
+from ilk.engines.shelf import Shelf
 from ilk.errors import EngineError
 from ilk.table.block import Array, Block
 from tests.engines.clusters import Cluster
@@ -110,6 +111,25 @@ def test_passes_find_packs_on_the_shelf_and_else_in_the_frame(cluster):
     del rows
     rows_of(cluster).reduce(first_rows, None)
     assert not shelf.exists()
+
+
+@pytest.mark.slow
+def test_a_shelf_that_keeps_nothing_is_not_asked_for_ever(cluster, monkeypatch):
+    nowhere = Shelf("no-such-folder/ilk")
+    monkeypatch.setattr(spark, "Shelf", lambda: nowhere)
+    rows = rows_of(cluster)
+    n_jobs, add_up = [0], rows._sum
+
+    def counted(*given: Any) -> Any:
+        n_jobs[-1] += 1
+        return add_up(*given)
+
+    monkeypatch.setattr(rows, "_sum", counted)
+    wanted = tuple(rows.first_row[:-1].tolist())
+    for _ in range(3):
+        assert rows.reduce(first_rows, None) == wanted
+        n_jobs.append(0)
+    assert n_jobs[:3] == [2, 2, 1]
 
 
 class Absent:

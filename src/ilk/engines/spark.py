@@ -31,9 +31,7 @@ from ilk.table.block import Array, Block, Encoding
 PACK_BYTES = 16 << 20  # of one row of packed bytes: well below the 64 MB of an Arrow batch
 TASK_BYTES = 32 << 20  # a task is worth its dispatch from so many bytes on
 FEW_TASKS = 32  # so many are never joined
-DRIVER_BYTES = (
-    256 << 20
-)  # of partials or results that come to the driver at once; spark.driver.maxResultSize is 1 GB
+DRIVER_BYTES = 256 << 20  # of results that come to the driver at once; spark.driver.maxResultSize is 1 GB
 BUNCH = 16  # partials added up by one task
 SCAN_ROWS = 4_000_000  # whose results come to the driver at once
 SPOOL = "ILK_SPARK_SPOOL"
@@ -73,12 +71,14 @@ class SparkRows(PackedRows):
         return SparkRows(self._packs, encoding, complete, self.threads)
 
     def _total(self, visit: Visit[Any, Any]) -> Any:
-        frame, shelf = self._packs.frame, self._packs.shelf.shipped()
-        fold = _Fold(visit, self.layout, self._packs.first_row_of_part, shelf)
-        found = self._sum(frame.select("part", "within", "size").mapInArrow(fold, PARTIAL), visit)
-        if found.lacking:
-            found = self._sum(frame.mapInArrow(fold, PARTIAL), visit)
-        return found.total
+        frame, shelf = self._packs.frame, self._packs.shelf
+        fold = _Fold(visit, self.layout, self._packs.first_row_of_part, shelf.shipped())
+        if shelf.serves:
+            found = self._sum(frame.select("part", "within", "size").mapInArrow(fold, PARTIAL), visit)
+            shelf.learn(found.lacking)
+            if not found.lacking:
+                return found.total
+        return self._sum(frame.mapInArrow(fold, PARTIAL), visit).total
 
     def _sum(self, partials: Any, visit: Visit[Any, Any]) -> _Sum:
         """The partials of all tasks, added up."""
