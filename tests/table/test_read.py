@@ -543,3 +543,11 @@ def test_any_bytes_give_a_table_or_a_coded_refusal(tmp_path_factory, content):
     except IlkError:
         return
     assert table.ledger.balanced
+
+
+@pytest.mark.parametrize(
+    "values", [np.array([1.5, np.nan, 3.0]), np.array([3, 1, 2]), np.array([True, False, True])]
+)
+def test_an_array_in_a_dict_is_the_column_that_its_cells_make(values):
+    whole, cells = read({"a": values}), read({"a": values.tolist()})
+    assert whole.arrow.equals(cells.arrow)

@@ -82,6 +82,16 @@ def _unique(names: list[str], cautions: list[Caution], *, text: bool) -> tuple[s
     return tuple(unique)
 
 
+def plain_or_list(values: Any) -> Any:
+    """A column as a list of cells, or the array that it is where no cell needs a look of its own."""
+    plain = tuple(map(np.dtype, (np.float64, np.int64, np.bool_)))
+    return (
+        values
+        if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype in plain
+        else list(values)
+    )
+
+
 def from_objects(values: Sequence[Any], name: str) -> tuple[Column, DataError | None]:
     """An Arrow column from Python cells; with it the reason why it cannot be used, if any.
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ilk.errors import DataError, UsageError, shown
 from ilk.table.block import Array
 from ilk.table.cells import Cells, HeldCells
-from ilk.table.columns import Column, from_objects, plain_arrow, unsupported, usable_names
+from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, unsupported, usable_names
 from ilk.table.ledger import Caution, Ledger
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def _read_object(data: Any) -> Table:
     if isinstance(data, (list, tuple)):
         return _from_rows(data)
     if isinstance(data, Mapping):
-        return _from_cells({name: list(values) for name, values in data.items()}, "dict")
+        return _from_cells({name: plain_or_list(values) for name, values in data.items()}, "dict")
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return from_arrow(
             pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data, "Arrow table"
