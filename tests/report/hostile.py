@@ -71,6 +71,22 @@ PAYLOADS = [
 ]
 WRAPS = ["{}", "a{}b", '"{}', "{}'", "<!--{}"]
 
+# What a string of the summary stands for is looked up by it, or it is a mark of the file.
+FIXED = (
+    "schema",
+    "kind",
+    "word",
+    "sign",
+    "op",
+    "role",
+    "letter",
+    "group",
+    "method",
+    "structure",
+    "status",
+    "code",
+)
+
 
 def strings(n: int = 200) -> list[str]:
     """At least `n` different hostile strings."""

@@ -18,7 +18,7 @@ from ilk.report import page as page_module
 from ilk.report.explanation import without_rows
 from ilk.report.html import Html, tag
 from ilk.report.page import embedded, fragment, page
-from tests.report.hostile import MARK, strings
+from tests.report.hostile import FIXED, MARK, strings
 
 SCHEMA = json.loads((Path(page_module.__file__).parent / "summary.schema.json").read_text(encoding="utf-8"))
 KNOWN = frozenset(
@@ -277,21 +277,7 @@ def hostile():
 def poisoned(value, texts):
     """The document with every free string replaced by a hostile one."""
     if isinstance(value, dict):
-        fixed = (
-            "schema",
-            "kind",
-            "word",
-            "sign",
-            "op",
-            "role",
-            "letter",
-            "group",
-            "method",
-            "structure",
-            "status",
-            "code",
-        )
-        return {k: v if k in fixed or k == "options" else poisoned(v, texts) for k, v in value.items()}
+        return {k: v if k in FIXED or k == "options" else poisoned(v, texts) for k, v in value.items()}
     if isinstance(value, list):
         return [poisoned(v, texts) for v in value]
     return next(texts) if isinstance(value, str) else value
