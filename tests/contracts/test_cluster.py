@@ -307,7 +307,7 @@ def test_frames_that_cannot_be_fitted_are_refused(cluster):
     with pytest.raises(DataError, match=r"'kind' holds .*string, not numbers"):
         ilk.KMeans(2).fit(text)
     endless = cluster.frame({"a": np.array([1.0, np.inf, 3.0])})
-    with pytest.raises(DataError, match="infinity in column 'a' 1; first rows 1"):
+    with pytest.raises(DataError, match="1 in 'a'; first in row 1"):
         ilk.KMeans(2).fit(endless)
     few = cluster.frame({"a": np.array([1.0, 2.0]), "heft": np.array([1.0, -1.0])})
     with pytest.raises(DataError, match="1 weights are missing, infinite or negative"):

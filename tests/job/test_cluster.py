@@ -297,7 +297,7 @@ def test_options_that_cannot_be(options, code):
 def test_infinite_cells_are_refused():
     X = two_groups()
     X[3, 1] = np.inf
-    with pytest.raises(DataError, match="1 cells are infinite"):
+    with pytest.raises(DataError, match="1 cell is infinite"):
         ilk.cluster(X)
 
 

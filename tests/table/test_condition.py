@@ -169,8 +169,8 @@ def test_infinity_is_refused(value):
     with pytest.raises(DataError) as error:
         condition(x, names=["a", "b", "c"])
     assert error.value.code == "data-infinite"
-    assert "'b' 2" in str(error.value)
-    assert "rows 3, 9000" in str(error.value)
+    assert "2 in 'b'" in str(error.value)
+    assert "row 3, 9000" in str(error.value)
 
 
 @pytest.mark.badinput("A2")

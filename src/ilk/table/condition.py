@@ -358,11 +358,11 @@ def _infinite(raw: Sliceable, names: Sequence[str] | None) -> DataError:
 def infinite_cells(counts: Mapping[int, int], first: Sequence[int], names: Sequence[str] | None) -> DataError:
     """The refusal of infinite cells: how many in which columns, and the first rows that have one."""
     columns = {j: count for j, count in counts.items() if count}
-    parts = ", ".join(f"{_name(names, j)} {count}" for j, count in sorted(columns.items())[:SHOWN_ROWS])
+    parts = ", ".join(f"{count} in {_name(names, j)}" for j, count in sorted(columns.items())[:SHOWN_ROWS])
     more = f" and {len(columns) - SHOWN_ROWS} more columns" if len(columns) > SHOWN_ROWS else ""
     return DataError(
         "data-infinite",
-        f"{sum(columns.values())} cells are infinite",
-        where=f"infinity in column {parts}{more}; first rows {', '.join(map(str, first))}",
+        "1 cell is infinite" if sum(columns.values()) == 1 else f"{sum(columns.values())} cells are infinite",
+        where=f"{parts}{more}; first in row {', '.join(map(str, first))}",
         do="Replace infinity by a number, or by an empty cell (NaN) if the value is not known",
     )
