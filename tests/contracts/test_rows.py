@@ -12,6 +12,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
 from ilk.families.base import KEEP_ALL, Partial
 from ilk.families.centroid import Means
+from ilk.fitting.coreset import coreset
 from ilk.fitting.weights import row_weights
 from ilk.table.block import BLOCK_ROWS, Array, Block, block_rows
 from ilk.table.condition import encoding_of, survey
@@ -122,6 +123,14 @@ def test_every_engine_draws_the_same_rows(table, engine):
             == row_weights(memory).total
             == (len(table) if heft is None else heft.sum())
         )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_engine_has_the_same_coreset(table, engine, weighted):
+    heft = np.random.default_rng(2).integers(0, 3, len(table)) / 2 if weighted else None
+    mine, memory = (coreset(of(table, 2, heft), 500, 7) for of in (engine, rows_of))
+    assert np.array_equal(mine.raw, memory.raw)
+    assert np.array_equal(mine.weight, memory.weight)
 
 
 def test_an_error_in_a_block_ends_the_pass(table, engine):

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
 
 import ilk
 from ilk.engines.memory import MemoryRows
 from ilk.fitting.fit import fit
-from ilk.fitting.parallel import Reservoir, draws_of, parallel_centres
+from ilk.fitting.parallel import parallel_centres
 from ilk.fitting.restarts import fit_recipe, from_centres
-from ilk.random import stream
 from ilk.recipes import K_MEANS
 from ilk.table.block import BLOCK_ROWS, Encoding
 
@@ -26,17 +23,6 @@ def blobs(n_rows, k, seed=0):
 
 def rows_of(X, **options):
     return MemoryRows(X, Encoding(1.0, np.zeros(X.shape[1])), **options)
-
-
-def test_reservoirs_merge_in_any_order():
-    draws = np.random.default_rng(0)
-    key, row, points = draws.normal(size=60), np.arange(60), draws.normal(size=(60, 2))
-    parts = [Reservoir(key[i : i + 20], row[i : i + 20], points[i : i + 20], 7) for i in (0, 20, 40)]
-    for order in ((0, 1, 2), (2, 0, 1)):
-        one, two, three = (parts[i] for i in order)
-        merged = one + (two + three)
-        assert merged.row.tolist() == np.argsort(-key)[:7].tolist()
-        assert np.array_equal(merged.points, points[merged.row])
 
 
 def test_rows_are_drawn_by_weight():
@@ -83,10 +69,3 @@ def test_blanks_and_few_rows():
 def test_the_estimator_takes_it_by_name():
     model = ilk.KMeans(n_clusters=3, init="k-means||", n_init=2, random_state=0).fit(blobs(500, 3))
     assert model.n_iter_ >= 1
-
-
-@given(st.integers(0, 10**12), st.integers(0, 9))
-def test_every_row_has_its_own_draw(first, n):
-    some = draws_of(stream(3, "rows"), first, n)
-    more = draws_of(stream(3, "rows"), first - first % 7, n + 7)
-    assert np.array_equal(some, more[first % 7 : first % 7 + n])

@@ -98,13 +98,13 @@ def test_a_winner_is_saved_and_places_new_rows(tmp_path):
 
 def test_a_large_table_is_compared_on_the_same_sample():
     draws = np.random.default_rng(0)
-    X = np.exp(np.vstack([draws.normal(0, 0.5, (2500, 2)), draws.normal(3, 0.5, (1500, 2))]))
+    X = np.exp(np.vstack([draws.normal(0, 0.5, (4500, 2)), draws.normal(3, 0.5, (2500, 2))]))
     result = ilk.cluster(X, threads=1, k=range(1, 4))
     assert (result.model.method, result.k) == ("assorted", 2)
     seen = [c for c in result.candidates if c.bic_all_rows is not None]
     assert {c.method for c in seen} == {"gaussian", "assorted"}
-    for candidate in seen:
-        assert candidate.bic_all_rows == pytest.approx(candidate.bic * 2, rel=0.03)
+    ratios = [candidate.bic_all_rows / candidate.bic for candidate in seen]
+    assert max(ratios) < 1.03 * min(ratios)
     assert min(seen, key=lambda c: c.bic_all_rows).method == "assorted"
 
 

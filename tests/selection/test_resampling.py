@@ -12,6 +12,7 @@ from ilk.families.centroid import Means
 from ilk.fitting.grouped import Grouped
 from ilk.selection import resampling
 from ilk.selection.resampling import FEWEST_RESAMPLES, N_RESAMPLES, Plan, returns
+from ilk.selection.samples import Samples, Scope
 from ilk.table.condition import condition
 
 
@@ -21,10 +22,11 @@ def test_fewer_resamples_when_the_time_has_run_out(end, expected, monkeypatch):
     X = np.vstack([draws.normal(0, 1, (60, 2)), draws.normal(9, 1, (60, 2))])
     rows = MemoryRows(X, condition(X), threads=1)
     numbers = []
-    monkeypatch.setattr(resampling, "_resampled", lambda sample, plan, seed, number: numbers.append(number))
+    monkeypatch.setattr(resampling, "_resampled", lambda *given: numbers.append(given[-1]))
     family = Means()
     centres = rows.encoding.apply(np.array([[0.0, 0.0], [9.0, 9.0]]))
     grouped = Grouped(family, family.start(centres), np.arange(2), False)
     plan = Plan(lambda *_: None, 2, 0.4, 1, False, end)
-    assert returns(rows, grouped, plan, 0) == (0.0, 0.0)  # none of them found anything
+    samples = Samples(rows.sample(120, 0), None, Scope(0))
+    assert returns(samples, grouped, plan, 0) == (0.0, 0.0)  # none of them found anything
     assert sorted(numbers) == list(range(expected))

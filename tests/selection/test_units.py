@@ -82,14 +82,14 @@ def test_deviations_are_pooled_over_the_components():
     found = search_mixtures(rows, [2], 0, thorough=False)
     expected = np.sqrt(sum(X[truth == g].var(axis=0) for g in (0, 1)) / 2) / X.std(axis=0)
     assert deviations_within(rows, found) == pytest.approx(expected, rel=1e-9)
-    assert rescaled(rows, expected).encoding.unit == pytest.approx(rows.encoding.unit / expected)
+    assert rescaled(rows.encoding, expected).unit == pytest.approx(rows.encoding.unit / expected)
 
 
 def test_rows_beyond_the_search_sample_are_fitted_in_the_same_units():
-    X, truth = balls(n=1500)
+    X, truth = balls(n=2500)
     result = ilk.cluster(X, k=range(1, 4), threads=1)
     assert result.summary()["chosen"]["structure"] == "EII"
-    assert result.summary()["search"]["rows"] == 2000
+    assert result.summary()["search"]["rows"] == 4000
     assert ari(result.labels, truth) == 1.0
 
 

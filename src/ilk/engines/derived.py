@@ -67,14 +67,7 @@ def reencoded(rows: Rows, encoding: Encoding) -> Rows:
     """The same rows in other units; nothing is copied."""
     if not isinstance(rows, MemoryRows):
         return DerivedRows(rows, Reencoded(encoding))
-    return MemoryRows(
-        rows.raw,
-        encoding,
-        weight=rows.weight,
-        codes=rows.codes,
-        complete=rows.complete,
-        threads=rows.threads,
-    )
+    return rows.reencoded(encoding)
 
 
 def _visit_change(change: Change, block: Block) -> Block:

@@ -53,6 +53,17 @@ class MemoryRows:
             threads=threads,
         )
 
+    def reencoded(self, encoding: Encoding) -> MemoryRows:
+        """The same rows in other units."""
+        return MemoryRows(
+            self.raw,
+            encoding,
+            weight=self.weight,
+            codes=self.codes,
+            complete=self.complete,
+            threads=self.threads,
+        )
+
     def block(self, number: int) -> Block:
         first = number * self.block_rows
         return self._slice(slice(first, first + self.block_rows), first, self._memos[number])

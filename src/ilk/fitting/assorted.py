@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows, held
+from ilk.engines.memory import held
 from ilk.families.assorted import Clusters
 from ilk.families.base import GrowingFamily
+from ilk.fitting.coreset import coreset
 from ilk.fitting.filling import filled
 from ilk.fitting.fit import Fit, finish
 from ilk.fitting.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, Search
@@ -23,7 +24,7 @@ from ilk.fitting.state import State, labels_of, step_of
 from ilk.table.block import Array
 from ilk.table.treat import Plan
 
-SEARCH_ROWS = 20_000  # moves and starts are tried on a sample of so many rows
+SEARCH_ROWS = 20_000  # moves and starts are tried on a coreset of so many rows
 COOLING = (0.5, 0.25, 0.125)  # temperatures between soft and hard memberships
 AUTO_BLOCKS = ("EEE",)  # blocks of numbers tried besides cells; VVV was tried and lost
 NEAR_CELLS = 0.02  # of what the cells gained: how near a short fit of a block must come
@@ -182,11 +183,12 @@ def cools(options: Options) -> bool:
 
 
 def _searched(whole: Scene, most_rows: int, seed: int) -> Scene:
-    """The scene of the search: the table, or a sample of a large one."""
+    """The scene of the search: the table, or a coreset of a large one."""
     if whole.table.n_rows <= most_rows:
         return whole
-    block = whole.table.sample(most_rows, seed)
-    return whole.on(MemoryRows.of_block(block), float(block.weights.sum()) / whole.plan.total_weight)
+    few = coreset(whole.table, most_rows, seed)
+    assert few.weight is not None
+    return whole.on(few, float(few.weight.sum()) / whole.plan.total_weight)
 
 
 def _blocks(scene: Scene, options: Options) -> list[Scene]:

@@ -15,12 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import held
 from ilk.fitting.assorted import glimpse
 from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, Grown, plan_of, search_assorted
-from ilk.selection.mixtures import SEARCH_ROWS
 from ilk.selection.search import Candidate, Progress, Search, ranking
+from ilk.selection.searched import SEARCH_ROWS
 from ilk.table.schema import Schema
 from ilk.table.treat import Plan
 
@@ -49,7 +48,7 @@ def with_assorted(
         plan = plan_of(rows, schema)
         if plan.categories or plan.set_aside:
             return _without(found, OTHER_SCALE), own, None
-        if not _promises(found, own, rows, plan, seed):
+        if not _promises(found, rows, plan):
             return _without(found, FAR_OFF), own, None
         grown = search_assorted(
             rows,
@@ -70,10 +69,11 @@ def with_assorted(
     return both, own, grown if both.fit is grown.search.fit else None
 
 
-def _promises(found: Search, own: Rows, rows: Rows, plan: Plan, seed: int) -> bool:
+def _promises(found: Search, rows: Rows, plan: Plan) -> bool:
     """Whether the assorted model comes near the best mixture from that one's partition, or with a single cluster."""
-    few, same = held(rows, SEARCH_ROWS, seed), held(own, SEARCH_ROWS, seed)
-    block = same.take(np.arange(same.n_rows))
+    assert found.few is not None
+    few = found.few.reencoded(rows.encoding)
+    block = found.few.take(np.arange(found.few.n_rows))
     label = found.recipe.family.assign(found.fit.params, block)[0]
     share = float(block.weights.sum()) / plan.total_weight
     single, near = (2 * cost for cost in glimpse(few, plan.weighing(share), label, len(found.fit.size)))

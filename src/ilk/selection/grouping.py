@@ -22,12 +22,13 @@ from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
 from ilk.selection.cuts import split_labels
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
-from ilk.selection.mixtures import SEARCH_ROWS, SPLIT_PASSES
-from ilk.selection.resampling import Plan, ground_of, refit_of, returns
+from ilk.selection.mixtures import SPLIT_PASSES
+from ilk.selection.resampling import Plan, refit_of, returns
+from ilk.selection.samples import CloseUp, Samples, Scope
 from ilk.selection.search import EXACT, Search
-from ilk.selection.searched import searched
+from ilk.selection.searched import distinct
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
-from ilk.selection.valley import MOST_ROWS, NumberGround, Thresholds, canonical
+from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
 
 MERGES = ("valley", "none")
@@ -103,8 +104,8 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | N
     fit, family = found.fit, found.recipe.family
     n_pieces, soft = len(fit.size), is_soft(family.name)
     exact = found.chosen.status == EXACT
-    sample = canonical(rows.sample(MOST_ROWS, seed))
-    ground = ground_of(sample, family, fit.params, seed=seed, untreat=untreat, exact=exact)
+    samples = Samples.of(rows, family, fit.params, Scope(seed, untreat, exact))
+    ground = samples.ground(family, fit.params)
     merging = wish.merge == "valley" and not wish.as_asked and not exact
     threshold = ground.thresholds.merge if merging else None
     merge = merge_pieces(ground, n_pieces, threshold=threshold, least=wish.least)
@@ -119,9 +120,9 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | N
     if n_groups > 1 and not interrupted:
         refit = refit_of(found.recipe)
         try:
-            gain = 0.0 if exact else split_gain(rows, found, seed)
-            plan = Plan(refit, n_pieces, threshold, wish.least, soft, wish.end, untreat)
-            stable = returns(sample, grouped, plan, seed, rows.threads)
+            gain = 0.0 if exact else split_gain(found)
+            plan = Plan(refit, n_pieces, threshold, wish.least, soft, wish.end)
+            stable = returns(samples, grouped, plan, seed, rows.threads)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
     return Grouping(
@@ -135,7 +136,7 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | N
         weakest_pair(ground, members(grouped.group_of), valleys),
         stable,
         row_weights(rows).effective_rows,
-        _skewness(ground.points, ground.weight) if isinstance(ground, NumberGround) else np.zeros(0),
+        _skewness(ground),
         gain,
         interrupted,
         sizing,
@@ -194,22 +195,27 @@ def _visit_order(grouped: Grouped, block: Block) -> tuple[int, Array, Array, Arr
     return block.first_row, label, np.bincount(label, block.weight, grouped.n_groups), first
 
 
-def _skewness(points: Array, weight: Array) -> Array:
+def _skewness(ground: Ground) -> Array:
+    """Of the columns of numbers; none where there are categories only."""
+    ground = ground.plain if isinstance(ground, CloseUp) else ground
+    if not isinstance(ground, NumberGround):
+        return np.zeros(0)
+    points, weight = ground.points, ground.weight
     away = points - np.average(points, axis=0, weights=weight)
     deviation = np.sqrt(np.average(away**2, axis=0, weights=weight))
     cube = np.average(away**3, axis=0, weights=weight)
     return np.asarray(np.divide(cube, deviation**3, out=np.zeros_like(cube), where=deviation > 0))
 
 
-def split_gain(rows: Rows, found: Search, seed: int) -> float:
+def split_gain(found: Search) -> float:
     """By how much one component more, from the best cut of one in two, lowers the BIC; 0 where it does not.
 
     A search that has settled has tried this; where much is gained after all, it has not.
     """
     family = found.recipe.family
-    if not isinstance(family, Gaussian):
+    if not isinstance(family, Gaussian) or found.few is None:
         return 0.0
-    few = searched(rows, SEARCH_ROWS, seed)
+    few = distinct(found.few)
     block = few.take(np.arange(few.n_rows))
     k = len(found.fit.size)
     starts = [

@@ -5,8 +5,8 @@ structures with axes also start from their best fit with one component less, eac
 (the split start: where clusters are stretched, it finds what the others miss). After all structures of a K have
 run, each starts once more from the memberships of the best few, so that no structure ends below one that it
 contains. At the end the best cell is joined up: all structures with one component less start from it with two of
-its components made one, as long as that is better. Tables of more than `SEARCH_ROWS` rows are searched on a sample;
-the best few then see all rows.
+its components made one, as long as that is better. Tables of more than `SEARCH_ROWS` rows are searched on a coreset;
+the best few then see all rows, several models in each pass.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
+from ilk.engines.memory import MemoryRows
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
@@ -34,11 +35,11 @@ from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.cuts import joined_labels, split_labels
 from ilk.selection.first_sums import FirstSums
 from ilk.selection.search import Candidate, Progress, Search, choose, told
-from ilk.selection.searched import searched
+from ilk.selection.searched import SEARCH_ROWS, searched
+from ilk.selection.searched import distinct as distinct_rows
 from ilk.table.block import Array
 
-SEARCH_ROWS = 2000
-N_POLISHED = 3  # cells of a search on a sample that are fitted to all rows
+N_POLISHED = 3  # cells of a search on a coreset that are fitted to all rows
 N_DONORS = 4
 N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column costs little
 SPLIT_PASSES = 5
@@ -282,14 +283,17 @@ def search_mixtures(
     patience: int | None = None,
     budget: float | None = None,
     callback: Callable[[Progress], None] | None = None,
+    few: MemoryRows | None = None,
 ) -> Search:
     """All structures at every K, and the lowest BIC; a structure whose BIC rose `patience` times is left.
 
     A `thorough` search gives every cell all starts; a quick one gives them to the most promising cells only.
+    `few` are the rows to search on, where they have been drawn before.
     """
     began = time.monotonic()
     end = math.inf if budget is None else began + budget
-    grid = Grid(searched(rows, SEARCH_ROWS, seed), structures, seed)
+    few = searched(rows, seed) if few is None else few
+    grid = Grid(distinct_rows(few), structures, seed)
     rises = dict.fromkeys(grid.structures, 0)
     least = dict.fromkeys(grid.structures, math.inf)
     interrupted = False
@@ -329,11 +333,11 @@ def search_mixtures(
         found = grid.candidate(cell)
         outside = cell.k not in ks and found.eligible
         candidates.append(replace(found, status="reference") if outside else found)
-    return _decide(rows, grid, candidates, interrupted, end)
+    return replace(_decide(rows, grid, candidates, interrupted, end), few=few)
 
 
 def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bool, end: float) -> Search:
-    """The winner, fitted to the end on all rows; after a search on a sample the best few decide there."""
+    """The winner, fitted to the end on all rows; after a search on a coreset the best few decide there."""
     order = choose(candidates)
     whole = rows.n_rows <= SEARCH_ROWS
     on = grid.rows if whole else rows

@@ -25,12 +25,11 @@ from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
-from ilk.fitting.scene import Untreat
 from ilk.fitting.state import from_labels as given_labels
 from ilk.fitting.table_moments import table_moments
 from ilk.random import stream
 from ilk.selection.merging import merge_pieces
-from ilk.selection.valley import Ground, NumberGround, OddsGround
+from ilk.selection.samples import Samples
 from ilk.table.block import Array, Block
 
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
@@ -52,22 +51,21 @@ class Plan:
     least: int
     soft: bool
     end: float = math.inf  # of the time, on the monotonic clock
-    untreat: Untreat | None = None  # where the model has other columns than the table
 
 
 def returns(
-    sample: Block, grouped: Grouped, plan: Plan, seed: int, threads: int | None = None
+    samples: Samples, grouped: Grouped, plan: Plan, seed: int, threads: int | None = None
 ) -> tuple[float, ...]:
     """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples.
 
-    Of a `sample` of the table, in its canonical order: a part of it then is the same for weights and repeated rows.
+    Of `samples` in their canonical order: a part of them then is the same for weights and repeated rows.
     """
-    inner = MemoryRows.of_block(sample, threads)
-    sample = inner.sample(MOST_ROWS, seed)
-    label = grouped.label(sample)
+    sample = samples.drawn(MOST_ROWS, grouped)
+    samples = replace(samples, plain=sample) if samples.wide is None else samples
+    label, inner = grouped.label(sample), MemoryRows.of_block(sample, threads)
 
     def one(number: int) -> Array:
-        found = _resampled(sample, plan, seed, number)
+        found = _resampled(sample, samples, plan, seed, number)
         if found is None:
             return np.zeros(grouped.n_groups)
         return _jaccard(label, grouped.n_groups, found.label(sample), sample)
@@ -78,17 +76,19 @@ def returns(
     return tuple(float(value) for value in np.mean(made, axis=0))
 
 
-def _resampled(sample: Block, plan: Plan, seed: int, number: int) -> Grouped | None:
-    """The groups of one bootstrap, drawn by weight; None where the model has no valid fit there."""
-    draws = stream(seed, "resample", number)
-    reached = np.cumsum(sample.weights)
+def _resampled(sample: Block, samples: Samples, plan: Plan, seed: int, number: int) -> Grouped | None:
+    """The groups of one bootstrap, drawn by weight, or evenly from rows drawn by group; None where the model has no
+    valid fit there."""
+    draws, ones = stream(seed, "resample", number), np.ones(sample.n_rows)
+    chance, worth = (sample.weights, ones) if samples.wide is None else (ones, sample.weights)
+    reached = np.cumsum(chance)
     at = np.searchsorted(reached, draws.random(sample.n_rows) * reached[-1], "right")
     times = np.bincount(np.minimum(at, sample.n_rows - 1), minlength=sample.n_rows)
     drawn = np.flatnonzero(times)
     block = Block(
         sample.raw[drawn],
         sample.encoding,
-        weight=times[drawn].astype(np.float64),
+        weight=times[drawn] * worth[drawn],
         codes=None if sample.codes is None else sample.codes[drawn],
         complete=sample.complete,
     )
@@ -100,7 +100,7 @@ def _resampled(sample: Block, plan: Plan, seed: int, number: int) -> Grouped | N
     group_of = np.arange(n_pieces)
     if plan.threshold is not None and n_pieces > 1:
         # On all rows: those of a resample are tied, and ties look like modes.
-        ground = ground_of(sample, family, params, seed=seed, untreat=plan.untreat)
+        ground = samples.ground(family, params)
         merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
         group_of = merge.group_of
     return Grouped(family, params, group_of, plan.soft)
@@ -121,28 +121,6 @@ def _jaccard(label: Array, n: int, other: Array, sample: Block) -> Array:
     shared = np.bincount(label * m + other, weights=weight, minlength=n * m).reshape(n, m)
     either = shared.sum(axis=1)[:, None] + shared.sum(axis=0) - shared
     return np.asarray((shared / np.maximum(either, 1e-300)).max(axis=1))
-
-
-def ground_of(
-    sample: Block,
-    family: Family[Any],
-    params: Any,
-    *,
-    seed: int,
-    untreat: Untreat | None = None,
-    exact: bool = False,
-) -> Ground:
-    """Where valleys are looked for: on lines through the numbers and the indicators of the levels that the table has,
-    or the odds of the pieces where there are categories only."""
-    label = family.assign(params, sample)[0]
-    if untreat is None:
-        return NumberGround.of(sample, label, seed=seed, exact=exact)
-    own = untreat(sample)
-    if own.n_columns == 0:
-        assert isinstance(family, Assorted)
-        return OddsGround(family.scores(params, sample), label, sample.weights, seed)
-    of = NumberGround.of if own.codes is None else NumberGround.of_mixed
-    return of(own, label, seed=seed, on_scales=untreat.on_scales)
 
 
 def refit_of(recipe: Recipe) -> Refit:

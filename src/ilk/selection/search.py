@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import held
+from ilk.engines.memory import MemoryRows
 from ilk.errors import NoModelError, UsageError
 from ilk.families.base import Family
+from ilk.fitting.coreset import coreset
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
 from ilk.selection.sharpness import Sharpness, sharpness_of
 
-SEARCH_ROWS = 20_000  # a larger table is searched on a sample of so many rows; the winner then sees all rows
+SEARCH_ROWS = 20_000  # a larger table is searched on a coreset of so many rows; the winner then sees all rows
 SAME_OPTIMUM = 1e-6  # starts whose costs differ relatively by less ended in the same place
 
 OK, EXACT, SINGULAR, REFERENCE = "ok", "ok_exact", "singular", "reference"
@@ -103,6 +104,7 @@ class Search:
     sharpness: Sharpness | None
     n_rows_searched: int
     interrupted: bool
+    few: MemoryRows | None = None  # on which mixtures were searched, in the units of the winner
 
     def __repr__(self) -> str:
         """BIC by structure and K, the best marked; a cell without one shows its status."""
@@ -147,7 +149,7 @@ def search(
     """Fit every recipe at every K, score the cells and choose; on a sample where the table is large."""
     began = time.monotonic()
     end = math.inf if budget is None else began + budget
-    few = held(rows, SEARCH_ROWS, seed)
+    few = coreset(rows, SEARCH_ROWS, seed)
     cells = [(recipe, k) for recipe in recipes for k in _with_single(ks)]
     table = _Cells(few, seed, frozenset(ks), end)
     for done, (recipe, k) in enumerate(cells, start=1):

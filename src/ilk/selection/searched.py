@@ -1,7 +1,8 @@
-"""The rows on which mixtures are searched: the distinct ones of a sample, by their content, with their weights.
+"""The rows on which mixtures are searched: all of a small table, a coreset of a large one.
 
-A search then ends at the same bits whether a row counts twice or stands there twice, and in any order of the rows: it
-has so many starts, splits and stops that rounding alone would soon part two orders of adding up.
+The search walks the distinct ones, by their content, with their weights. It then ends at the same bits whether a row
+counts twice or stands there twice, and in any order of the rows: it has so many starts, splits and stops that rounding
+alone would soon part two orders of adding up.
 """
 
 from __future__ import annotations
@@ -11,13 +12,20 @@ from dataclasses import replace
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows, held
+from ilk.engines.memory import MemoryRows
+from ilk.fitting.coreset import coreset
 from ilk.fitting.start import distinct_rows
 
+SEARCH_ROWS = 4000
 
-def searched(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
-    """The distinct rows of a sample of at most `n_rows`."""
-    few = held(rows, n_rows, seed)
+
+def searched(rows: Rows, seed: int) -> MemoryRows:
+    """At most `SEARCH_ROWS` rows."""
+    return coreset(rows, SEARCH_ROWS, seed)
+
+
+def distinct(few: MemoryRows) -> MemoryRows:
+    """The distinct rows of a table."""
     block, _ = distinct_rows(few.take(np.arange(few.n_rows)))
     if (block.weights == 1).all():
         block = replace(block, weight=None)

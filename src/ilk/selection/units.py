@@ -17,12 +17,12 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.derived import reencoded
-from ilk.engines.memory import held
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
-from ilk.selection.mixtures import SEARCH_ROWS, search_mixtures
+from ilk.selection.mixtures import search_mixtures
 from ilk.selection.search import Candidate, Progress, Search, choose
-from ilk.table.block import Array
+from ilk.selection.searched import SEARCH_ROWS, searched
+from ilk.table.block import Array, Encoding
 from ilk.table.condition import short
 
 UNIT_BOUND = tuple(Structure(name) for name in ("EII", "VII", "EVE", "VVE", "EEV", "VEV"))
@@ -39,17 +39,19 @@ def search_in_units(
 ) -> tuple[Search, Rows]:
     """The quick search over all structures, and the rows in the units of its winner."""
     began = time.monotonic()
+    few = searched(rows, seed)
     first = search_mixtures(
-        rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=callback
+        rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=callback, few=few
     )
     left = None if budget is None else budget - (time.monotonic() - began)
     if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or (left is not None and left <= 0):
         return first, rows
     try:
-        few = held(rows, SEARCH_ROWS, seed)
         unit = deviations_within(few, first)
+        encoding = rescaled(rows.encoding, unit)
+        few = few.reencoded(encoding)
         second = search_mixtures(
-            rescaled(few, unit),
+            few,
             ks,
             seed,
             structures=UNIT_BOUND,
@@ -63,12 +65,12 @@ def search_in_units(
         return replace(first, interrupted=True), rows
     if not _lower(second.chosen, first.chosen):
         return _joined(first, second), rows
-    own = rescaled(rows, unit)
+    own = reencoded(rows, encoding)
     if rows.n_rows > SEARCH_ROWS and not second.interrupted:  # the winner sees all rows
         structure = Structure.parse(second.chosen.structure or "")
         left = None if budget is None else max(0.0, budget - (time.monotonic() - began))
         whole = search_mixtures(
-            own, (second.chosen.k,), seed, structures=[structure], thorough=False, budget=left
+            own, (second.chosen.k,), seed, structures=[structure], thorough=False, budget=left, few=few
         )
         second = _on_all_rows(second, whole)
     return _joined(second, first), own
@@ -102,11 +104,10 @@ def deviations_within(rows: Rows, found: Search) -> Array:
     return np.where(deviation > 0, deviation, 1.0)
 
 
-def rescaled(rows: Rows, unit: Array) -> Rows:
-    """The same rows with every column divided by its `unit`."""
-    encoding = rows.encoding
-    factor = np.ones(rows.n_columns) if encoding.factor is None else encoding.factor
-    return reencoded(rows, replace(encoding, factor=factor / unit))
+def rescaled(encoding: Encoding, unit: Array) -> Encoding:
+    """The same columns, each divided by its `unit`."""
+    factor = np.ones(len(unit)) if encoding.factor is None else encoding.factor
+    return replace(encoding, factor=factor / unit)
 
 
 def _lower(one: Candidate, other: Candidate) -> bool:

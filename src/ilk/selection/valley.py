@@ -138,6 +138,11 @@ class NumberGround:
             noise,
         )
 
+    @property
+    def width(self) -> int:
+        """Numbers held for each row."""
+        return int(self.points.shape[1])
+
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
         if not first.any() or not second.any():
@@ -180,6 +185,11 @@ class OddsGround:
     weight: Array
     seed: int
     thresholds: Thresholds = CATEGORIES
+
+    @property
+    def width(self) -> int:
+        """Numbers held for each row."""
+        return int(self.score.shape[1])
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)

@@ -1,0 +1,118 @@
+"""The rows that the rule for K looks at: a plain sample of the table, and a wider one where pieces are rare.
+
+A group of one row in a thousand has four in a plain sample, too few for a valley or for a resample. Thinning the larger
+group instead would make a step at the border, so rare pieces are looked at on more rows, and these drawn by group for
+resamples, each with the number of rows that it stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.engines.memory import MemoryRows
+from ilk.families.assorted import Assorted
+from ilk.families.base import Family
+from ilk.fitting.grouped import Grouped
+from ilk.fitting.scene import Untreat
+from ilk.random import stream
+from ilk.selection.valley import (
+    MOST_ROWS,
+    Ground,
+    NumberGround,
+    OddsGround,
+    Projection,
+    Thresholds,
+    canonical,
+)
+from ilk.table.block import Block
+
+RARE_ROWS = 100  # of a plain sample; a piece with fewer is looked at on the wider one
+WIDE_ROWS, WIDE_CELLS = 100_000, 4_000_000  # of the wider sample, at most
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How a model is looked at: what its columns were, and whether its pieces are the distinct rows."""
+
+    seed: int
+    untreat: Untreat | None = None  # where the model has other columns than the table
+    exact: bool = False
+
+    def ground(self, sample: Block, family: Family[Any], params: Any) -> NumberGround | OddsGround:
+        """Where valleys are looked for: on lines through the numbers and the indicators of the levels that the table
+        has, or the odds of the pieces where there are categories only."""
+        label = family.assign(params, sample)[0]
+        if self.untreat is None:
+            return NumberGround.of(sample, label, seed=self.seed, exact=self.exact)
+        own = self.untreat(sample)
+        if own.n_columns == 0:
+            assert isinstance(family, Assorted)
+            return OddsGround(family.scores(params, sample), label, sample.weights, self.seed)
+        of = NumberGround.of if own.codes is None else NumberGround.of_mixed
+        return of(own, label, seed=self.seed, on_scales=self.untreat.on_scales)
+
+
+@dataclass(frozen=True)
+class CloseUp:
+    """The ground of a plain sample, and that of a wider one for pairs in which one side is rare."""
+
+    plain: NumberGround | OddsGround
+    wide: NumberGround | OddsGround
+
+    @property
+    def thresholds(self) -> Thresholds:
+        return self.plain.thresholds
+
+    def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
+        fewest = min(float(self.plain.weight[np.isin(self.plain.label, side)].sum()) for side in (one, other))
+        return (self.wide if fewest < RARE_ROWS else self.plain).project(one, other)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows in their canonical order; `wide` is None where no piece is rare, or the plain sample is the table."""
+
+    plain: Block
+    wide: Block | None
+    scope: Scope
+
+    @classmethod
+    def of(cls, rows: Rows, family: Family[Any], params: Any, scope: Scope) -> Samples:
+        """The samples that the pieces of a model need."""
+        plain = canonical(rows.sample(MOST_ROWS, scope.seed))
+        if rows.n_rows <= MOST_ROWS:
+            return cls(plain, None, scope)
+        ground = scope.ground(plain, family, params)
+        size = np.bincount(ground.label, ground.weight, len(family.centres(params)))
+        if size.min() >= RARE_ROWS:
+            return cls(plain, None, scope)
+        n_wide = min(WIDE_ROWS, max(MOST_ROWS, WIDE_CELLS // ground.width))
+        return cls(plain, canonical(rows.sample(n_wide, scope.seed)), scope)
+
+    def ground(self, family: Family[Any], params: Any) -> Ground:
+        """Where valleys between the pieces of a model are measured."""
+        plain = self.scope.ground(self.plain, family, params)
+        return plain if self.wide is None else CloseUp(plain, self.scope.ground(self.wide, family, params))
+
+    def drawn(self, n_rows: int, grouped: Grouped) -> Block:
+        """At most `n_rows` rows of the plain sample; or of the wider one `RARE_ROWS` at least of each group, each
+        with the number of rows for which it stands."""
+        if self.wide is None:
+            return MemoryRows.of_block(self.plain).sample(n_rows, self.scope.seed)
+        label, weight = grouped.label(self.wide), self.wide.weights
+        size = np.bincount(label[label >= 0], weight[label >= 0], grouped.n_groups)
+        wanted = np.maximum(n_rows * size / size.sum(), RARE_ROWS)
+        rows, stands_for = [], []
+        for group in range(grouped.n_groups):
+            draws = stream(self.scope.seed, "by group", group)
+            of_group = np.flatnonzero((label == group) & (weight > 0))
+            some = np.sort(draws.permutation(of_group)[: round(wanted[group])])
+            rows.append(some)
+            stands_for.append(weight[some] * (size[group] / weight[some].sum()))
+        chosen = MemoryRows.of_block(self.wide).take(np.concatenate(rows))
+        return replace(chosen, weight=np.concatenate(stands_for))
