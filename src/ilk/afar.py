@@ -1,4 +1,5 @@
-"""The main job on a table that lies on a cluster: the model is chosen on a sample, its parameters come from all rows.
+"""The main job on a table that lies on a cluster: models are searched on a sample, and the best of them decide on all
+rows, which also give the parameters.
 
 The groups are described by the rows of the sample, under the parameters that passes over all rows have ended in.
 A table no larger than a sample is taken whole, and the answer is that of the table in memory.
@@ -6,6 +7,7 @@ A table no larger than a sample is taken whole, and the answer is that of the ta
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +17,12 @@ from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.errors import DataError
 from ilk.families.base import Family
+from ilk.families.gaussian import Gaussian
 from ilk.fitting.fit import fit
-from ilk.fitting.loop import INTERRUPTED, Stop, run_starts
+from ilk.fitting.loop import INTERRUPTED, OK, Run, Stop, run_starts
 from ilk.fitting.packer import ModelPacker
 from ilk.fitting.weights import row_weights
+from ilk.measures.criteria import bic
 from ilk.prepare import Prepared
 from ilk.selection.search import Search
 from ilk.table.ledger import Caution
@@ -64,8 +68,9 @@ class Afar:
         return [("sampled-frame", text)]
 
     def polished(self, ready: Prepared, found: Search, seconds: float) -> Search:
-        """The model found on the sample, run to its end on all rows: a fit with these parameters, and with the labels
-        of the rows of the sample. As it was found where an interrupt comes before the first update."""
+        """The models found on the sample, run to their end on all rows in shared passes: the best of them, as a fit
+        with its parameters and the labels of the rows of the sample. As it was found where an interrupt comes before
+        the first update."""
         if self.is_whole or found.interrupted:
             return found
         try:
@@ -75,17 +80,40 @@ class Afar:
 
     def _on_all_rows(self, ready: Prepared, found: Search, seconds: float) -> Search:
         rows = _all_rows(self.frame, ready)
-        family, trim = _family_for(ready, found, rows), found.recipe.trim
-        stop = replace(found.recipe.stop, seconds=seconds)
-        run = run_starts(rows, [family], [found.fit.params], trim=trim, stop=stop)[0]
-        stopped = run.reason == INTERRUPTED
-        if not run.usable or (stopped and run.params is found.fit.params):
+        trim, stop = found.recipe.trim, replace(found.recipe.stop, seconds=seconds)
+        models = [(_family_for(ready, found, rows), found.fit.params), *found.rivals]
+        families, starts = zip(*models, strict=True)
+        runs = run_starts(rows, families, starts, trim=trim, stop=stop)
+        stopped = runs[0].reason == INTERRUPTED
+        if not runs[0].usable or (stopped and runs[0].params is starts[0]):
             return replace(found, interrupted=stopped)
-        own: Family[Any] = found.recipe.family
+        run = runs[0] if stopped else _least(runs, row_weights(rows).total)
+        own: Family[Any] = found.recipe.family if run is runs[0] else run.family
         here = fit(ready.rows, own, [run.params], trim=trim, stop=Stop(max_passes=0))
         trace = tuple(run.trace)
         told = replace(here, reason=run.reason, trace=trace, n_passes=len(trace), starts=found.fit.starts)
-        return replace(found, fit=told, interrupted=stopped)
+        won = found if run is runs[0] else _won_by(found, run)
+        return replace(won, fit=told, interrupted=stopped)
+
+
+def _least(runs: Sequence[Run], total: float) -> Run:
+    """The mixture of lowest BIC; a model of another kind has no rivals."""
+    able = [run for run in runs if run.status == OK] if len(runs) > 1 else []
+    return min(able, key=lambda run: _bic(run.family, run, total), default=runs[0])
+
+
+def _bic(family: Family[Any], run: Run, total: float) -> float:
+    assert isinstance(family, Gaussian)
+    return bic(-run.cost, family.free_parameters(run.params), total)
+
+
+def _won_by(found: Search, run: Run) -> Search:
+    """The search with another winner."""
+    assert isinstance(run.family, Gaussian)
+    key = run.family.structure.name, len(run.family.centres(run.params))
+    winner = next(i for i, c in enumerate(found.candidates) if (c.structure, c.k) == key)
+    recipe = replace(found.recipe, family=run.family)
+    return replace(found, winner=winner, runner_up=found.winner, recipe=recipe)
 
 
 def _all_rows(frame: Frame, ready: Prepared) -> Rows:

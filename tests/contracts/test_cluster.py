@@ -24,6 +24,7 @@ from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian
 from ilk.families.opening import OpenMeans
 from ilk.fitting.assorted import Quest, fit_assorted
+from ilk.fitting.coreset import coreset
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import Stop, run_starts
 from ilk.fitting.mixture import MixturePlan, fit_mixture
@@ -231,6 +232,9 @@ def test_samples_and_rows_are_those_of_memory(plain, weighted):
     assert np.array_equal(one.raw, other.raw, equal_nan=True)
     assert np.array_equal(one.weights, other.weights)
     assert there.take(np.arange(0)).raw.shape == (0, 3)
+    one, other = coreset(here, 1000, 5), coreset(there, 1000, 5)
+    assert np.array_equal(one.raw, other.raw, equal_nan=True)
+    assert other.weight == pytest.approx(one.weight, rel=1e-9)
 
 
 @on_all
@@ -348,6 +352,21 @@ def test_a_large_frame_is_polished_on_all_rows(cluster, monkeypatch):
     assert 600 < len(there.labels) < 1400
     means = [np.sort(found.model.encoding.undo(found.model.params.mean)[:, 0]) for found in (here, there)]
     np.testing.assert_allclose(*means, rtol=1e-3)
+
+
+@on_most
+def test_the_best_models_of_a_sample_decide_on_all_rows(cluster, monkeypatch):
+    """Two groups, one a little wider: a thousand rows do not show it, and forty thousand do."""
+    monkeypatch.setattr("ilk.afar.SAMPLE_ROWS", 1000)
+    run, n_passes = ilk.afar.run_starts, []
+    monkeypatch.setattr("ilk.afar.run_starts", lambda *a, **b: n_passes.append(len(a[1])) or run(*a, **b))
+    draws, label = np.random.default_rng(7), np.arange(40_000) % 2
+    X = draws.normal(size=(40_000, 2)) * np.array([1, 1.04])[label][:, None] + 8.0 * label[:, None]
+    found = ilk.cluster(cluster.frame({"a": X[:, 0], "b": X[:, 1]}), k=2, method="gaussian")
+    assert n_passes == [3]
+    on_sample = min((c for c in found.candidates if c.bic), key=lambda c: c.bic)
+    assert on_sample.structure == "EII"
+    assert found.summary()["chosen"]["structure"] == "VII"
 
 
 @on_most

@@ -39,7 +39,7 @@ from ilk.selection.searched import SEARCH_ROWS, searched
 from ilk.selection.searched import distinct as distinct_rows
 from ilk.table.block import Array
 
-N_POLISHED = 3  # cells of a search on a coreset that are fitted to all rows
+N_POLISHED = 3  # cells of a search that are fitted to all rows, where there are more
 N_DONORS = 4
 N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column costs little
 SPLIT_PASSES = 5
@@ -341,8 +341,10 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
     order = choose(candidates)
     whole = rows.n_rows <= SEARCH_ROWS
     on = grid.rows if whole else rows
-    finalists = order[:1] if whole else order[:N_POLISHED]
-    cells = [grid.cells[Structure(candidates[i].structure or ""), candidates[i].k] for i in finalists]
+    near = order[:N_POLISHED]
+    cells = [grid.cells[Structure(candidates[i].structure or ""), candidates[i].k] for i in near]
+    models = [(cell.family, cell.best.params) for cell in cells]
+    finalists, cells = (near[:1], cells[:1]) if whole else (near, cells)
     moments = grid.moments if whole else table_moments(rows)
     families = [replace(cell.family, column_variances=moments.variance) for cell in cells]
     starts = [cell.best.params for cell in cells]
@@ -370,6 +372,7 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
         None,
         min(rows.n_rows, SEARCH_ROWS),
         interrupted or found.reason == INTERRUPTED,
+        rivals=tuple(model for i, model in zip(near, models, strict=True) if i != winner),
     )
 
 

@@ -23,6 +23,7 @@ from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.errors import NoModelError, UsageError
 from ilk.families.base import Family
+from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.coreset import coreset
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
@@ -105,6 +106,9 @@ class Search:
     n_rows_searched: int
     interrupted: bool
     few: MemoryRows | None = None  # on which mixtures were searched, in the units of the winner
+    rivals: tuple[
+        tuple[Gaussian, Mixture], ...
+    ] = ()  # that came near, for a contest where there are more rows
 
     def __repr__(self) -> str:
         """BIC by structure and K, the best marked; a cell without one shows its status."""
