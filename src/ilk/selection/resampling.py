@@ -38,7 +38,8 @@ COLD_STARTS = ("k-means", "tree")
 COLD_PARTITIONS: tuple[Partition, ...] = (Points.by_k_means, Points.by_dependence, Points.by_k_log_k)
 COLD_STOP = Stop(tolerance=1e-5, max_passes=200)
 
-Refit = Callable[[MemoryRows, int, int], tuple[Family[Any], Any] | None]
+Refit = Callable[[MemoryRows, Block, int, int], tuple[Family[Any], Any] | None]
+"""Of the rows of a resample, the same as starts count them, a number of pieces and a seed."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,10 @@ def _resampled(sample: Block, samples: Samples, plan: Plan, seed: int, number: i
         codes=None if sample.codes is None else sample.codes[drawn],
         complete=sample.complete,
     )
-    found = _largest(MemoryRows.of_block(block, 1), plan, seed + number)
+    counted = replace(
+        block, weight=times[drawn].astype(np.float64)
+    )  # starts see rare groups as often as drawn
+    found = _largest(MemoryRows.of_block(block, 1), counted, plan, seed + number)
     if found is None:
         return None
     family, params = found
@@ -106,10 +110,10 @@ def _resampled(sample: Block, samples: Samples, plan: Plan, seed: int, number: i
     return Grouped(family, params, group_of, plan.soft)
 
 
-def _largest(rows: MemoryRows, plan: Plan, seed: int) -> tuple[Family[Any], Any] | None:
+def _largest(rows: MemoryRows, counted: Block, plan: Plan, seed: int) -> tuple[Family[Any], Any] | None:
     """The fit with all pieces, or with as many as a resample allows: it has fewer distinct rows than the table."""
     for n_pieces in range(plan.n_pieces, 0, -1):
-        found = plan.refit(rows, n_pieces, seed)
+        found = plan.refit(rows, counted, n_pieces, seed)
         if found is not None:
             return found
     return None
@@ -135,8 +139,8 @@ def refit_of(recipe: Recipe) -> Refit:
 def refit_assorted(family: Assorted | Blended) -> Refit:
     """Clusters of the same columns from cold starts: one pass with every cell chosen, then in groups."""
 
-    def refit(rows: MemoryRows, k: int, seed: int) -> tuple[Family[Any], Any] | None:
-        points = Points.of_block(rows.take(np.arange(rows.n_rows)), family.columns)
+    def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
+        points = Points.of_block(counted, family.columns)
         parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(COLD_PARTITIONS)])
         starts = [given_labels(rows, family, part, int(part.max()) + 1) for part in parts]
         runs = run_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)
@@ -148,12 +152,12 @@ def refit_assorted(family: Assorted | Blended) -> Refit:
 def refit_mixture(family: Gaussian) -> Refit:
     """Gaussians of the same structure from cold starts."""
 
-    def refit(rows: MemoryRows, k: int, seed: int) -> tuple[Family[Any], Any] | None:
+    def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
         variance = table_moments(rows).variance
         if not (variance > 0).all():
             return None
         own = replace(family, column_variances=variance)
-        partitioner = Partitioner(rows.take(np.arange(rows.n_rows)), seed)
+        partitioner = Partitioner(counted, seed)
         parts = distinct([partitioner.labels(name, k, 0) for name in COLD_STARTS])
         starts = [from_labels(rows, own, part, int(part.max()) + 1) for part in parts]
         starts = [start for start in starts if start.status == OK]
@@ -168,7 +172,7 @@ def refit_mixture(family: Gaussian) -> Refit:
 def refit_recipe(recipe: Recipe) -> Refit:
     """A method of centres from as many starts."""
 
-    def refit(rows: MemoryRows, k: int, seed: int) -> tuple[Family[Any], Any] | None:
+    def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
         few = replace(recipe, n_starts=len(COLD_STARTS), stop=replace(recipe.stop, seconds=float("inf")))
         return recipe.family, fit_recipe(rows, few, k, seed).params
 
