@@ -138,14 +138,24 @@ def in_content_order(sample: Block) -> Block:
 
 
 def distinct_rows(sample: Block) -> tuple[Block, Array]:
-    """The different rows that count, in content order, their weights added up, and where each row of the sample
-    went (to the first, for rows of weight 0): to the bit the same for a row of weight 2 and for two equal rows."""
+    """The different rows that count, in the order of their cells, their weights added up, and where each row of the
+    sample went (to the first, for rows of weight 0): to the bit the same for a row of weight 2 and for two equal rows,
+    and in the same order in any units."""
     counting = np.flatnonzero(sample.weights > 0)
     _, first, inverse = np.unique(_content_key(sample)[counting], return_index=True, return_inverse=True)
+    order = in_cell_order(_rows_of(sample, counting[first]))
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
     where = np.zeros(sample.n_rows, dtype=np.intp)
-    where[counting] = inverse
-    weight = np.bincount(inverse, weights=sample.weights[counting])
-    return replace(_rows_of(sample, counting[first]), weight=weight), where
+    where[counting] = rank[inverse]
+    weight = np.bincount(rank[inverse], weights=sample.weights[counting])
+    return replace(_rows_of(sample, counting[first[order]]), weight=weight), where
+
+
+def in_cell_order(sample: Block) -> Array:
+    """Row numbers by the first column of numbers, then by the next ones, then by categories."""
+    codes = [] if sample.codes is None else list(sample.codes.T[::-1])
+    return np.lexsort(codes + list(sample.raw.T[::-1]))
 
 
 def _content_key(sample: Block) -> Array:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ilk.fitting.start import in_cell_order
 from ilk.measures.dip import dip
 from ilk.random import stream
 from ilk.table.block import Array, Block
@@ -269,7 +270,7 @@ def effective_rows(weight: Array) -> float:
 def canonical(sample: Block) -> Block:
     """The rows of a sample in the order of their cells, whole weights as repeated rows: what is drawn for a row then
     depends neither on where it stands, nor on its units, nor on whether it counts twice or stands there twice."""
-    rows, weight = np.lexsort(_keys(sample)), sample.weight
+    rows, weight = in_cell_order(sample), sample.weight
     if weight is not None and (weight == np.round(weight)).all() and weight.sum() <= MOST_ROWS:
         rows, weight = np.repeat(rows, weight[rows].astype(np.intp)), None
     return Block(
@@ -279,12 +280,6 @@ def canonical(sample: Block) -> Block:
         codes=None if sample.codes is None else sample.codes[rows],
         complete=sample.complete,
     )
-
-
-def _keys(sample: Block) -> list[Array]:
-    """What rows are ordered by, the first column last."""
-    codes = [] if sample.codes is None else list(sample.codes.T[::-1])
-    return codes + list(sample.raw.T[::-1])
 
 
 def filled(sample: Block, seed: int) -> Array:
