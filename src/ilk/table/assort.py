@@ -258,7 +258,7 @@ def _visit_moments(plan: Plan, block: Block) -> _Sums:
         x = plan.values(block, number)
         w = np.where(np.isnan(x), 0.0, block.weights)
         x = np.where(np.isnan(x), 0.0, x)
-        sums[:, j] = w.sum(), w @ x, w @ (x * x)
+        sums[:, j] = w.sum(), _dot(w, x), _dot(w, x * x)
     return _Sums(tuple(sums))
 
 
@@ -271,5 +271,10 @@ def _visit_scales(plan: Plan, block: Block) -> _Sums:
         x, w = x[here], block.weights[here]
         for s, scale in enumerate(SCALES):
             t = scale.place(x, number)
-            sums[:, j, s] = w @ t, w @ (t * t), w @ scale.log_slope(t, number)
+            sums[:, j, s] = _dot(w, t), _dot(w, t * t), _dot(w, scale.log_slope(t, number))
     return _Sums(tuple(sums))
+
+
+def _dot(one: Array, other: Array) -> float:
+    """Without BLAS, whose threads wait for each other over vectors of one block where the processors are busy."""
+    return float((one * other).sum())
