@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from ilk.engines import spark
 from ilk.engines.packed import NumberPacker, Pack, PackLayout
 from ilk.engines.shelf import Shelf
-from ilk.errors import EngineError
+from ilk.errors import DataError, EngineError
 from ilk.table.block import Array, Block
 from tests.engines.clusters import Cluster
 
@@ -147,6 +148,28 @@ def test_a_worker_without_the_package_is_told_in_words(cluster):
         spark.SparkRows.of_frame(frame(cluster), Absent(), LAYOUT)
     assert error.value.code == "worker-lacks-package"
     assert error.value.exit_code == 7
+
+
+def refuses(_: object, block: Any) -> Any:
+    raise DataError("no-such-cell", "a cell is 3", where=f"row {block.first_row}", do="Give 0 or 1")
+
+
+@dataclass(frozen=True)
+class RefusingPacker(NumberPacker):
+    """A packer that a table does not suit."""
+
+    def __call__(self, table: Any) -> Pack:
+        raise DataError("no-such-cell", "a cell is 3", do="Give 0 or 1")
+
+
+def test_a_refusal_on_a_worker_arrives_as_it_was_raised(cluster):
+    with pytest.raises(DataError, match=r"^a cell is 3 \(row 0\)\. Give 0 or 1\.$") as error:
+        rows_of(cluster).reduce(refuses, None)
+    assert error.value.code == "no-such-cell"
+    with pytest.raises(DataError, match=r"^a cell is 3"):
+        list(rows_of(cluster).scan(refuses, None))
+    with pytest.raises(DataError, match=r"^a cell is 3\. Give 0 or 1\.$"):
+        spark.SparkRows.of_frame(frame(cluster), RefusingPacker(LAYOUT), LAYOUT)
 
 
 def test_a_frame_without_rows_is_refused(cluster):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import re
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ import pyarrow as pa
 
 from ilk.engines.packed import Pack, PackedRows, PackLayout, Visit
 from ilk.engines.shelf import Shelf
+from ilk.engines.spark_errors import carrying, translated
 from ilk.errors import DataError, EngineError, shown
 from ilk.table.block import Array, Block, Encoding
 
@@ -215,25 +215,6 @@ def _forget(kept: Any) -> None:
         kept.unpersist()
 
 
-@contextlib.contextmanager
-def translated() -> Iterator[None]:
-    """Spark's errors in our words, where the cause is known."""
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except PySparkException as error:
-        absent = re.search(r"No module named '([\w.]+)'", str(error))
-        if absent is not None:
-            raise EngineError(
-                "worker-lacks-package",
-                f"a Spark worker has no module {absent.group(1)!r}",
-                do="Install ilk and what it needs on every worker (a cluster library, or spark.addArtifact with a "
-                "packed environment), and let PYSPARK_PYTHON name that Python",
-            ) from None
-        raise
-
-
 def _bunched(partials: Any, width: int) -> Any:
     """Partials added up in bunches of `width` parts that follow each other."""
     bunch = partials.selectExpr("part", "data", f"part div {width} as bunch")
@@ -255,6 +236,7 @@ class Packing:
                 self.shelf.put(part, within, data)
             yield _row(part, within, pack.n_rows, data)
 
+    @carrying
     def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, Pack]]:
         """Part, place in the part, and the pack."""
         from pyspark import TaskContext
@@ -328,6 +310,7 @@ class _Sum:
 class _Fold(_Unpacking):
     """One partial for all rows of a task, under the name of its first part."""
 
+    @carrying
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         parts: list[int] = []
         lacking: list[int] = []
@@ -348,6 +331,7 @@ class _Fold(_Unpacking):
 class _Each(_Unpacking):
     """The results of the blocks of each pack; None for one that is lacking."""
 
+    @carrying
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         for part, within, first_row, pack in self.packs(batches):
             results = None if pack is None else self.visit.each(pack, first_row)
