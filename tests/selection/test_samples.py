@@ -81,6 +81,9 @@ def test_rows_for_resamples_are_drawn_by_group():
     assert np.bincount(label)[2] == RARE_ROWS
     assert drawn.weights[label == 2].sum() == pytest.approx(120)
     assert drawn.weights.sum() == pytest.approx(N)
+    far = grouped.family.start(np.vstack([grouped.params.centre, [[1e3, 1e3]]]))
+    nobody = Grouped(grouped.family, far, np.arange(4), False)
+    assert samples.drawn(1500, nobody).n_rows == drawn.n_rows
 
 
 def test_a_group_of_one_row_in_five_hundred_is_found():

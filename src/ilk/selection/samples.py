@@ -111,6 +111,8 @@ class Samples:
         for group in range(grouped.n_groups):
             draws = stream(self.scope.seed, "by group", group)
             of_group = np.flatnonzero((label == group) & (weight > 0))
+            if not len(of_group):  # too rare even here
+                continue
             some = np.sort(draws.permutation(of_group)[: round(wanted[group])])
             rows.append(some)
             stands_for.append(weight[some] * (size[group] / weight[some].sum()))
