@@ -7,7 +7,6 @@ likelihood tree, K-means on standardised columns, and K-log-K on standardised an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from math import ceil, log2
 
@@ -20,8 +19,9 @@ from ilk.families.centroid import Means
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.exact import solve_line
+from ilk.fitting.fit import fit
 from ilk.fitting.loop import OK
-from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
+from ilk.fitting.restarts import from_centres, from_labels
 from ilk.fitting.start import STARTS, distinct_rows, k_log_k, start_centres, ward
 from ilk.fitting.tree import Tree, drawn_rows, grow_tree, tree_axes, tree_rows
 from ilk.random import stream
@@ -148,8 +148,9 @@ class Partitioner:
             weight = block.weights
             return self._nearest(block, solve_line(block.raw[:, 0], weight, k)[:, None])
         rows = MemoryRows(block.raw, block.encoding, weight=block.weight, threads=1)
-        recipe = replace(K_MEANS_START, n_starts=K_MEANS_RUNS)
-        return fit_recipe(rows, recipe, k, self.seed + number).labels
+        # From the rows as they stand: in the order of their cells, which is that of any units.
+        drawn = [start_centres("k-means++", block, k, self.seed + number, i) for i in range(K_MEANS_RUNS)]
+        return fit(rows, Means(), [from_centres(rows, Means(), centres) for centres in drawn]).labels
 
     def by_k_log_k(self, k: int, number: int) -> Array:
         return self._log(self.standardised, k, number)
@@ -193,8 +194,6 @@ class Partitioner:
         label[order] = (before + weight / 2) * (k / weight.sum())
         return label
 
-
-K_MEANS_START = Recipe("k-means", Means())
 
 PARTITIONS: dict[str, Callable[[Partitioner, int, int], Array]] = {
     "tree": Partitioner.by_tree,
