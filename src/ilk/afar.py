@@ -7,6 +7,7 @@ A table no larger than a sample is taken whole, and the answer is that of the ta
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,12 +20,13 @@ from ilk.errors import DataError
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.fit import fit
-from ilk.fitting.loop import INTERRUPTED, OK, Run, Stop, run_starts
+from ilk.fitting.loop import INTERRUPTED, Run, Stop, run_starts
 from ilk.fitting.packer import ModelPacker
+from ilk.fitting.table_moments import table_moments
 from ilk.fitting.weights import row_weights
-from ilk.measures.criteria import bic
 from ilk.prepare import Prepared
-from ilk.selection.search import Search
+from ilk.selection.mixtures import full_bic
+from ilk.selection.search import Search, runner_up
 from ilk.table.ledger import Caution
 from ilk.table.read import Table, from_arrow
 
@@ -87,33 +89,38 @@ class Afar:
         stopped = runs[0].reason == INTERRUPTED
         if not runs[0].usable or (stopped and runs[0].params is starts[0]):
             return replace(found, interrupted=stopped)
-        run = runs[0] if stopped else _least(runs, row_weights(rows).total)
-        own: Family[Any] = found.recipe.family if run is runs[0] else run.family
+        bics = [] if stopped or not found.rivals else _bics(rows, runs)
+        place = bics.index(min(bics)) if bics else 0
+        run = runs[place]
+        own: Family[Any] = run.family if place else found.recipe.family
         here = fit(ready.rows, own, [run.params], trim=trim, stop=Stop(max_passes=0))
         trace = tuple(run.trace)
         told = replace(here, reason=run.reason, trace=trace, n_passes=len(trace), starts=found.fit.starts)
-        won = found if run is runs[0] else _won_by(found, run)
-        return replace(won, fit=told, interrupted=stopped)
+        won = _decided(found, runs, bics, place) if bics else found
+        return replace(won, fit=told, recipe=replace(won.recipe, family=own), interrupted=stopped)
 
 
-def _least(runs: Sequence[Run], total: float) -> Run:
-    """The mixture of lowest BIC; a model of another kind has no rivals."""
-    able = [run for run in runs if run.status == OK] if len(runs) > 1 else []
-    return min(able, key=lambda run: _bic(run.family, run, total), default=runs[0])
+def _bics(rows: Rows, runs: Sequence[Run]) -> list[float]:
+    """Of mixtures, on all rows."""
+    moments = table_moments(rows)
+    return [full_bic(moments, rows, run) for run in runs]
 
 
-def _bic(family: Family[Any], run: Run, total: float) -> float:
-    assert isinstance(family, Gaussian)
-    return bic(-run.cost, family.free_parameters(run.params), total)
+def _decided(found: Search, runs: Sequence[Run], bics: Sequence[float], place: int) -> Search:
+    """The search with the winner of all rows, and what was measured there."""
+    cells = [replace(c, bic_all_rows=None) for c in found.candidates]
+    numbers = [_number_of(found, run) for run in runs]
+    for number, value in zip(numbers, bics, strict=True):
+        cells[number] = replace(cells[number], bic_all_rows=value if math.isfinite(value) else None)
+    winner = numbers[place]
+    return replace(found, candidates=tuple(cells), winner=winner, runner_up=runner_up(cells, winner))
 
 
-def _won_by(found: Search, run: Run) -> Search:
-    """The search with another winner."""
+def _number_of(found: Search, run: Run) -> int:
+    """The candidate that a run came from."""
     assert isinstance(run.family, Gaussian)
     key = run.family.structure.name, len(run.family.centres(run.params))
-    winner = next(i for i, c in enumerate(found.candidates) if (c.structure, c.k) == key)
-    recipe = replace(found.recipe, family=run.family)
-    return replace(found, winner=winner, runner_up=found.winner, recipe=recipe)
+    return next(i for i, c in enumerate(found.candidates) if (c.structure, c.k) == key)
 
 
 def _all_rows(frame: Frame, ready: Prepared) -> Rows:

@@ -91,6 +91,7 @@ def summary_of(
             "segments": grouping.pieces if grouping.segmented else 0,
             "as_asked": job.asked == grouping.n_groups,
             "bic": chosen.bic,
+            "bic_all_rows": chosen.bic_all_rows,
             "cost": found.fit.cost,
             "reason": found.fit.reason,
             "status": chosen.status,

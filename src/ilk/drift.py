@@ -24,7 +24,7 @@ from ilk.measures.drift import (
     share_interval,
     tenths,
 )
-from ilk.report.facts import Described, decimals_of
+from ilk.report.facts import Described, decimals_of, settled
 from ilk.table.block import Array, Encoding
 from ilk.table.cells import as_numbers, level_codes
 from ilk.table.encode import check_weight, encode_new
@@ -71,7 +71,7 @@ def _moments(values: Array, weight: Array) -> dict[str, Any]:
     unit = float(np.abs(values).max()) or 1.0  # squares of huge numbers overflow
     mean = float(np.average(values / unit, weights=weight))
     spread = float(np.sqrt(np.average((values / unit - mean) ** 2, weights=weight)))
-    return {"mean": mean * unit, "decimals": decimals_of(values, spread * unit)}
+    return {"mean": settled(mean * unit, unit), "decimals": decimals_of(values, spread * unit)}
 
 
 @dataclass(frozen=True)

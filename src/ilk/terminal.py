@@ -158,7 +158,8 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     model = chosen["structure"] or chosen["method"]
     pieces: list[Piece] = [(f"{model}, {merged}{plural(chosen['k'], 'group')}{asked}", "bold")]
     if chosen["bic"] is not None:
-        pieces.append((f"  BIC {value_text(chosen['bic'], 1)}", ""))
+        told = chosen["bic"] if chosen.get("bic_all_rows") is None else chosen["bic_all_rows"]
+        pieces.append((f"  BIC {value_text(told, 1)}", ""))
         rival = chosen["runner_up"]
         has_rival = rival and rival["bic_difference"] is not None
         pieces.append(("(lower is better)" + "," * bool(has_rival), "dim"))

@@ -57,6 +57,13 @@ def test_facts_are_in_order_and_noise_tells_nothing():
         assert [f.tells for f in group.facts] == [True, False]
 
 
+def test_what_rounding_leaves_of_a_zero_mean_is_not_shown():
+    values = np.random.default_rng(2).normal(size=100) / 20
+    values -= values.mean()  # some 1e-18 is left
+    for group in describe([number(values)], LABELS, 2):
+        assert group.facts[0].whole == 0.0
+
+
 def test_weights_are_repeats():
     draws = np.random.default_rng(2)
     values, codes, weight = draws.normal(size=100), draws.integers(-1, 3, 100), draws.integers(1, 4, 100)

@@ -85,6 +85,22 @@ def test_deviations_are_pooled_over_the_components():
     assert rescaled(rows.encoding, expected).unit == pytest.approx(rows.encoding.unit / expected)
 
 
+def test_all_rows_decide_between_the_two_units():
+    """Groups that differ in volume by a little: a search on few rows prefers one volume, and all rows do not."""
+    draws = np.random.default_rng(9)
+    label = draws.choice(4, 30_000)
+    X = draws.normal(size=(30_000, 3)) * draws.uniform(0.9, 1.1, 4)[label][:, None]
+    result = ilk.cluster(
+        X + draws.normal(size=(4, 3))[label] * 3, k=range(2, 6), method="gaussian", threads=2
+    )
+    on_all = [c for c in result.candidates if c.bic_all_rows is not None]
+    chosen = result.summary()["chosen"]
+    assert chosen["bic_all_rows"] == min(c.bic_all_rows for c in on_all)
+    assert min(on_all, key=lambda c: c.bic).bic_all_rows > chosen["bic_all_rows"]
+    rest = sorted(c.bic_all_rows for c in on_all)[1]
+    assert chosen["runner_up"]["bic_difference"] == pytest.approx(rest - chosen["bic_all_rows"])
+
+
 def test_rows_beyond_the_search_sample_are_fitted_in_the_same_units():
     X, truth = balls(n=2500)
     result = ilk.cluster(X, k=range(1, 4), threads=1)

@@ -155,7 +155,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
     whole_mean, whole_spread = (
         float(m[0]) for m in _moments(offset, np.zeros_like(label), part, 1, part.sum()[None])
     )
-    decimals = decimals_of(values, whole_spread * unit)
+    whole, decimals = settled(whole_mean * unit + middle, unit), decimals_of(values, whole_spread * unit)
     price = log(max(float(part.sum()), 2.0))  # two free parameters: 2 / 2 * log n
     facts = []
     for g in range(k):
@@ -169,7 +169,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
                     False,
                     "same",
                     None,
-                    whole_mean * unit + middle,
+                    whole,
                     missing=missing[g],
                 )
             )
@@ -185,8 +185,8 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
                 nats,
                 bool(nats * size[g] > price),
                 sign,
-                _settled(float(mean[g]) * unit + middle, unit),
-                whole_mean * unit + middle,
+                settled(float(mean[g]) * unit + middle, unit),
+                whole,
                 None,
                 decimals,
                 float(spread[g] * unit),
@@ -197,7 +197,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
     return facts
 
 
-def _settled(value: float, unit: float) -> float:
+def settled(value: float, unit: float) -> float:
     """Rounding left over where a mean is zero is not a value."""
     return 0.0 if abs(value) < 1e-12 * unit else value
 

@@ -18,7 +18,7 @@ from ilk.measures import external
 from ilk.table.schema import ColumnInfo, Schema
 
 SCHEMA = "ilk-summary"
-VERSION = (1, 4)
+VERSION = (1, 5)
 NULL_MEANS = "not measured, or not a finite number"
 FINER = 0.9  # purity from which more groups than classes read as a finer division
 

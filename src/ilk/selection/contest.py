@@ -7,7 +7,6 @@ no density.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from ilk.engines.base import Rows
 from ilk.fitting.assorted import glimpse
 from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, Grown, plan_of, search_assorted
-from ilk.selection.search import Candidate, Progress, Search, ranking
+from ilk.selection.search import Candidate, Progress, Search, runner_up
 from ilk.selection.searched import SEARCH_ROWS
 from ilk.table.schema import Schema
 from ilk.table.treat import Plan
@@ -88,20 +87,13 @@ def _without(found: Search, status: str) -> Search:
 
 def contest(one: Search, other: Search) -> Search:
     """The search whose chosen model has the lower BIC (the first among equals), with the candidates of both."""
-    won, shift = (one, 0) if _bic(one) <= _bic(other) else (other, len(one.candidates))
+    first = one.chosen.last_bic <= other.chosen.last_bic
+    won, shift = (one, 0) if first else (other, len(one.candidates))
     candidates, winner = one.candidates + other.candidates, won.winner + shift
-    rest = [i for i in ranking(candidates) if i != winner]
     return replace(
         won,
         candidates=candidates,
         winner=winner,
-        runner_up=rest[0] if rest else None,
+        runner_up=runner_up(candidates, winner),
         interrupted=one.interrupted or other.interrupted,
     )
-
-
-def _bic(found: Search) -> float:
-    """Of the chosen model, on all rows where the search was on a sample."""
-    chosen = found.chosen
-    value = chosen.bic if chosen.bic_all_rows is None else chosen.bic_all_rows
-    return math.inf if value is None else value

@@ -26,7 +26,7 @@ from ilk.selection.mixtures import SPLIT_PASSES
 from ilk.selection.resampling import Plan, refit_of, returns
 from ilk.selection.samples import CloseUp, Samples, Scope
 from ilk.selection.search import EXACT, Search
-from ilk.selection.searched import distinct
+from ilk.selection.searched import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
 from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
@@ -215,7 +215,7 @@ def split_gain(found: Search) -> float:
     family = found.recipe.family
     if not isinstance(family, Gaussian) or found.few is None:
         return 0.0
-    few = distinct(found.few)
+    few = each_once(found.few)
     block = few.take(np.arange(few.n_rows))
     k = len(found.fit.size)
     starts = [

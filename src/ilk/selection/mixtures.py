@@ -34,9 +34,8 @@ from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.cuts import joined_labels, split_labels
 from ilk.selection.first_sums import FirstSums
-from ilk.selection.search import Candidate, Progress, Search, choose, told
-from ilk.selection.searched import SEARCH_ROWS, searched
-from ilk.selection.searched import distinct as distinct_rows
+from ilk.selection.search import Candidate, Progress, Search, choose, runner_up, told
+from ilk.selection.searched import SEARCH_ROWS, each_once, searched
 from ilk.table.block import Array
 
 N_POLISHED = 3  # cells of a search that are fitted to all rows, where there are more
@@ -293,7 +292,7 @@ def search_mixtures(
     began = time.monotonic()
     end = math.inf if budget is None else began + budget
     few = searched(rows, seed) if few is None else few
-    grid = Grid(distinct_rows(few), structures, seed)
+    grid = Grid(each_once(few), structures, seed)
     rises = dict.fromkeys(grid.structures, 0)
     least = dict.fromkeys(grid.structures, math.inf)
     interrupted = False
@@ -354,7 +353,7 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
     except KeyboardInterrupt:  # before a pass was done
         runs = run_starts(on, families, starts, stop=replace(FINAL_STOP, seconds=0.0))
         interrupted = True
-    values = [_full_bic(moments, rows, run) for run in runs]
+    values = [full_bic(moments, rows, run) for run in runs]
     place = int(np.argmin(values))
     run, winner = runs[place], finalists[place]
     if not whole:
@@ -362,11 +361,10 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
             candidates[i] = replace(candidates[i], bic_all_rows=value if math.isfinite(value) else None)
     found = finish(rows, run, cells[place].runs)
     recipe = Recipe(run.family.name, run.family, stop=FINAL_STOP)
-    rest = [i for i in order if i != winner]
     return Search(
         tuple(candidates),
         winner,
-        rest[0] if rest else None,
+        runner_up(candidates, winner),
         found,
         recipe,
         None,
@@ -376,7 +374,8 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
     )
 
 
-def _full_bic(moments: TableMoments, rows: Rows, run: Run) -> float:
+def full_bic(moments: TableMoments, rows: Rows, run: Run) -> float:
+    """BIC of a mixture that was run on `rows`, in the user's units; infinite where it is no answer."""
     if run.status != OK:
         return math.inf
     loglik = -run.cost + float(moments.cells @ np.log(rows.encoding.unit))

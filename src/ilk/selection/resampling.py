@@ -93,9 +93,8 @@ def _resampled(sample: Block, samples: Samples, plan: Plan, seed: int, number: i
         codes=None if sample.codes is None else sample.codes[drawn],
         complete=sample.complete,
     )
-    counted = replace(
-        block, weight=times[drawn].astype(np.float64)
-    )  # starts see rare groups as often as drawn
+    # Starts see rare groups as often as they were drawn.
+    counted = replace(block, weight=times[drawn].astype(np.float64))
     found = _largest(MemoryRows.of_block(block, 1), counted, plan, seed + number)
     if found is None:
         return None

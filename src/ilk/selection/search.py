@@ -34,6 +34,8 @@ from ilk.selection.sharpness import Sharpness, sharpness_of
 SEARCH_ROWS = 20_000  # a larger table is searched on a coreset of so many rows; the winner then sees all rows
 SAME_OPTIMUM = 1e-6  # starts whose costs differ relatively by less ended in the same place
 
+Model = tuple[Gaussian, Mixture]
+
 OK, EXACT, SINGULAR, REFERENCE = "ok", "ok_exact", "singular", "reference"
 ELIGIBLE = frozenset({OK, EXACT, "ok_iteration_limit", "ok_time_limit", "ok_interrupted"})
 STATUS_OF_REASON = {
@@ -75,6 +77,12 @@ class Candidate:
     def eligible(self) -> bool:
         return self.status in ELIGIBLE
 
+    @property
+    def last_bic(self) -> float:
+        """On all rows where the cell was fitted to them; infinite where there is none."""
+        known = (value for value in (self.bic_all_rows, self.bic) if value is not None)
+        return next(known, math.inf)
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -106,9 +114,7 @@ class Search:
     n_rows_searched: int
     interrupted: bool
     few: MemoryRows | None = None  # on which mixtures were searched, in the units of the winner
-    rivals: tuple[
-        tuple[Gaussian, Mixture], ...
-    ] = ()  # that came near, for a contest where there are more rows
+    rivals: tuple[Model, ...] = ()  # mixtures that came near, for a contest where there are more rows
 
     def __repr__(self) -> str:
         """BIC by structure and K, the best marked; a cell without one shows its status."""
@@ -130,9 +136,13 @@ class Search:
         return self.candidates[self.winner]
 
     def margin(self, other: int | None) -> float | None:
-        """By how much candidate `other` has the higher BIC."""
-        rival = None if other is None else self.candidates[other].bic
-        return None if rival is None or self.chosen.bic is None else rival - self.chosen.bic
+        """By how much candidate `other` has the higher BIC: on all rows where both were fitted to them."""
+        if other is None:
+            return None
+        one, rival = self.chosen, self.candidates[other]
+        if one.bic_all_rows is not None and rival.bic_all_rows is not None:
+            return rival.bic_all_rows - one.bic_all_rows
+        return None if rival.bic is None or one.bic is None else rival.bic - one.bic
 
     @property
     def single(self) -> int | None:
@@ -238,11 +248,10 @@ class _Cells:
         winner = order[0]
         found = self.fits[winner]
         assert found is not None
-        runner_up = order[1] if len(order) > 1 else None
         return Search(
             tuple(self.candidates),
             winner,
-            runner_up,
+            runner_up(self.candidates, winner),
             found,
             self.recipes[winner],
             self.sharpness[winner],
@@ -283,6 +292,14 @@ def ranking(candidates: Sequence[Candidate]) -> list[int]:
         if candidates[i].status == EXACT:
             exact_first[i] = (False, 0.0, candidates[i].k)
     return sorted(able, key=exact_first.__getitem__)
+
+
+def runner_up(candidates: Sequence[Candidate], winner: int) -> int | None:
+    """The best candidate beside the winner: among those fitted to all rows, where the winner was."""
+    order = [i for i in ranking(candidates) if i != winner]
+    if candidates[winner].bic_all_rows is not None:
+        order.sort(key=lambda i: (candidates[i].bic_all_rows is None, candidates[i].last_bic))
+    return order[0] if order else None
 
 
 def fit_cell(rows: Rows, recipe: Recipe, k: int, seed: int, *, seconds: float = math.inf) -> Fit:

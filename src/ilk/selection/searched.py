@@ -24,7 +24,7 @@ def searched(rows: Rows, seed: int) -> MemoryRows:
     return coreset(rows, SEARCH_ROWS, seed)
 
 
-def distinct(few: MemoryRows) -> MemoryRows:
+def each_once(few: MemoryRows) -> MemoryRows:
     """The distinct rows of a table."""
     block, _ = distinct_rows(few.take(np.arange(few.n_rows)))
     if (block.weights == 1).all():

@@ -20,7 +20,7 @@ from ilk.engines.derived import reencoded
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.selection.mixtures import search_mixtures
-from ilk.selection.search import Candidate, Progress, Search, choose
+from ilk.selection.search import Candidate, Progress, Search, runner_up
 from ilk.selection.searched import SEARCH_ROWS, searched
 from ilk.table.block import Array, Encoding
 from ilk.table.condition import short
@@ -63,17 +63,20 @@ def search_in_units(
         return first, rows
     except KeyboardInterrupt:  # before a cell was fitted: the first search is there
         return replace(first, interrupted=True), rows
-    if not _lower(second.chosen, first.chosen):
-        return _joined(first, second), rows
     own = reencoded(rows, encoding)
-    if rows.n_rows > SEARCH_ROWS and not second.interrupted:  # the winner sees all rows
+    if rows.n_rows > SEARCH_ROWS:  # those that decide have seen all rows
+        seen = [c.bic for c in first.candidates if c.bic_all_rows is not None and c.bic is not None]
+        if second.interrupted or (second.chosen.bic or math.inf) >= max(seen, default=math.inf):
+            return _joined(first, second), rows
         structure = Structure.parse(second.chosen.structure or "")
         left = None if budget is None else max(0.0, budget - (time.monotonic() - began))
         whole = search_mixtures(
             own, (second.chosen.k,), seed, structures=[structure], thorough=False, budget=left, few=few
         )
         second = _on_all_rows(second, whole)
-    return _joined(second, first), own
+    if second.chosen.last_bic < first.chosen.last_bic:
+        return _joined(second, first), own
+    return _joined(first, second), rows
 
 
 def _on_all_rows(found: Search, whole: Search) -> Search:
@@ -124,11 +127,10 @@ def _joined(won: Search, lost: Search) -> Search:
     order = {structure.name: i for i, structure in enumerate(STRUCTURES)}
     candidates = sorted(cells.values(), key=lambda c: (c.k, order.get(c.structure or "", -1)))
     winner = next(i for i, candidate in enumerate(candidates) if candidate is won.chosen)
-    rest = [i for i in choose(candidates) if i != winner]
     return replace(
         won,
         candidates=tuple(candidates),
         winner=winner,
-        runner_up=rest[0] if rest else None,
+        runner_up=runner_up(candidates, winner),
         interrupted=won.interrupted or lost.interrupted,
     )

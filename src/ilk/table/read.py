@@ -385,6 +385,7 @@ def _from_series(series: Any, name: str) -> tuple[Column, DataError | None]:
     try:
         column = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        # A type of pandas that Arrow lacks (periods, intervals, extension types): by its values.
         return from_objects(series.astype(object).tolist(), name)
     table = from_arrow(pa.table({name: column}), "")
     return table.columns[0] if table.columns else column, table.problems.get(name)

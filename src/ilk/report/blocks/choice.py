@@ -8,7 +8,7 @@ from typing import Any
 
 from ilk.recipes import PARADIGMS
 from ilk.report.blocks.answer import _is_chosen
-from ilk.report.figures import value_text
+from ilk.report.figures import count_text, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
 from ilk.report.svg import Scale, circle, line, polyline, rect, spread_apart, svg, text
 from ilk.report.view import View, several, two, word
@@ -44,6 +44,11 @@ def _words(view: View) -> str:
         found = "it was asked for" if chosen.get("as_asked") else PARADIGMS[chosen["method"]].how_k
         return f"{chosen['method']} has no BIC. The number of groups: {found}."
     parts = ["BIC weighs fit against the number of parameters; lower is better."]
+    if chosen.get("bic_all_rows") is not None:
+        rows = count_text(view.summary["search"]["rows"])
+        parts.append(
+            f"The search was on {rows} rows; the best few models were then fitted to all rows, which decide."
+        )
     if chosen.get("bic") is not None:
         parts.append(f"It is lowest for {several(pieces, thing)} ({_method(chosen)}).")
     rival = chosen.get("runner_up")
@@ -244,11 +249,13 @@ def _fits(view: View) -> Html:
     """Every cell of the search with its status; none is left out because it failed."""
     chosen = view.summary["chosen"]
     candidates = view.summary["candidates"]
+    on_all = any(c.get("bic_all_rows") is not None for c in candidates)
     heads = [
         "method",
         "K",
         "BIC",
         "above best",
+        *(["BIC, all rows"] if on_all else []),
         "ICL",
         "log-likelihood",
         "parameters",
@@ -269,6 +276,7 @@ def _fits(view: View) -> Html:
                 str(c["k"]),
                 value_text(c.get("bic"), 1),
                 value_text(None if c.get("bic") is None else c["bic"] - best, 1),
+                *([value_text(c.get("bic_all_rows"), 1)] if on_all else []),
                 value_text(c.get("icl"), 1),
                 value_text(c.get("loglik"), 1),
                 "–" if c.get("parameters") is None else str(c["parameters"]),
@@ -282,4 +290,4 @@ def _fits(view: View) -> Html:
         if len(shown) == len(candidates)
         else f"The best {len(shown)} of {len(candidates)} fits"
     )
-    return fold(title, table(heads, lines, numeric=range(1, 8), label="Fits", sort=True, tall=True))
+    return fold(title, table(heads, lines, numeric=range(1, 8 + on_all), label="Fits", sort=True, tall=True))
