@@ -163,6 +163,7 @@ class RefusingPacker(NumberPacker):
 
 
 def test_a_refusal_on_a_worker_arrives_as_it_was_raised(cluster):
+    """Whichever task is first, the row that is named is the first of the table."""
     with pytest.raises(DataError, match=r"^a cell is 3 \(row 0\)\. Give 0 or 1\.$") as error:
         rows_of(cluster).reduce(refuses, None)
     assert error.value.code == "no-such-cell"

@@ -18,6 +18,7 @@ from ilk.engines.near import near_rows
 from ilk.engines.packed import Pack, PackedRows, PackLayout, brought
 from ilk.engines.ray import RayFrame, is_ray_dataset
 from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
+from ilk.engines.spark_errors import translated
 from ilk.engines.stream import StreamRows
 from ilk.table.block import Array
 
@@ -82,11 +83,13 @@ class SparkFrame:
         return brought(SparkRows.of_frame(chosen, packer, layout, threads=threads))
 
     def count(self) -> int:
-        return int(self.native.count())
+        with translated():
+            return int(self.native.count())
 
     def sample(self, share: float, seed: int) -> Any:
         drawn = self.native if share >= 1 else self.native.sample(fraction=share, seed=seed % 2**63)
-        return drawn.toArrow()
+        with translated():
+            return drawn.toArrow()
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
         return with_columns(self.native, fill, columns)

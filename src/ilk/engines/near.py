@@ -21,14 +21,14 @@ import pyarrow as pa
 
 from ilk.engines.packed import Pack, PackLayout
 from ilk.engines.spark import Packing
-from ilk.engines.spark_errors import translated
+from ilk.engines.spark_errors import Refused, Secret, translated
 from ilk.engines.stream import StreamRows
 from ilk.errors import DataError
 from ilk.table.block import Array, Encoding
 from ilk.table.pieced import PiecedArray
 from ilk.threads import thread_count
 
-WRITTEN = "part int, within long, size int, name string"
+WRITTEN = "part int, within long, size int, name string, refusal binary"
 
 
 class NearRows(StreamRows):
@@ -42,12 +42,16 @@ def near_rows(frame: Any, packer: Any, layout: PackLayout, threads: int | None) 
         return None
     folder = tempfile.mkdtemp(prefix="ilk-")
     try:
-        packing = _Writing(Packing(packer, layout.row_bytes), folder)
+        secret = Secret()
+        packing = _Writing(Packing(packer, layout.row_bytes, secret), folder)
         with translated():
             told = frame.mapInArrow(packing, WRITTEN).toArrow()
         if not told.num_rows:
             raise DataError("no-rows", "the Spark frame has no rows", do="Give at least one row")
         written = told.sort_by([("part", "ascending"), ("within", "ascending")]).to_pylist()
+        for row in written:
+            if row["refusal"]:
+                raise secret.unseal(row["refusal"]).error()
         paths = [Path(folder, row["name"]) for row in written]
         if not all(row["name"] and path.exists() for row, path in zip(written, paths, strict=True)):
             return None
@@ -90,17 +94,26 @@ class _Writing:
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         for part, within, pack in self.packing.packs(batches):
-            name = uuid.uuid4().hex  # a task that is run again writes files of its own
-            try:
-                Path(self.folder, name).write_bytes(pack.to_bytes())
-            except OSError:  # another machine, or no room
-                name = ""
-            columns = {"part": pa.int32(), "within": pa.int64(), "size": pa.int32(), "name": pa.string()}
-            cells = (part, within, pack.n_rows, name)
-            yield pa.record_batch(
-                [pa.array([cell], kind) for cell, kind in zip(cells, columns.values(), strict=True)],
-                names=[*columns],
-            )
+            if isinstance(pack, Refused):
+                size, name, refusal = 0, "", self.packing.secret.seal(pack)
+            else:
+                size, name, refusal = pack.n_rows, self._written(pack), None
+            cells = {
+                "part": pa.array([part], pa.int32()),
+                "within": pa.array([within], pa.int64()),
+                "size": pa.array([size], pa.int32()),
+                "name": pa.array([name], pa.string()),
+                "refusal": pa.array([refusal], pa.binary()),
+            }
+            yield pa.record_batch([*cells.values()], names=[*cells])
+
+    def _written(self, pack: Pack) -> str:
+        name = uuid.uuid4().hex  # a task that is run again writes files of its own
+        try:
+            Path(self.folder, name).write_bytes(pack.to_bytes())
+        except OSError:  # another machine, or no room
+            return ""
+        return name
 
 
 class Runs(PiecedArray):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,8 +23,8 @@ import pyarrow as pa
 
 from ilk.engines.packed import Pack, PackedRows, PackLayout, Visit
 from ilk.engines.shelf import Shelf
-from ilk.engines.spark_errors import carrying, translated
-from ilk.errors import DataError, EngineError, shown
+from ilk.engines.spark_errors import Refused, Secret, is_data_fault, translated
+from ilk.errors import DataError, EngineError, IlkError, shown
 from ilk.table.block import Array, Block, Encoding
 
 PACK_BYTES = 16 << 20  # of one row of packed bytes: well below the 64 MB of an Arrow batch
@@ -39,6 +38,8 @@ SPOOL = "ILK_SPARK_SPOOL"
 
 PACKED = "part int, within long, size int, data binary"
 PARTIAL = "part int, data binary"
+REFUSED = -1
+"""In the place of a size: the data are a refusal, sealed."""
 
 Packer = Callable[[Any], Pack]
 """Makes a pack of an Arrow table; plain data, so that it can be shipped."""
@@ -72,7 +73,7 @@ class SparkRows(PackedRows):
 
     def _total(self, visit: Visit[Any, Any]) -> Any:
         frame, shelf = self._packs.frame, self._packs.shelf
-        fold = _Fold(visit, self.layout, self._packs.first_row_of_part, shelf.shipped())
+        fold = _Fold(visit, self.layout, self._packs.first_row_of_part, shelf.shipped(), self._packs.secret)
         if shelf.serves:
             found = self._sum(frame.select("part", "within", "size").mapInArrow(fold, PARTIAL), visit)
             shelf.learn(found.lacking)
@@ -82,34 +83,38 @@ class SparkRows(PackedRows):
 
     def _sum(self, partials: Any, visit: Visit[Any, Any]) -> _Sum:
         """The partials of all tasks, added up."""
+        secret = self._packs.secret
         with translated():
             n_bytes, n_partials = self._partial_bytes(visit), self._packs.n_tasks
             width = -(-self._packs.n_parts // n_partials)
             while n_partials > BUNCH and n_partials * n_bytes > DRIVER_BYTES:
                 width, n_partials = width * BUNCH, -(-n_partials // BUNCH)
-                partials = _bunched(partials, width)
+                partials = _bunched(partials, width, secret)
             table = partials.toArrow().sort_by("part")
-        found = [pickle.loads(data.as_buffer()) for data in table["data"]]  # noqa: S301
-        return reduce(add, found, _Sum())
+        found = reduce(add, [secret.unseal(data.as_buffer()) for data in table["data"]], _Sum())
+        if found.refused is not None:
+            raise found.refused.error()
+        return found
 
     def _partial_bytes(self, visit: Visit[Any, Any]) -> int:
         """About how large the partial of a task is: that of the first row."""
         if self._packs.n_tasks <= BUNCH:
             return 0
-        return len(pickle.dumps(visit.function(visit.state, self._first_row), protocol=5))
+        return len(self._packs.secret.seal(visit.function(visit.state, self._first_row)))
 
     @cached_property
     def _first_row(self) -> Block:
         return self.take(np.zeros(1, dtype=np.int64))
 
     def _each(self, visit: Visit[Any, Any], parts: Sequence[int]) -> Iterator[list[Any]]:
-        each = _Each(visit, self.layout, self._packs.first_row_of_part, self._packs.shelf.shipped())
+        packs = self._packs
+        each = _Each(visit, self.layout, packs.first_row_of_part, packs.shelf.shipped(), packs.secret)
         for some in self._bounded(parts):
-            wanted = ", ".join(f"({part}, {within}L)" for part, within in self._packs.places[some].tolist())
-            frame = self._packs.frame.where(f"(part, within) in ({wanted})")
-            results = _in_order(frame.select("part", "within", "size").mapInArrow(each, PACKED))
+            wanted = ", ".join(f"({part}, {within}L)" for part, within in packs.places[some].tolist())
+            frame = packs.frame.where(f"(part, within) in ({wanted})")
+            results = _in_order(frame.select("part", "within", "size").mapInArrow(each, PACKED), packs.secret)
             if any(found is None for found in results):
-                results = _in_order(frame.mapInArrow(each, PACKED))
+                results = _in_order(frame.mapInArrow(each, PACKED), packs.secret)
             yield from results
 
     def _bounded(self, parts: Sequence[int]) -> Iterator[list[int]]:
@@ -137,6 +142,7 @@ class _Packs:
     sizes: tuple[int, ...]
     n_tasks: int
     shelf: Shelf
+    secret: Secret
 
     @property
     def n_parts(self) -> int:
@@ -151,9 +157,9 @@ class _Packs:
 
     @classmethod
     def of_frame(cls, frame: Any, packer: Packer, layout: PackLayout) -> _Packs:
-        shelf = Shelf()
+        shelf, secret = Shelf(), Secret()
         with translated():
-            packing = Packing(packer, layout.row_bytes, shelf.shipped())
+            packing = Packing(packer, layout.row_bytes, secret, shelf.shipped())
             packed, forget = _kept(frame.mapInArrow(packing, PACKED))
             counts = (
                 packed.select("part", "within", "size")
@@ -163,22 +169,29 @@ class _Packs:
         if not counts.num_rows:
             raise DataError("no-rows", "the Spark frame has no rows", do="Give at least one row")
         part, within, size = (counts[name].to_numpy() for name in ("part", "within", "size"))
+        if (size == REFUSED).any():
+            first = int(np.flatnonzero(size == REFUSED)[0])
+            _in_order(packed.where(f"part = {part[first]} and size = {REFUSED}"), secret)
         n_parts = len(np.unique(part))
         n_tasks = _worthwhile(n_parts, int(size.sum()) * layout.row_bytes)
         fewer = packed.coalesce(n_tasks) if n_tasks < n_parts else packed
         places = np.column_stack([part.astype(np.int64), within])
-        packs = cls(fewer, layout, places, tuple(size.tolist()), n_tasks, shelf)
+        packs = cls(fewer, layout, places, tuple(size.tolist()), n_tasks, shelf, secret)
         weakref.finalize(packs, forget)
         weakref.finalize(packs, shelf.forget)
         return packs
 
 
-def _in_order(results: Any) -> list[Any]:
-    """What came of each pack, in the order of the packs."""
+def _in_order(results: Any, secret: Secret) -> list[Any]:
+    """What came of each pack, in the order of the packs; the first refusal is raised."""
     with translated():
         table = results.select("part", "within", "data").toArrow()
     table = table.sort_by([("part", "ascending"), ("within", "ascending")])
-    return [pickle.loads(data.as_buffer()) for data in table["data"]]  # noqa: S301
+    found = [secret.unseal(data.as_buffer()) for data in table["data"]]
+    for one in found:
+        if isinstance(one, Refused):
+            raise one.error()
+    return found
 
 
 def _worthwhile(n_parts: int, n_bytes: int) -> int:
@@ -199,6 +212,8 @@ def _kept(packed: Any) -> tuple[Any, Callable[[], None]]:
         kept = packed.persist(StorageLevel.MEMORY_AND_DISK)
         return kept, lambda: _forget(kept)
     except PySparkException as error:  # Databricks serverless: NOT_SUPPORTED_WITH_SERVERLESS
+        if is_data_fault(error):  # a frame that is computed already here
+            raise
         if SPOOL not in os.environ:
             raise EngineError(
                 "persist-refused",
@@ -215,10 +230,10 @@ def _forget(kept: Any) -> None:
         kept.unpersist()
 
 
-def _bunched(partials: Any, width: int) -> Any:
+def _bunched(partials: Any, width: int, secret: Secret) -> Any:
     """Partials added up in bunches of `width` parts that follow each other."""
     bunch = partials.selectExpr("part", "data", f"part div {width} as bunch")
-    return bunch.repartition("bunch").sortWithinPartitions("part").mapInArrow(_Merge(), PARTIAL)
+    return bunch.repartition("bunch").sortWithinPartitions("part").mapInArrow(_Merge(secret), PARTIAL)
 
 
 @dataclass(frozen=True)
@@ -227,25 +242,33 @@ class Packing:
 
     packer: Packer
     row_bytes: int
+    secret: Secret
     shelf: Shelf | None = None
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         for part, within, pack in self.packs(batches):
+            if isinstance(pack, Refused):
+                yield _row(part, within, REFUSED, self.secret.seal(pack))
+                continue
             data = pack.to_bytes()
             if self.shelf is not None:
                 self.shelf.put(part, within, data)
             yield _row(part, within, pack.n_rows, data)
 
-    @carrying
-    def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, Pack]]:
-        """Part, place in the part, and the pack."""
+    def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, Pack | Refused]]:
+        """Part, place in the part, and the pack; a refusal is the last of its part."""
         from pyspark import TaskContext
 
         context = TaskContext.get()
         part = context.partitionId() if context is not None else 0
         within, waiting, n_waiting = 0, list[Pack](), 0
         for batch in batches:
-            pack = self.packer(pa.Table.from_batches([batch]))
+            try:
+                pack = self.packer(pa.Table.from_batches([batch]))
+            except IlkError as error:
+                yield part, within, Refused.of(error)
+                _drain(batches)
+                return
             if not pack.n_rows:
                 continue
             waiting.append(pack)
@@ -255,6 +278,12 @@ class Packing:
                 within, waiting, n_waiting = within + n_waiting, [], 0
         if waiting:
             yield part, within, Pack.joined(waiting)
+
+
+def _drain(batches: Iterator[Any]) -> None:
+    """Spark wants to be rid of all that it has for a task."""
+    for _ in batches:
+        pass
 
 
 def _row(part: int, within: int, size: int, data: bytes) -> Any:
@@ -272,6 +301,7 @@ class _Unpacking:
     layout: PackLayout
     first_rows: dict[int, int]
     shelf: Shelf
+    secret: Secret
 
     def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, int, Pack | None]]:
         """Part, place in the part, number of the first row, and the pack: from the frame where its bytes are there,
@@ -292,12 +322,15 @@ class _Unpacking:
 
 @dataclass(frozen=True)
 class _Sum:
-    """Partials added up, where no pack was lacking."""
+    """Partials added up, where no pack was lacking and no row refused; of refusals the first counts."""
 
     total: Any = None
     lacking: bool = False
+    refused: Refused | None = None
 
     def __add__(self, other: _Sum) -> _Sum:
+        if self.refused is not None or other.refused is not None:
+            return self if self.refused is not None else other
         if self.lacking or other.lacking:
             return _Sum(lacking=True)
         if self.total is None or other.total is None:
@@ -310,7 +343,6 @@ class _Sum:
 class _Fold(_Unpacking):
     """One partial for all rows of a task, under the name of its first part."""
 
-    @carrying
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         parts: list[int] = []
         lacking: list[int] = []
@@ -323,42 +355,53 @@ class _Fold(_Unpacking):
                 elif not lacking:
                     yield first_row, pack
 
-        total = self.visit.total(met())
+        try:
+            total = self.visit.total(met())
+            found = _Sum(lacking=True) if lacking else _Sum(total)
+        except IlkError as error:
+            found = _Sum(refused=Refused.of(error))
+            _drain(batches)
         if parts:
-            yield _partial(min(parts), _Sum(lacking=True) if lacking else _Sum(total))
+            yield _partial(min(parts), self.secret.seal(found))
 
 
 class _Each(_Unpacking):
     """The results of the blocks of each pack; None for one that is lacking."""
 
-    @carrying
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         for part, within, first_row, pack in self.packs(batches):
-            results = None if pack is None else self.visit.each(pack, first_row)
-            yield _row(part, within, 0, pickle.dumps(results, protocol=5))
+            results: Any = None
+            try:
+                results = None if pack is None else self.visit.each(pack, first_row)
+            except IlkError as error:
+                results = Refused.of(error)
+            yield _row(part, within, 0, self.secret.seal(results))
 
 
+@dataclass(frozen=True)
 class _Merge:
     """Partials of one bunch to one; they come in order."""
+
+    secret: Secret
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         begun, first, total = None, 0, None
         for batch in batches:
             for i in range(batch.num_rows):
-                bunch, partial = batch["bunch"][i].as_py(), pickle.loads(batch["data"][i].as_buffer())  # noqa: S301
+                bunch, partial = batch["bunch"][i].as_py(), self.secret.unseal(batch["data"][i].as_buffer())
                 if bunch == begun:
                     total += partial
                     continue
                 if begun is not None:
-                    yield _partial(first, total)
+                    yield _partial(first, self.secret.seal(total))
                 begun, first, total = bunch, batch["part"][i].as_py(), partial
         if begun is not None:
-            yield _partial(first, total)
+            yield _partial(first, self.secret.seal(total))
 
 
-def _partial(part: int, total: Any) -> Any:
-    data = pa.array([pickle.dumps(total, protocol=5)], pa.binary())
-    return pa.record_batch([pa.array([part], pa.int32()), data], names=["part", "data"])
+def _partial(part: int, sealed: bytes) -> Any:
+    columns = [pa.array([part], pa.int32()), pa.array([sealed], pa.binary())]
+    return pa.record_batch(columns, names=["part", "data"])
 
 
 def with_columns(frame: Any, fill: Callable[[Any], Mapping[str, Any]], columns: Mapping[str, Any]) -> Any:

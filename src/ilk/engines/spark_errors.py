@@ -1,34 +1,91 @@
-"""Errors between Spark's workers and the driver: Spark brings home no more of them than their text."""
+"""What comes home from Spark's workers: results and refusals, and errors of Spark itself.
+
+A refusal is a result like any other: every task ends, so the first row that is refused is the same every time, and no
+text of an error is ever taken for a message. Results are signed with a secret of the job, which cells and files cannot
+know, and opened only under that signature.
+"""
 
 from __future__ import annotations
 
-import base64
 import contextlib
+import hmac
+import json
 import pickle
 import re
-from collections.abc import Callable, Iterator
-from functools import wraps
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-from ilk.errors import EngineError, IlkError
+from ilk.errors import (
+    DataError,
+    EngineError,
+    IlkError,
+    ModelFileError,
+    NoModelError,
+    ResourceError,
+    UsageError,
+    shown,
+)
 
-REFUSAL = re.compile(r"\[ilk-refusal ([A-Za-z0-9+/=]+)\]")
+CLASSES = {
+    kind.__name__: kind
+    for kind in (UsageError, DataError, NoModelError, ResourceError, ModelFileError, EngineError)
+}
+FIELDS = ("code", "what", "where", "do")
+SIGNATURE_BYTES = 32
+SHOWN_ERROR = 300  # characters of an error of Spark
 
-Work = Callable[[Any, Iterator[Any]], Iterator[Any]]
+
+@dataclass(frozen=True)
+class Refused:
+    """A refusal on a worker, as JSON; it becomes an error of a fixed list of classes.
+
+    >>> Refused.of(DataError("bad-cell", "a cell is 3", do="Give 0 or 1")).error()
+    DataError('a cell is 3. Give 0 or 1.')
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, error: IlkError) -> Refused:
+        kind = next((name for name, kind in CLASSES.items() if isinstance(error, kind)), "")
+        return cls(json.dumps({"class": kind} | {name: getattr(error, name) for name in FIELDS}))
+
+    def error(self) -> IlkError:
+        document = json.loads(self.text)
+        code, what, where, do = (document[name] for name in FIELDS)
+        return CLASSES.get(document["class"], IlkError)(code, what, where=where, do=do)
 
 
-def carrying(work: Work) -> Work:
-    """The work of a worker on its batches; a refusal of ours rides in the text of the error."""
+@dataclass(frozen=True)
+class Secret:
+    """Signs what a job sends home; it travels to the workers inside the work itself, and stands in no text."""
 
-    @wraps(work)
-    def carried(self: Any, batches: Iterator[Any]) -> Iterator[Any]:
-        try:
-            yield from work(self, batches)
-        except IlkError as error:
-            token = base64.b64encode(pickle.dumps(error)).decode()
-            raise RuntimeError(f"{error} [ilk-refusal {token}]") from None
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(SIGNATURE_BYTES), repr=False)
 
-    return carried
+    def seal(self, value: Any) -> bytes:
+        """A result of a worker as bytes, behind their signature."""
+        data = pickle.dumps(value, protocol=5)
+        return hmac.digest(self.key, data, "sha256") + data
+
+    def unseal(self, data: Any) -> Any:
+        """The result that `seal` made these bytes of; others are not opened.
+
+        >>> secret = Secret()
+        >>> secret.unseal(secret.seal([1, 2]))
+        [1, 2]
+        """
+        whole = memoryview(data)
+        signature, rest = whole[:SIGNATURE_BYTES], whole[SIGNATURE_BYTES:]
+        if not hmac.compare_digest(signature, hmac.digest(self.key, rest, "sha256")):
+            raise EngineError("foreign-result", "a result of a Spark task is not signed by this job")
+        return pickle.loads(rest)  # noqa: S301
+
+
+def is_data_fault(error: Any) -> bool:
+    """Whether Spark failed on a cell: a cast, an overflow, a division (class 22 of SQL's states)."""
+    return str(error.getSqlState() or "").startswith("22")
 
 
 @contextlib.contextmanager
@@ -39,9 +96,12 @@ def translated() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        refusal = REFUSAL.search(str(error))
-        if refusal is not None:
-            raise pickle.loads(base64.b64decode(refusal.group(1))) from None  # noqa: S301
+        if is_data_fault(error):
+            raise DataError(
+                "frame-fails",
+                f"Spark cannot compute a cell of the frame: {shown(error, SHOWN_ERROR)}",
+                do="Mend the cell or the expression; try_cast and its kin give NULL instead",
+            ) from error
         absent = re.search(r"No module named '([\w.]+)'", str(error))
         if absent is not None:
             raise EngineError(
