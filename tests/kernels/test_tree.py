@@ -67,6 +67,46 @@ def test_any_table_merges_as_the_twin(seed: int, n: int, d: int, digits: int) ->
     assert_same_merges(np.round(cloud(seed, n, d), digits))
 
 
+EXTREMES = [0.0, 1e-300, 1e-10, 1e10, 1e200, 1e220, 1e300, 1e308]
+
+
+@compiled_only
+@pytest.mark.parametrize("weight", EXTREMES)
+@pytest.mark.parametrize(("n", "d"), [(4, 2), (30, 1), (100, 2), (60, 7)])
+def test_any_weight_merges_as_the_twin(n: int, d: int, weight: float) -> None:
+    """The points as the starts see them, too: their axes are divided by what the weights add up to."""
+    everywhere = np.full(n, weight)
+    for points in (cloud(n, n, d), cloud(n, n, d) / np.sqrt(weight or 1.0)):
+        both = compiled.grow_tree(points, everywhere), plain_tree.grow_tree(points, everywhere)
+        for ours, twin in zip(*both, strict=True):
+            np.testing.assert_array_equal(ours, twin)
+        assert_tree(*both[0], n)
+
+
+def assert_tree(first: Array, second: Array, n: int) -> None:
+    """Every row but the first joins one before it, once, which has not yet joined another."""
+    assert sorted(second.tolist()) == list(range(1, n))
+    gone: set[int] = set()
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        assert 0 <= a < b
+        assert a not in gone
+        gone.add(b)
+
+
+ANY_NUMBER = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), st.integers(1, 20), st.integers(0, 4))
+def test_any_doubles_make_a_tree(data: st.DataObject, n: int, d: int) -> None:
+    """Not numbers, infinities and the largest ones: whatever they mean, no index leaves the table."""
+    cells = data.draw(st.lists(ANY_NUMBER, min_size=n * d, max_size=n * d))
+    weight = data.draw(st.lists(ANY_NUMBER, min_size=n, max_size=n))
+    points = np.array(cells, dtype=np.float64).reshape(n, d)
+    for grown in (kernels.grow_tree, plain_tree.grow_tree):
+        assert_tree(*grown(points, np.array(weight)), n)
+
+
 def group_cost(points: Array, weight: Array, alpha: float) -> float:
     repeated = np.repeat(points, weight.astype(int), axis=0)
     n = len(repeated)

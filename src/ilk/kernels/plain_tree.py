@@ -6,6 +6,7 @@ import numpy as np
 
 from ilk.kernels.pairs import Array
 
+LEAST = 2.0**-1022  # logarithms are taken of no less
 GRID = 2.0**36  # rises this close are ties: rounding, which differs between processors, must not choose
 
 
@@ -13,13 +14,14 @@ def grow_tree(points: Array, weight: Array) -> tuple[Array, Array]:
     """Merges in the order made, of the group `second` into the group `first`; ties go to the lowest numbers.
 
     The cost of a group is n log(|W / n| + (trace W + alpha) / n), n the weight of its rows and W their weighted
-    scatter; the cheapest rise of the total merges next.
+    scatter; the cheapest rise of the total merges next. A rise that is no finite number counts as infinite.
     """
     n_rows = len(points)
-    state = _Groups(points, weight)
     first, second = np.empty(n_rows - 1, np.int64), np.empty(n_rows - 1, np.int64)
-    for merge in range(n_rows - 1):
-        first[merge], second[merge] = state.merge_cheapest()
+    with np.errstate(all="ignore"):
+        state = _Groups(points, weight)
+        for merge in range(n_rows - 1):
+            first[merge], second[merge] = state.merge_cheapest()
     return first, second
 
 
@@ -28,7 +30,8 @@ class _Groups:
 
     def __init__(self, points: Array, weight: Array) -> None:
         n, d = points.shape
-        total = float(weight @ np.square(points - np.average(points, axis=0, weights=weight)).sum(axis=1))
+        mean = (weight @ points) / weight.sum()
+        total = float(weight @ np.square(points - mean).sum(axis=1))
         self.alpha = total / (weight.sum() * d) if total > 0 else 1.0  # all rows alike: any number will do
         self.rows, self.size, self.mean = np.ones(n), weight.astype(np.float64), points.copy()
         self.scatter = np.zeros((n, d, d))
@@ -41,9 +44,9 @@ class _Groups:
     def _cost(self, rows: Array, size: Array, scatter: Array) -> Array:
         """A scatter of no more rows than columns has no volume."""
         trace = np.trace(scatter, axis1=-2, axis2=-1)
-        volume = np.maximum(np.linalg.det(scatter / size[..., None, None]), 0.0)
-        volume = np.where(rows > scatter.shape[-1], volume, 0.0)
-        return np.asarray(size * np.log(volume + (trace + self.alpha) / size))
+        volume = np.linalg.det(scatter / size[..., None, None])
+        volume = np.where((rows > scatter.shape[-1]) & (volume > 0), volume, 0.0)
+        return np.asarray(size * np.log(np.maximum(volume + (trace + self.alpha) / size, LEAST)))
 
     def _rises(self, group: int, others: Array) -> Array:
         """By how much the total cost rises when `group` merges with each of `others`, on the grid."""
@@ -53,7 +56,8 @@ class _Groups:
         between = share[:, None, None] * away[:, :, None] * away[:, None, :]
         joined = self._cost(rows, size, self.scatter[group] + self.scatter[others] + between)
         rises = joined - self.cost[group] - self.cost[others]
-        return np.asarray(np.rint(rises * GRID) / GRID)
+        rises = np.rint(rises * GRID) / GRID
+        return np.where(np.isfinite(rises), rises, np.inf)
 
     def _find_partner(self, group: int) -> None:
         others = np.flatnonzero(self.alive[group + 1 :]) + group + 1

@@ -248,6 +248,8 @@ void silhouette_sums(const Matrix& rows, const Matrix& table, const Starts& star
             "weight must hold one number per row of the table");
     require(clusters >= 0 && starts(0) >= 0 && starts(static_cast<std::size_t>(clusters)) <= size_of(table, 0),
             "starts must lie within the table");
+    for (std::size_t cluster = 0; static_cast<Index>(cluster) < clusters; ++cluster)
+        require(starts(cluster) <= starts(cluster + 1), "starts must not fall");
     require(sums.shape(0) == rows.shape(0) && size_of(sums, 1) == clusters,
             "the array for the sums has the wrong shape");
     const double* row_weights = weight ? weight->data() : nullptr;

@@ -2,8 +2,9 @@
 // plain_tree.py, whose every tie this keeps: rises are compared on a grid, the lowest numbers win.
 //
 // What one merge costs is worked out for as many partners at once as a vector has lanes. So the groups stand
-// column by column, in slots in the order of their first rows; a slot whose group has joined another costs
-// minus infinity, which no merge can gain on, until enough of them are empty to close the ranks.
+// column by column, in slots in the order of their first rows; a slot whose group has joined another is marked as
+// empty until enough of them are to close the ranks. A rise that is no finite number, whatever the points and weights,
+// counts as infinite, so every living group but the last has a living partner behind it.
 #pragma once
 
 #include "covariance_matrix.hpp"
@@ -13,7 +14,8 @@ namespace ilk {
 namespace {
 namespace quick {
 
-constexpr double tree_grid = 0x1p36;  // plain_tree.py, GRID
+constexpr double tree_grid = 0x1p36;   // plain_tree.py, GRID
+constexpr double tree_least = 0x1p-1022;  // plain_tree.py, LEAST: logarithms are taken of no less
 
 // The nearest point of the grid, ties to even.
 ILK_INLINE Doubles on_grid(Doubles rise) {
@@ -28,7 +30,7 @@ public:
     Tree(const double* points, const double* weight, Index n, Index d)
         : d_(d), cells_(d * (d + 1) / 2), stride_(rounded_up(n, width)), slots_(n), living_(n), rows_(stride_), size_(stride_),
           cost_(stride_), rise_(stride_), mean_(stride_ * d), scatter_(stride_ * cells_), partner_(stride_),
-          row_(stride_), slot_of_(n), order_(n), away_(d * width), joined_(cells_ * width), inverse_(d * width),
+          row_(stride_), empty_(stride_), slot_of_(n), order_(n), away_(d * width), joined_(cells_ * width), inverse_(d * width),
           own_mean_(d), own_scatter_(cells_) {
         begin(points, weight, n);
     }
@@ -71,7 +73,8 @@ private:
         for (Index i = 0; i < stride_; ++i) {
             rows_[i] = 1;
             size_[i] = i < n ? weight[i] : 1;
-            cost_[i] = i < n ? size_[i] * std::log((d_ > 0 ? 0.0 : 1.0) + alpha_ / size_[i]) : -infinity;
+            cost_[i] = size_[i] * logarithm_of((d_ > 0 ? 0.0 : 1.0) + alpha_ / size_[i]);
+            empty_[i] = i < n ? 0 : -1;
             rise_[i] = infinity;
             partner_[i] = -1;
             row_[i] = i;
@@ -79,7 +82,9 @@ private:
         }
     }
 
-    bool empty(Index slot) const { return cost_[slot] == -infinity; }
+    bool empty(Index slot) const { return empty_[slot] != 0; }
+
+    static double logarithm_of(double x) { return std::log(x < tree_least ? tree_least : x); }
 
     Group taken(Index slot) {
         for (Index j = 0; j < d_; ++j) own_mean_[j] = mean_[j * stride_ + slot];
@@ -109,8 +114,12 @@ private:
         Doubles volume = {};
         const Doubles enough = everywhere<Doubles>(static_cast<double>(d)), rows = load<Doubles>(rows_ + slot) + group.rows;
         if (lanes_where_greater(rows, enough)) volume = rows > enough ? determinant<columns>(joined, scale) : volume;
-        const Doubles cost = size * logarithm(volume + (trace + alpha_) * scale);
-        return on_grid(cost - group.cost - load<Doubles>(cost_ + slot));
+        Doubles spread = volume + (trace + alpha_) * scale;
+        spread = spread < tree_least ? everywhere<Doubles>(tree_least) : spread;
+        const Doubles rise = on_grid(size * logarithm(spread) - group.cost - load<Doubles>(cost_ + slot));
+        // The logarithm is that of a finite number; comparisons with what is no number fail.
+        const Bits known = (spread < infinity) & (rise > -infinity) & (rise < infinity) & ~load<Bits>(empty_ + slot);
+        return known ? rise : everywhere<Doubles>(infinity);
     }
 
     // The product of the pivots of scale * matrix, a lower triangle that is lost on the way; 0 where one is not
@@ -180,7 +189,7 @@ private:
     void join(Index a, Index b) {
         const Index kept = row_[a], gone = row_[b];
         merge_into(a, b);
-        cost_[b] = -infinity;
+        empty_[b] = -1;
         rise_[b] = infinity;
         --living_;
         if (slots_ - living_ > living_ / 8) close_ranks();
@@ -211,7 +220,7 @@ private:
         for (Index i = 0; i < d_; ++i) trace += group.scatter[i * (i + 3) / 2];
         for (Index cell = 0; cell < cells_; ++cell) same[cell] = everywhere<Doubles>(group.scatter[cell]);
         if (group.rows > static_cast<double>(d_)) volume = determinant<0>(same, everywhere<Doubles>(1 / group.size))[0];
-        return group.size * std::log(volume + (trace + alpha_) / group.size);
+        return group.size * logarithm_of(volume + (trace + alpha_) / group.size);
     }
 
     // A changed group as a partner for all those before it.
@@ -251,7 +260,7 @@ private:
         close(static_cast<double*>(rise_));
         close(static_cast<Index*>(partner_));
         close(static_cast<Index*>(row_));
-        for (Index slot = kept; slot < rounded_up(kept, width); ++slot) cost_[slot] = -infinity;
+        for (Index slot = 0; slot < rounded_up(kept, width); ++slot) empty_[slot] = slot < kept ? 0 : -1;
         slots_ = kept;
     }
 
@@ -259,7 +268,8 @@ private:
     Index slots_, living_;  // slots in use, and those of them that are not empty
     double alpha_ = 0;
     Scratch<double> rows_, size_, cost_, rise_, mean_, scatter_;
-    Scratch<Index> partner_, row_;  // the partner's row, the group's own first row
+    Scratch<Index> partner_, row_;  // the partner's row (-1 behind the last group), the group's own first row
+    Scratch<Index> empty_;          // -1 where a slot has no group, else 0: a mask for its lane
     Scratch<Index> slot_of_, order_;
     Scratch<double> away_, joined_, inverse_, own_mean_, own_scatter_;
 };
