@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fix check test test-all test-numpy bench docs demo clean
+.PHONY: help setup fix check test test-all test-numpy sanitize bench docs demo clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,20 @@ test-all: setup  ## every test, the slow ones too, with the compiled kernels
 
 test-numpy: setup  ## every test with the NumPy kernels; takes long
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup
+
+# Leaks are the interpreter's own; a report of either sanitizer ends the run. libstdc++ stands beside libasan so that
+# exceptions are seen from the start; Python's own allocator would hide small arrays from it.
+SANITIZED = build/sanitize
+PRELOADED = $(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)
+TABLES ?= 10000
+
+sanitize: setup  ## the kernels under ASan and UBSan: their tests, and TABLES=10000 random tables; takes long
+	cmake -S . -B $(SANITIZED) -DILK_SANITIZE=ON -DPython_EXECUTABLE=$(abspath $(VENV))/bin/python \
+		-Dnanobind_DIR=$$($(RUN) nanobind --cmake_dir)
+	cmake --build $(SANITIZED) --parallel 2
+	LD_PRELOAD="$(PRELOADED)" ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
+		PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
+		$(RUN) tests.kernels.sanitized $(SANITIZED)/_compiled*.so $(TABLES)
 
 bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench,spark]'

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ilk.engines.base import Rows
-from ilk.engines.condition import check_weights, is_complete
+from ilk.engines.condition import is_complete, weight_facts
 from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.errors import DataError
@@ -128,8 +128,11 @@ def _all_rows(frame: Frame, ready: Prepared) -> Rows:
     packer = ModelPacker(ready.used, ready.treat is not None)
     layout = packer.layout
     packed = frame.rows(packer.names, packer, layout, ready.rows.threads)
-    check_weights(packed)
-    rows: Rows = packed.encoded(ready.encoding, is_complete(packed))
+    if packed.weighted:
+        weight_facts(packed)
+    # Weights in the unit of those of the sample, whose sums are compared with these.
+    encoding = replace(ready.encoding, weight_exponent=ready.weight_exponent)
+    rows: Rows = packed.encoded(encoding, is_complete(packed))
     return rows if ready.treat is None else derive(rows, ready.treat)
 
 

@@ -30,6 +30,7 @@ from ilk.selection.sharpness import Sharpness, sharpness_of
 from ilk.selection.verdict import judge
 from ilk.table.block import Array
 from ilk.table.ledger import Caution
+from ilk.table.weights import in_unit
 
 
 def for_every_row(ready: Prepared, values: Array, otherwise: float) -> Array:
@@ -108,7 +109,7 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
         tuple(int(number) for number in grouping.grouped.group_of),
         tuple(g.letter for g in groups),
         tuple(g.name for g in groups),
-        np.asarray(grouping.size, dtype=np.float64),
+        in_unit(np.asarray(grouping.size, dtype=np.float64), ready.weight_exponent),
         np.zeros((len(grouping.size), N_QUANTILES))
         if found.recipe.family is UNRULED
         else cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
@@ -196,7 +197,10 @@ def answer_of(
     told = explanation(evidence_of(ready, grouping, model, probabilities, sharp), groups)
     if ready.looked is not None:
         groups, probabilities = with_sizes(groups, everything), None
-    groups = tuple(replace(group, rule=rule) for group, rule in zip(groups, told.pop("rules"), strict=True))
+    groups = tuple(
+        replace(group, rule=rule, weight=in_unit(group.weight, ready.weight_exponent))
+        for group, rule in zip(groups, told.pop("rules"), strict=True)
+    )
     truth = None
     if job.truth is not None:
         marks = np.array(model.letters)[grouping.labels]

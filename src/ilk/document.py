@@ -18,6 +18,7 @@ from ilk.selection.sharpness import Sharpness
 from ilk.table.fingerprint import fingerprint
 from ilk.table.ledger import Caution
 from ilk.table.piecewise import PieceTable
+from ilk.table.weights import in_unit
 
 
 def summary_of(
@@ -66,7 +67,9 @@ def summary_of(
         "table": {
             "rows": ready.table.n_rows,
             "rows_used": found.fit.n_rows,
-            "weight": None if ready.schema.weight is None else float(grouping.size.sum()),
+            "weight": None
+            if ready.schema.weight is None
+            else in_unit(float(grouping.size.sum()), ready.weight_exponent),
             "columns": column_entries(ready.schema, ready.used),
             "missing": missing_entry(ready.schema, ready.table.n_rows),
             "ledger": ready.ledger.to_dict(),

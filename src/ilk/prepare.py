@@ -24,7 +24,7 @@ from ilk.selection.assorted import ASSORTED
 from ilk.selection.search import Progress
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import encoding_of, precision_cautions, survey
-from ilk.table.encode import check_weights, codes_of, encode, numbers_of
+from ilk.table.encode import codes_of, encode, numbers_of
 from ilk.table.ledger import Caution, Ledger
 from ilk.table.pack import Layout, Packed, pack
 from ilk.table.piecewise import PieceTable
@@ -32,6 +32,7 @@ from ilk.table.read import Table, from_arrow
 from ilk.table.room import memory_bytes, open_table
 from ilk.table.schema import Schema, asked_kinds, infer
 from ilk.table.spool import Sliceable
+from ilk.table.weights import Scaled, check_weights, conditioned_weight, in_unit
 from ilk.threads import thread_count
 
 TOLD_ROWS = 100_000  # of a table in pieces, from which groups are described
@@ -113,6 +114,7 @@ class Prepared:
     treat: Treat | None = None
     treatment: Mapping[str, str] = field(default_factory=dict)
     looked: Looked | None = None
+    weight_exponent: int = 0  # weights, of the rows and here, are the user's times 2^this
 
     @property
     def told(self) -> Table:
@@ -160,6 +162,7 @@ def prepare(job: Job) -> Prepared:
         blank = np.asarray(np.isnan(raw).all(axis=1))
     warnings = [*table.warnings, *schema.warnings, *encoded.warnings]
     ledger, kept, weight, codes = encoded.ledger, encoded.row_numbers, encoded.weight, encoded.codes
+    exponent = encoded.encoding.weight_exponent
     if blank.all():
         raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
     if blank.any():
@@ -171,13 +174,25 @@ def prepare(job: Job) -> Prepared:
             )
         )
         raw, kept = raw[~blank], kept[~blank]
-        weight = None if weight is None else weight[~blank]
+        if weight is not None:
+            weight, exponent = conditioned_weight(in_unit(weight, exponent)[~blank])
         codes = None if codes is None else codes[~blank]
     rows = _conditioned(raw, weight, None if mixed else job.scale, threads, codes if mixed else None)
     numbers = encoded.numbers[~blank] if blank.any() else encoded.numbers
     described = _described(schema, used, numbers, codes)
     return Prepared(
-        table, schema, used, rows, weight, described, kept, ledger, tuple(warnings), method, rows.encoding
+        table,
+        schema,
+        used,
+        rows,
+        weight,
+        described,
+        kept,
+        ledger,
+        tuple(warnings),
+        method,
+        rows.encoding,
+        weight_exponent=exponent,
     )
 
 
@@ -195,18 +210,21 @@ def _prepared_in_pieces(job: Job, table: PieceTable, threads: int) -> Prepared:
     packed = pack(table, layout, memory_bytes(job.memory), threads)
     if len(packed.raw) == 0:
         raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
-    if packed.weight is not None:
-        check_weights(packed.weight[at : at + BLOCK_ROWS] for at in range(0, len(packed.raw), BLOCK_ROWS))
+    weight, exponent = packed.weight, 0
+    if weight is not None:
+        parts = (weight[at : at + BLOCK_ROWS] for at in range(0, len(packed.raw), BLOCK_ROWS))
+        exponent = check_weights(parts).exponent
+        weight = Scaled(weight, exponent) if exponent else weight
     names = [c.name for c in (*schema.numeric, *schema.coded)]
-    facts = survey(packed.raw, weight=packed.weight, names=names)
+    facts = survey(packed.raw, weight=weight, names=names)
     if method == "auto":
         method = method_for(schema, packed.raw, facts.complete)
         used = numbers_only(schema, method)
     scale = None if method == ASSORTED else job.scale
-    encoding = encoding_of(packed.raw, facts, scale=scale, weight=packed.weight)
+    encoding = encoding_of(packed.raw, facts, scale=scale, weight=weight)
     rows = StreamRows(
         packed.raw,
-        encoding,
+        replace(encoding, weight_exponent=exponent),
         weight=packed.weight,
         codes=packed.codes,
         complete=facts.complete,
@@ -218,7 +236,19 @@ def _prepared_in_pieces(job: Job, table: PieceTable, threads: int) -> Prepared:
     warnings = (*table.warnings, *schema.warnings, *precision_cautions(facts, names), *notes)
     described = _described(schema, used, numbers, codes)
     return Prepared(
-        table, schema, used, rows, None, described, kept, ledger, warnings, method, encoding, looked=looked
+        table,
+        schema,
+        used,
+        rows,
+        None,
+        described,
+        kept,
+        ledger,
+        warnings,
+        method,
+        encoding,
+        looked=looked,
+        weight_exponent=exponent,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Protocol, Self, TypeVar
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.errors import SHOWN_ROWS, DataError
+from ilk.errors import SHOWN_ROWS
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.condition import (
     PIVOT_ROWS,
@@ -24,6 +24,7 @@ from ilk.table.condition import (
     middle_rows,
     tally,
 )
+from ilk.table.weights import WeightFacts
 
 
 class Unconditioned(Rows, Protocol):
@@ -56,7 +57,7 @@ def conditioned(rows: RowsT, facts: Survey, scale: str | None = None) -> RowsT:
     if scale is not None:
         spread = Spread.about(facts, encoding)
         encoding = replace(encoding, factor=spread.factor(facts, rows.reduce(_visit_spread, spread)))
-    return rows.encoded(encoding, facts.complete)
+    return rows.encoded(replace(encoding, weight_exponent=rows.encoding.weight_exponent), facts.complete)
 
 
 def is_complete(rows: Rows) -> bool:
@@ -68,37 +69,24 @@ def _visit_missing(_: None, block: Block) -> int:
     return int(np.isnan(block.raw).sum())
 
 
-@dataclass(frozen=True)
-class _Weights:
-    """How many weights are above 0, and how many cannot be weights."""
-
-    counting: int
-    faulty: int
-
-    def __add__(self, other: _Weights) -> _Weights:
-        return _Weights(self.counting + other.counting, self.faulty + other.faulty)
+def _visit_weights(_: None, block: Block) -> WeightFacts:
+    return WeightFacts.of(block.weights)
 
 
-def _visit_weights(_: None, block: Block) -> _Weights:
-    weight = block.weights
-    faulty = ~(np.isfinite(weight) & (weight >= 0))
-    return _Weights(int((weight > 0).sum()), int(faulty.sum()))
+def weight_facts(rows: Rows) -> WeightFacts:
+    """What there is to know of the weights of rows; those that cannot be are refused."""
+    facts = rows.reduce(_visit_weights, None)
+    facts.check()
+    return facts
 
 
-def check_weights(rows: Rows) -> int:
-    """The number of rows that count; weights that cannot be are refused."""
+def weighed(rows: RowsT) -> tuple[RowsT, int]:
+    """The rows with weights that are conditioned, and how many of them count; weights that cannot be are refused."""
     if not rows.weighted:
-        return rows.n_rows
-    met = rows.reduce(_visit_weights, None)
-    if met.faulty:
-        raise DataError(
-            "bad-weight",
-            f"{met.faulty} weights are missing, infinite or negative",
-            do="Give a number of 0 or more per row",
-        )
-    if not met.counting:
-        raise DataError("bad-weight", "all weights are zero", do="At least one row must count")
-    return met.counting
+        return rows, rows.n_rows
+    facts = weight_facts(rows)
+    encoding = replace(rows.encoding, weight_exponent=facts.exponent)
+    return rows.encoded(encoding, rows.complete), facts.counting
 
 
 def _pass(rows: Rows, head: Array, shrink: float) -> Survey:

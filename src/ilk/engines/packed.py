@@ -93,7 +93,7 @@ class Cutter:
                 pack.raw[here],
                 self.encoding,
                 first_row + start,
-                None if pack.weight is None else pack.weight[here],
+                None if pack.weight is None else self.encoding.weights(pack.weight[here]),
                 None if pack.codes is None else pack.codes[here],
                 self.complete,
             )
@@ -209,7 +209,7 @@ def brought(rows: PackedRows) -> PackedRows | StreamRows:
     """The rows in this process where they are few: a pass over them then takes less than a job or a task."""
     if rows.n_rows * rows.layout.row_bytes > BROUGHT_BYTES:
         return rows
-    few = rows.take(np.arange(rows.n_rows))
+    few = rows.take(np.arange(rows.n_rows))  # as the user gave them: not yet conditioned
     return StreamRows(
         few.raw,
         few.encoding,

@@ -20,7 +20,7 @@ from ilk.threads import in_order, thread_count
 
 
 class StreamRows:
-    """Rows whose cells are read when a block is visited; `raw`, `codes` and `weight` give slices of them."""
+    """Rows whose cells are read when a block is visited; `raw`, `codes` and the user's `weight` give slices of them."""
 
     whole = None  # rows are seen block by block
 
@@ -56,7 +56,7 @@ class StreamRows:
             self.raw[which],
             self.encoding,
             first_row,
-            None if self.weight is None else self.weight[which],
+            None if self.weight is None else self.encoding.weights(self.weight[which]),
             None if self.codes is None else self.codes[which],
             self.complete,
         )
@@ -88,7 +88,7 @@ class StreamRows:
     def _weights(self) -> Iterator[Array]:
         assert self.weight is not None
         for first in range(0, self.n_rows, self.block_rows):
-            yield self.weight[first : first + self.block_rows]
+            yield self.encoding.weights(self.weight[first : first + self.block_rows])
 
     def take(self, rows: Array) -> Block:
         return self._cells(np.asarray(rows))

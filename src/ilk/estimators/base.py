@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.frames import check_count, frame_rows, is_frame, opened, read_numbers, without_weight
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, precision_cautions, survey
-from ilk.table.encode import check_weight
 from ilk.table.read import Table
+from ilk.table.weights import check_weight, conditioned_weight
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
@@ -82,7 +83,7 @@ def training_rows(
     if isinstance(X, Table) and isinstance(sample_weight, str):
         X, sample_weight = without_weight(X, sample_weight)
     raw = checked_array(estimator, X, reset=True)
-    weight = None if sample_weight is None else check_weight(sample_weight, len(raw))
+    weight, exponent = given_weight(sample_weight, len(raw))
     n_counting = len(raw) if weight is None else int(np.count_nonzero(weight))
     if n_counting < k:
         raise DataError(
@@ -94,7 +95,13 @@ def training_rows(
     for code, text in precision_cautions(facts):
         warn(code, text, depth=5)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
+    encoding = replace(encoding, weight_exponent=exponent)
     return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
+
+
+def given_weight(sample_weight: Any, n_rows: int) -> tuple[Array | None, int]:
+    """Weights checked and conditioned, and the exponent of the power of two that did it."""
+    return (None, 0) if sample_weight is None else conditioned_weight(check_weight(sample_weight, n_rows))
 
 
 def number_type(rows: Rows) -> np.dtype[Any]:

@@ -13,14 +13,13 @@ from ilk.engines.condition import is_complete
 from ilk.engines.derived import derive
 from ilk.engines.memory import MemoryRows
 from ilk.errors import SHOWN_ROWS, DataError, UsageError
-from ilk.estimators.base import Callback, checked_array, real_number, warn_of, whole_number
+from ilk.estimators.base import Callback, checked_array, given_weight, real_number, warn_of, whole_number
 from ilk.estimators.frames import is_frame, number_rows, opened, without_weight
 from ilk.estimators.kmeans import CentroidEstimator
 from ilk.families.bernoulli import Bernoulli
 from ilk.fitting.binary import default_open_cost, fit_binary, pooled_shares
 from ilk.fitting.loop import Stop
 from ilk.table.block import Array, Block, Encoding
-from ilk.table.encode import check_weight
 from ilk.table.read import Table
 
 
@@ -99,7 +98,7 @@ class BinaryDPMeans(CentroidEstimator):
         self.n_iter_ = found.trace[-1].number if found.trace else 0
         self.open_cost_ = family.open_cost
         self.n_clusters_ = len(found.size)
-        self.cost_ = found.cost + family.penalty(found.params)
+        self.cost_ = self.fit_.cost + family.penalty(found.params)
         warn_of(self, found)
         return self
 
@@ -133,8 +132,8 @@ class BinaryDPMeans(CentroidEstimator):
 
     def _binary_rows(self, X: Any, sample_weight: Any, *, reset: bool) -> MemoryRows:
         raw = checked_array(self, X, reset=reset)
-        weight = None if sample_weight is None else check_weight(sample_weight, len(raw))
-        untouched = Encoding(1.0, np.zeros(raw.shape[1]))
+        weight, exponent = given_weight(sample_weight, len(raw))
+        untouched = Encoding(1.0, np.zeros(raw.shape[1]), weight_exponent=exponent)
         complete = not np.isnan(raw).any()
         made = _Binarize(self._threshold())(Block(raw, untouched, complete=complete))
         if self.binarize is None:

@@ -48,6 +48,7 @@ from ilk.measures.criteria import aic, bic, icl, log_certainty
 from ilk.random import seed_of, stream
 from ilk.table.block import Array, Block
 from ilk.table.condition import survey
+from ilk.table.weights import in_unit
 
 
 class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
@@ -139,10 +140,10 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         return float(self.score_samples(X).mean())
 
     def _training_or(self, X: Any) -> tuple[float, float]:
-        """Log-likelihood and number of rows: of the training rows, or of X."""
+        """Log-likelihood and number of rows: of the training rows as they were weighed, or of X."""
         check_is_fitted(self)
         if X is None:
-            return self.loglik_, self._n_rows
+            return self._loglik, self._n_rows
         density = self.score_samples(X)
         return float(density.sum()), float(len(density))
 
@@ -225,7 +226,8 @@ class NumericMixture(MixtureEstimator, ABC):
         varies = np.isnan(constants)
         encoding, params = rows.encoding, found.params
         self._family, self._params, self._encoding, self._varies = family, params, encoding, varies
-        self.fit_ = found
+        exponent = encoding.weight_exponent
+        self.fit_ = found.in_unit(exponent)
         self.weights_ = params.mixing
         self.means_ = np.tile(constants, (len(params.mean), 1))
         self.means_[:, varies] = encoding.undo(params.mean)
@@ -233,7 +235,8 @@ class NumericMixture(MixtureEstimator, ABC):
         self.labels_ = found.labels
         self._log_unit = np.log(encoding.unit)
         kept = 1.0 - self.trim
-        self.loglik_ = -found.cost + kept * float(moments.cells @ self._log_unit)
+        self._loglik = -found.cost + kept * float(moments.cells @ self._log_unit)
+        self.loglik_ = in_unit(self._loglik, exponent)
         self.n_parameters_ = family.free_parameters(params)
         self.n_iter_ = found.n_passes
         self.converged_ = found.converged

@@ -113,14 +113,14 @@ class CRAFT(ClusterMixin, BaseEstimator):
         else:
             self.open_cost_ = real_number("open_cost", self.open_cost, 0.0, np.inf)
             found = fit_paper(rows, family, self.open_cost_, seed, stop)
-        self.fit_ = found
+        self.fit_ = found.in_unit(rows.encoding.weight_exponent)
         self._params = found.params
         self.labels_ = found.labels
         self.n_clusters_ = len(found.size)
         self.chosen_ = found.params.chosen
         schema = self._format.schema
         self.columns_ = [column.name for column in (*schema.numeric, *schema.coded)]
-        self.objective_ = found.trace[-1].cost if found.trace else np.inf
+        self.objective_ = self.fit_.trace[-1].cost if found.trace else np.inf
         self.n_iter_, self.converged_ = found.n_passes, found.converged
         warn_of(self, found)
         return self

@@ -90,11 +90,12 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         kept = np.flatnonzero(found.size > 0)
         params = family.select(found.params, kept)
         self._family, self._params, self._form = family, params, form
-        self.fit_ = replace(found, params=params, size=found.size[kept])
+        own = found.in_unit(rows.encoding.weight_exponent)
+        self.fit_ = replace(own, params=params, size=own.size[kept])
         self.labels_, self.schema_ = found.labels, form.schema
         self.n_components_, self.n_iter_, self.converged_ = len(kept), found.n_passes, found.converged
         self.weights_, self.means_ = params.mixing, rows.encoding.undo(params.mean)
-        self.lower_bound_ = -found.trace[-1].cost
+        self.lower_bound_ = -own.trace[-1].cost
         warn_of(self, found)
         return self
 

@@ -112,7 +112,7 @@ class DPMeans(CentroidEstimator):
         self._finish(rows, family, found)
         self.open_cost_ = float(self._in_user_units(family.open_cost))
         self.n_clusters_ = len(found.size)
-        self.cost_ = float(self._in_user_units(found.cost + family.penalty(found.params)))
+        self.cost_ = float(self._in_user_units(self.fit_.cost + family.penalty(found.params)))
         warn_of(self, found)
         return self
 

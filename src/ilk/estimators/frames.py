@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.engines.base import Rows
-from ilk.engines.condition import Unconditioned, check_weights, conditioned, survey_rows
+from ilk.engines.condition import Unconditioned, conditioned, survey_rows, weighed
 from ilk.engines.frames import FRAMES, DaskArray, Frame, Packer, frame_of
 from ilk.engines.packed import Cutter, NumberPacker, Pack, PackLayout
 from ilk.engines.pieces import PieceFrame
@@ -93,8 +93,8 @@ def number_rows(
     names = [name for name in frame.schema.names if name not in weight]
     kinds = {name: frame.schema.field(name).type for name in (*names, *weight)}
     layout = PackLayout(_number_type(kinds), len(names), weighted=bool(weight))
-    rows: Unconditioned = frame.rows([*names, *weight], NumberPacker(layout), layout, threads)
-    n_counting = check_weights(rows)
+    given: Unconditioned = frame.rows([*names, *weight], NumberPacker(layout), layout, threads)
+    rows, n_counting = weighed(given)
     if n_counting < k:
         raise DataError(
             "fewer-rows-than-groups",
@@ -173,8 +173,7 @@ def mixed_rows(frame: Frame | PieceFrame, types: Any, sample_weight: Any, thread
     weight = weight_name(frame.schema.names, sample_weight)
     schema, cautions = _schema_of(frame, types, weight[0] if weight else None, thread_count(threads))
     packer = ModelPacker(schema, coded=True, every=True)
-    rows = frame.rows(packer.names, packer, packer.layout, threads)
-    n_counting = check_weights(rows)
+    rows, n_counting = weighed(frame.rows(packer.names, packer, packer.layout, threads))
     facts = survey_rows(rows, [column.name for column in schema.numeric])
     return MixedRows(rows, replace(schema, weight=None), facts, n_counting, cautions)
 

@@ -17,6 +17,7 @@ from ilk.estimators.base import (
     Callback,
     checked_array,
     given_start,
+    given_weight,
     number_type,
     real_number,
     training_rows,
@@ -32,7 +33,7 @@ from ilk.random import seed_of
 from ilk.recipes import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
 from ilk.table.block import Array, Block
 from ilk.table.condition import survey
-from ilk.table.encode import check_weight
+from ilk.table.weights import in_unit
 
 
 class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
@@ -68,10 +69,10 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _finish(self, rows: Rows, family: Family[Any], found: Fit) -> None:
         self._family, self._encoding = family, rows.encoding
         self._params = found.params
-        self.fit_ = found
+        self.fit_ = found.in_unit(rows.encoding.weight_exponent)
         self.cluster_centers_ = rows.encoding.undo(found.params.centre).astype(number_type(rows))
         self.labels_ = found.labels
-        self.inertia_ = self._in_user_units(found.cost)
+        self.inertia_ = self._in_user_units(self.fit_.cost)
         self.n_iter_ = found.n_passes
         self.converged_ = found.converged
         self._n_features_out = len(self.cluster_centers_)
@@ -117,8 +118,9 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         """Minus the cost of X: the reconstruction error of the code book `cluster_centers_`."""
         rows = self._new_rows(X)
         cost = np.concatenate([*rows.scan(_visit_least_cost, (self._family, self._params))])
-        weight = np.ones(len(cost)) if sample_weight is None else check_weight(sample_weight, len(cost))
-        return -float(self._in_user_units(weight @ cost))
+        weight, exponent = given_weight(sample_weight, len(cost))
+        total = float(cost.sum() if weight is None else weight @ cost)
+        return -float(self._in_user_units(in_unit(total, exponent)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

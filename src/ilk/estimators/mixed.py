@@ -26,6 +26,7 @@ from ilk.measures.criteria import log_certainty
 from ilk.random import seed_of, stream
 from ilk.table.block import Array, Block
 from ilk.table.encode import level_value
+from ilk.table.weights import in_unit
 
 
 class MixedMixture(MixtureEstimator):
@@ -165,7 +166,9 @@ class MixedMixture(MixtureEstimator):
         form, counts, params = self._form, self._table_counts, found.params
         measured = ~form.is_count
         encoding = rows.encoding.columns(measured)
-        self._family, self._params, self.fit_, self.schema_ = family, params, found, form.schema
+        self._family, self._params, self.schema_ = family, params, form.schema
+        exponent = encoding.weight_exponent
+        self.fit_ = found.in_unit(exponent)
         self.weights_ = params.mixing
         self.means_ = encoding.undo(params.mean)
         everywhere = np.ones(len(encoding.centre), dtype=bool)
@@ -176,7 +179,8 @@ class MixedMixture(MixtureEstimator):
         self.labels_ = found.labels
         self._log_unit = np.where(measured, np.log(rows.encoding.unit), 0.0)
         kept = 1.0 - self.trim
-        self.loglik_ = -found.cost + kept * float(counts.cells @ self._log_unit)
+        self._loglik = -found.cost + kept * float(counts.cells @ self._log_unit)
+        self.loglik_ = in_unit(self._loglik, exponent)
         self.n_parameters_ = family.free_parameters(params)
         self.n_iter_, self.converged_, self.status_ = found.n_passes, found.converged, found.status
         self._n_rows = counts.row_weight * kept

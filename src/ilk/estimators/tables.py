@@ -20,7 +20,7 @@ from ilk.engines.condition import conditioned
 from ilk.engines.derived import Columns, derive
 from ilk.engines.memory import MemoryRows, held
 from ilk.errors import DataError, UsageError, warn
-from ilk.estimators.base import checked_array
+from ilk.estimators.base import checked_array, given_weight
 from ilk.estimators.frames import (
     Answer,
     Reply,
@@ -33,7 +33,7 @@ from ilk.estimators.frames import (
 )
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import Survey, encoding_of, precision_cautions, survey
-from ilk.table.encode import check_weight, decode, encode_new
+from ilk.table.encode import decode, encode_new
 from ilk.table.read import Table, from_array, read
 from ilk.table.schema import Schema, infer, read_types
 
@@ -104,7 +104,7 @@ def table_rows(
     if table.n_rows == 0:
         raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
     raw, codes = _cells(table, told)
-    weight = None if sample_weight is None else check_weight(sample_weight, table.n_rows)
+    weight, exponent = given_weight(sample_weight, table.n_rows)
     _check_rows(table.n_rows if weight is None else int(np.count_nonzero(weight)), k)
     facts = survey(raw, weight=weight, names=[c.name for c in told.numeric])
     for code, text in [*cautions, *precision_cautions(facts, [c.name for c in told.numeric])]:
@@ -112,7 +112,7 @@ def table_rows(
     schema, varies = _without_constants(told, facts, table.n_rows)
     if not varies.all():
         raw, facts = raw[:, varies], _part(facts, varies)
-    encoding = encoding_of(raw, facts, scale=scale, weight=weight)
+    encoding = replace(encoding_of(raw, facts, scale=scale, weight=weight), weight_exponent=exponent)
     form = Format(schema, encoding, not is_table(X), _backend(table))
     rows = MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
     return rows, form

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ilk.families.base import KEEP_ALL, Cut, Family, Pair
 from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import BLOCK_ROWS, Array, Block
+from ilk.table.weights import in_unit
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,19 @@ class Fit:
     @property
     def converged(self) -> bool:
         return self.reason in CONVERGED
+
+    def in_unit(self, exponent: int) -> Fit:
+        """The same, of weights that were multiplied by 2^exponent, in the unit they had before."""
+        if not exponent:
+            return self
+        return replace(
+            self,
+            cost=in_unit(self.cost, exponent),
+            size=in_unit(self.size, exponent),
+            trace=tuple(replace(record, cost=in_unit(record.cost, exponent)) for record in self.trace),
+            starts=tuple(replace(start, cost=in_unit(start.cost, exponent)) for start in self.starts),
+            log_certainty=in_unit(self.log_certainty, exponent),
+        )
 
 
 def start_records(runs: Sequence[Run]) -> tuple[StartRecord, ...]:

@@ -6,7 +6,7 @@ sums over blocks do not depend on threads, chunks or engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -41,12 +41,13 @@ class Encoding:
 
     `power` is one power of two for all columns, so the multiplication is exact and no method changes its
     meaning; `centre` (already multiplied by `power`) takes the offset away. `factor` is one per column when
-    the user asked for standardised columns, else None.
+    the user asked for standardised columns, else None. Weights are the user's times 2^weight_exponent.
     """
 
     power: float
     centre: Array
     factor: Array | None = None
+    weight_exponent: int = 0
 
     @property
     def unit(self) -> Array:
@@ -55,7 +56,12 @@ class Encoding:
 
     def columns(self, which: Array) -> Encoding:
         """The encoding of some of the columns."""
-        return Encoding(self.power, self.centre[which], None if self.factor is None else self.factor[which])
+        factor = None if self.factor is None else self.factor[which]
+        return replace(self, centre=self.centre[which], factor=factor)
+
+    def weights(self, given: Array) -> Array:
+        """The user's weights of some rows, conditioned."""
+        return np.ldexp(given, self.weight_exponent) if self.weight_exponent else given
 
     def apply(self, raw: Array) -> Array:
         """Encoded copy of raw values (..., columns), in the dtype of `raw`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,9 @@ from ilk.table.condition import Survey, condition, encoding_of, precision_cautio
 from ilk.table.ledger import Caution, Ledger
 from ilk.table.read import Table
 from ilk.table.schema import ColumnInfo, Schema
+from ilk.table.weights import check_weight, conditioned_weight
 
 __all__ = ["Encoded", "condition", "decode", "encode", "encode_array", "encode_new"]
-
-LARGEST_WEIGHT_RATIO = 2.0**53
-"""Beyond this ratio the smallest weights cannot change a sum with the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +28,7 @@ class Encoded:
 
     `numbers` (rows, numeric columns) are the user's values, NaN where missing; `encoding` conditions them.
     `codes` (rows, coded columns) hold level numbers, -1 where missing, None without such columns.
+    `weight` is conditioned, too.
     `kept` holds the global numbers of the rows used, None when all are.
     """
 
@@ -79,7 +78,8 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
     names = [c.name for c in schema.numeric]
     numbers = numbers_of(table, schema.numeric)
     codes, _ = codes_of(table, schema.coded)
-    heft = _weight_of(table, schema, weight)
+    given = _weight_of(table, schema, weight)
+    heft, exponent = (None, 0) if given is None else conditioned_weight(given)
     facts = survey(numbers, weight=heft, names=names)
     ledger, kept = table.ledger, None
     empty = _empty_rows(numbers, codes, facts)
@@ -91,7 +91,8 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
         if len(kept) == 0:
             raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
         numbers, codes = numbers[kept], None if codes is None else codes[kept]
-        heft = None if heft is None else check_weight(heft[kept], len(kept))
+        if given is not None:
+            heft, exponent = conditioned_weight(check_weight(given[kept], len(kept)))
         facts = survey(numbers, weight=heft, names=names)
         ledger = ledger.without("entirely missing", empty)
         warnings.append(
@@ -100,7 +101,7 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
                 f"{rows_shown(empty.tolist())} have no value in the columns used and were set aside",
             )
         )
-    encoding = encoding_of(numbers, facts, scale=scale, weight=heft)
+    encoding = replace(encoding_of(numbers, facts, scale=scale, weight=heft), weight_exponent=exponent)
     return Encoded(numbers, codes, heft, facts.complete, encoding, schema, ledger, kept, tuple(warnings))
 
 
@@ -300,60 +301,6 @@ def weight_cells(table: Table, schema: Schema) -> Array | None:
             f"weight column {shown(schema.weight)!r} holds {type_name(column.type)}, not numbers",
         )
     return np.asarray(as_numbers(column, schema.weight))
-
-
-def check_weight(weight: Any, n_rows: int) -> Array:
-    """Row weights as float64, refused when they cannot be weights; each fault has its own text.
-
-    >>> check_weight([1, 2], 2).tolist()
-    [1.0, 2.0]
-    """
-    try:
-        heft = np.asarray(weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("bad-weight", "the weights are not numbers") from None
-    if heft.ndim != 1 or heft.shape[0] != n_rows:
-        shape = "x".join(map(str, heft.shape)) or "one number"
-        raise DataError("bad-weight", f"the weights have shape {shape} and the table has {n_rows} rows")
-    check_weights([heft])
-    return heft
-
-
-def check_weights(parts: Iterable[Array]) -> None:
-    """Refuse weights that cannot be weights; they come in parts, in row order."""
-    first_row, least, most, total = 0, np.inf, 0.0, 0.0
-    for heft in parts:
-        _check_cells(heft, first_row)
-        first_row += len(heft)
-        positive = heft[heft > 0]
-        least, most = min(least, positive.min(initial=np.inf)), max(most, positive.max(initial=0.0))
-        with np.errstate(over="ignore"):
-            total += positive.sum()
-    if first_row and not most > 0:
-        raise DataError("bad-weight", "all weights are zero", do="At least one row must count")
-    if most / LARGEST_WEIGHT_RATIO > least:
-        raise DataError(
-            "bad-weight",
-            f"weights range from {least:.3g} to {most:.3g}; the smallest would be lost in rounding",
-            do="Give the smallest ones weight 0, or bring the weights closer together",
-        )
-    if not np.isfinite(total):
-        raise DataError(
-            "bad-weight", "the sum of the weights is infinite", do="Divide all weights by one number"
-        )
-
-
-def _check_cells(heft: Array, first_row: int) -> None:
-    for fault, rows in (
-        ("missing", np.isnan(heft)),
-        ("infinite", np.isinf(heft)),
-        ("negative", heft < 0),
-    ):
-        if rows.any():
-            where = rows_shown((first_row + np.flatnonzero(rows)).tolist())
-            raise DataError(
-                "bad-weight", f"weights are {fault}", where=where, do="Give a number of 0 or more per row"
-            )
 
 
 def whole_number_cautions(array: Array) -> list[Caution]:
