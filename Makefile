@@ -51,11 +51,12 @@ test-numpy: setup  ## every test with the NumPy kernels; takes long
 SANITIZED = build/sanitize
 PRELOADED = $(shell $(CXX) -print-file-name=libasan.so) $(shell $(CXX) -print-file-name=libstdc++.so)
 TABLES ?= 10000
+CMAKE = PATH="$(abspath $(VENV))/bin:$$PATH" cmake
 
 sanitize: setup  ## the kernels under ASan and UBSan: their tests, and TABLES=10000 random tables; takes long
-	cmake -S . -B $(SANITIZED) -DILK_SANITIZE=ON -DPython_EXECUTABLE=$(abspath $(VENV))/bin/python \
+	$(CMAKE) -S . -B $(SANITIZED) -DILK_SANITIZE=ON -DPython_EXECUTABLE=$(abspath $(VENV))/bin/python \
 		-Dnanobind_DIR=$$($(RUN) nanobind --cmake_dir)
-	cmake --build $(SANITIZED) --parallel 2
+	$(CMAKE) --build $(SANITIZED) --parallel 2
 	LD_PRELOAD="$(PRELOADED)" ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 		PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
 		$(RUN) tests.kernels.sanitized $(SANITIZED)/_compiled*.so $(TABLES)

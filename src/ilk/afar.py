@@ -131,7 +131,7 @@ def _all_rows(frame: Frame, ready: Prepared) -> Rows:
     if packed.weighted:
         weight_facts(packed)
     # Weights in the unit of those of the sample, whose sums are compared with these.
-    encoding = replace(ready.encoding, weight_exponent=ready.weight_exponent)
+    encoding = replace(ready.encoding, weight_unit=ready.weight_unit)
     rows: Rows = packed.encoded(encoding, is_complete(packed))
     return rows if ready.treat is None else derive(rows, ready.treat)
 

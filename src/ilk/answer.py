@@ -109,7 +109,7 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
         tuple(int(number) for number in grouping.grouped.group_of),
         tuple(g.letter for g in groups),
         tuple(g.name for g in groups),
-        in_unit(np.asarray(grouping.size, dtype=np.float64), ready.weight_exponent),
+        in_unit(np.asarray(grouping.size, dtype=np.float64), ready.weight_unit),
         np.zeros((len(grouping.size), N_QUANTILES))
         if found.recipe.family is UNRULED
         else cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
@@ -198,7 +198,7 @@ def answer_of(
     if ready.looked is not None:
         groups, probabilities = with_sizes(groups, everything), None
     groups = tuple(
-        replace(group, rule=rule, weight=in_unit(group.weight, ready.weight_exponent))
+        replace(group, rule=rule, weight=in_unit(group.weight, ready.weight_unit))
         for group, rule in zip(groups, told.pop("rules"), strict=True)
     )
     truth = None

@@ -69,7 +69,7 @@ def summary_of(
             "rows_used": found.fit.n_rows,
             "weight": None
             if ready.schema.weight is None
-            else in_unit(float(grouping.size.sum()), ready.weight_exponent),
+            else in_unit(float(grouping.size.sum()), ready.weight_unit),
             "columns": column_entries(ready.schema, ready.used),
             "missing": missing_entry(ready.schema, ready.table.n_rows),
             "ledger": ready.ledger.to_dict(),

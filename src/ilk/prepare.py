@@ -32,7 +32,7 @@ from ilk.table.read import Table, from_arrow
 from ilk.table.room import memory_bytes, open_table
 from ilk.table.schema import Schema, asked_kinds, infer
 from ilk.table.spool import Sliceable
-from ilk.table.weights import Scaled, check_weights, conditioned_weight, in_unit
+from ilk.table.weights import Divided, check_weights, conditioned_weight, in_unit
 from ilk.threads import thread_count
 
 TOLD_ROWS = 100_000  # of a table in pieces, from which groups are described
@@ -114,7 +114,7 @@ class Prepared:
     treat: Treat | None = None
     treatment: Mapping[str, str] = field(default_factory=dict)
     looked: Looked | None = None
-    weight_exponent: int = 0  # weights, of the rows and here, are the user's times 2^this
+    weight_unit: float = 1.0  # weights, of the rows and here, are the user's divided by this
 
     @property
     def told(self) -> Table:
@@ -162,7 +162,7 @@ def prepare(job: Job) -> Prepared:
         blank = np.asarray(np.isnan(raw).all(axis=1))
     warnings = [*table.warnings, *schema.warnings, *encoded.warnings]
     ledger, kept, weight, codes = encoded.ledger, encoded.row_numbers, encoded.weight, encoded.codes
-    exponent = encoded.encoding.weight_exponent
+    unit = encoded.encoding.weight_unit
     if blank.all():
         raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
     if blank.any():
@@ -175,7 +175,7 @@ def prepare(job: Job) -> Prepared:
         )
         raw, kept = raw[~blank], kept[~blank]
         if weight is not None:
-            weight, exponent = conditioned_weight(in_unit(weight, exponent)[~blank])
+            weight, unit = conditioned_weight(in_unit(weight, unit)[~blank])
         codes = None if codes is None else codes[~blank]
     rows = _conditioned(raw, weight, None if mixed else job.scale, threads, codes if mixed else None)
     numbers = encoded.numbers[~blank] if blank.any() else encoded.numbers
@@ -192,7 +192,7 @@ def prepare(job: Job) -> Prepared:
         tuple(warnings),
         method,
         rows.encoding,
-        weight_exponent=exponent,
+        weight_unit=unit,
     )
 
 
@@ -210,11 +210,11 @@ def _prepared_in_pieces(job: Job, table: PieceTable, threads: int) -> Prepared:
     packed = pack(table, layout, memory_bytes(job.memory), threads)
     if len(packed.raw) == 0:
         raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
-    weight, exponent = packed.weight, 0
+    weight, unit = packed.weight, 1.0
     if weight is not None:
         parts = (weight[at : at + BLOCK_ROWS] for at in range(0, len(packed.raw), BLOCK_ROWS))
-        exponent = check_weights(parts).exponent
-        weight = Scaled(weight, exponent) if exponent else weight
+        unit = check_weights(parts).unit
+        weight = weight if unit == 1 else Divided(weight, unit)
     names = [c.name for c in (*schema.numeric, *schema.coded)]
     facts = survey(packed.raw, weight=weight, names=names)
     if method == "auto":
@@ -224,7 +224,7 @@ def _prepared_in_pieces(job: Job, table: PieceTable, threads: int) -> Prepared:
     encoding = encoding_of(packed.raw, facts, scale=scale, weight=weight)
     rows = StreamRows(
         packed.raw,
-        replace(encoding, weight_exponent=exponent),
+        replace(encoding, weight_unit=unit),
         weight=packed.weight,
         codes=packed.codes,
         complete=facts.complete,
@@ -248,7 +248,7 @@ def _prepared_in_pieces(job: Job, table: PieceTable, threads: int) -> Prepared:
         method,
         encoding,
         looked=looked,
-        weight_exponent=exponent,
+        weight_unit=unit,
     )
 
 

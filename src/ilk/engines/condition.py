@@ -57,7 +57,7 @@ def conditioned(rows: RowsT, facts: Survey, scale: str | None = None) -> RowsT:
     if scale is not None:
         spread = Spread.about(facts, encoding)
         encoding = replace(encoding, factor=spread.factor(facts, rows.reduce(_visit_spread, spread)))
-    return rows.encoded(replace(encoding, weight_exponent=rows.encoding.weight_exponent), facts.complete)
+    return rows.encoded(replace(encoding, weight_unit=rows.encoding.weight_unit), facts.complete)
 
 
 def is_complete(rows: Rows) -> bool:
@@ -85,7 +85,7 @@ def weighed(rows: RowsT) -> tuple[RowsT, int]:
     if not rows.weighted:
         return rows, rows.n_rows
     facts = weight_facts(rows)
-    encoding = replace(rows.encoding, weight_exponent=facts.exponent)
+    encoding = replace(rows.encoding, weight_unit=facts.unit)
     return rows.encoded(encoding, rows.complete), facts.counting
 
 

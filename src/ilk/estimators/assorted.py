@@ -196,8 +196,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     # --- what a user reads
 
     def _finish(self, found: Assortment, form: Format) -> None:
-        exponent = form.encoding.weight_exponent
-        self.found_, self._format, self.fit_ = found, form, found.fit.in_unit(exponent)
+        unit = form.encoding.weight_unit
+        self.found_, self._format, self.fit_ = found, form, found.fit.in_unit(unit)
         plan, scales, params = found.scene.plan, found.scene.scales, found.params
         self.labels_ = found.fit.labels
         self.n_components_ = len(params)
@@ -219,7 +219,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.treatment_ = plan.in_words(scales, together=found.scene.options.numbers != CELLS)
         self.numbers_ = found.scene.options.numbers
         jacobian = [number.log_jacobian[s] for number, s in zip(plan.numbers, scales, strict=True)]
-        self.loglik_ = in_unit(-found.fit.cost + float(sum(jacobian)), exponent)
+        self.loglik_ = in_unit(-found.fit.cost + float(sum(jacobian)), unit)
         self.n_parameters_ = found.family.free_parameters(params)
         self.n_iter_ = found.fit.n_passes
         self.converged_ = found.fit.converged

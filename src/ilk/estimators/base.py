@@ -83,7 +83,7 @@ def training_rows(
     if isinstance(X, Table) and isinstance(sample_weight, str):
         X, sample_weight = without_weight(X, sample_weight)
     raw = checked_array(estimator, X, reset=True)
-    weight, exponent = given_weight(sample_weight, len(raw))
+    weight, unit = given_weight(sample_weight, len(raw))
     n_counting = len(raw) if weight is None else int(np.count_nonzero(weight))
     if n_counting < k:
         raise DataError(
@@ -95,13 +95,13 @@ def training_rows(
     for code, text in precision_cautions(facts):
         warn(code, text, depth=5)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
-    encoding = replace(encoding, weight_exponent=exponent)
+    encoding = replace(encoding, weight_unit=unit)
     return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
 
 
-def given_weight(sample_weight: Any, n_rows: int) -> tuple[Array | None, int]:
-    """Weights checked and conditioned, and the exponent of the power of two that did it."""
-    return (None, 0) if sample_weight is None else conditioned_weight(check_weight(sample_weight, n_rows))
+def given_weight(sample_weight: Any, n_rows: int) -> tuple[Array | None, float]:
+    """Weights checked and conditioned, and the user's weight in one of theirs."""
+    return (None, 1.0) if sample_weight is None else conditioned_weight(check_weight(sample_weight, n_rows))
 
 
 def number_type(rows: Rows) -> np.dtype[Any]:

@@ -132,8 +132,8 @@ class BinaryDPMeans(CentroidEstimator):
 
     def _binary_rows(self, X: Any, sample_weight: Any, *, reset: bool) -> MemoryRows:
         raw = checked_array(self, X, reset=reset)
-        weight, exponent = given_weight(sample_weight, len(raw))
-        untouched = Encoding(1.0, np.zeros(raw.shape[1]), weight_exponent=exponent)
+        weight, unit = given_weight(sample_weight, len(raw))
+        untouched = Encoding(1.0, np.zeros(raw.shape[1]), weight_unit=unit)
         complete = not np.isnan(raw).any()
         made = _Binarize(self._threshold())(Block(raw, untouched, complete=complete))
         if self.binarize is None:

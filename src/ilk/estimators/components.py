@@ -226,8 +226,7 @@ class NumericMixture(MixtureEstimator, ABC):
         varies = np.isnan(constants)
         encoding, params = rows.encoding, found.params
         self._family, self._params, self._encoding, self._varies = family, params, encoding, varies
-        exponent = encoding.weight_exponent
-        self.fit_ = found.in_unit(exponent)
+        self.fit_ = found.in_unit(encoding.weight_unit)
         self.weights_ = params.mixing
         self.means_ = np.tile(constants, (len(params.mean), 1))
         self.means_[:, varies] = encoding.undo(params.mean)
@@ -236,7 +235,7 @@ class NumericMixture(MixtureEstimator, ABC):
         self._log_unit = np.log(encoding.unit)
         kept = 1.0 - self.trim
         self._loglik = -found.cost + kept * float(moments.cells @ self._log_unit)
-        self.loglik_ = in_unit(self._loglik, exponent)
+        self.loglik_ = in_unit(self._loglik, encoding.weight_unit)
         self.n_parameters_ = family.free_parameters(params)
         self.n_iter_ = found.n_passes
         self.converged_ = found.converged
@@ -275,7 +274,9 @@ def full_matrices(matrices: Array, unit: Array, varies: Array) -> Array:
     k, d = len(matrices), len(varies)
     full = np.zeros((k, d, d))
     with np.errstate(over="ignore", under="ignore"):
-        full[:, varies[:, None] & varies] = (matrices * unit[:, None] * unit).reshape(k, -1)
+        full[:, varies[:, None] & varies] = (matrices * unit[:, None] * unit).reshape(
+            k, int(varies.sum()) ** 2
+        )
     return full
 
 

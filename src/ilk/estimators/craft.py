@@ -113,7 +113,7 @@ class CRAFT(ClusterMixin, BaseEstimator):
         else:
             self.open_cost_ = real_number("open_cost", self.open_cost, 0.0, np.inf)
             found = fit_paper(rows, family, self.open_cost_, seed, stop)
-        self.fit_ = found.in_unit(rows.encoding.weight_exponent)
+        self.fit_ = found.in_unit(rows.encoding.weight_unit)
         self._params = found.params
         self.labels_ = found.labels
         self.n_clusters_ = len(found.size)

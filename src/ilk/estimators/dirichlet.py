@@ -90,7 +90,7 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         kept = np.flatnonzero(found.size > 0)
         params = family.select(found.params, kept)
         self._family, self._params, self._form = family, params, form
-        own = found.in_unit(rows.encoding.weight_exponent)
+        own = found.in_unit(rows.encoding.weight_unit)
         self.fit_ = replace(own, params=params, size=own.size[kept])
         self.labels_, self.schema_ = found.labels, form.schema
         self.n_components_, self.n_iter_, self.converged_ = len(kept), found.n_passes, found.converged

@@ -69,7 +69,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _finish(self, rows: Rows, family: Family[Any], found: Fit) -> None:
         self._family, self._encoding = family, rows.encoding
         self._params = found.params
-        self.fit_ = found.in_unit(rows.encoding.weight_exponent)
+        self.fit_ = found.in_unit(rows.encoding.weight_unit)
         self.cluster_centers_ = rows.encoding.undo(found.params.centre).astype(number_type(rows))
         self.labels_ = found.labels
         self.inertia_ = self._in_user_units(self.fit_.cost)
@@ -118,9 +118,9 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         """Minus the cost of X: the reconstruction error of the code book `cluster_centers_`."""
         rows = self._new_rows(X)
         cost = np.concatenate([*rows.scan(_visit_least_cost, (self._family, self._params))])
-        weight, exponent = given_weight(sample_weight, len(cost))
+        weight, unit = given_weight(sample_weight, len(cost))
         total = float(cost.sum() if weight is None else weight @ cost)
-        return -float(self._in_user_units(in_unit(total, exponent)))
+        return -float(self._in_user_units(in_unit(total, unit)))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

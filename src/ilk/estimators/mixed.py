@@ -167,8 +167,7 @@ class MixedMixture(MixtureEstimator):
         measured = ~form.is_count
         encoding = rows.encoding.columns(measured)
         self._family, self._params, self.schema_ = family, params, form.schema
-        exponent = encoding.weight_exponent
-        self.fit_ = found.in_unit(exponent)
+        self.fit_ = found.in_unit(encoding.weight_unit)
         self.weights_ = params.mixing
         self.means_ = encoding.undo(params.mean)
         everywhere = np.ones(len(encoding.centre), dtype=bool)
@@ -180,7 +179,7 @@ class MixedMixture(MixtureEstimator):
         self._log_unit = np.where(measured, np.log(rows.encoding.unit), 0.0)
         kept = 1.0 - self.trim
         self._loglik = -found.cost + kept * float(counts.cells @ self._log_unit)
-        self.loglik_ = in_unit(self._loglik, exponent)
+        self.loglik_ = in_unit(self._loglik, encoding.weight_unit)
         self.n_parameters_ = family.free_parameters(params)
         self.n_iter_, self.converged_, self.status_ = found.n_passes, found.converged, found.status
         self._n_rows = counts.row_weight * kept

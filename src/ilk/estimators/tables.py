@@ -104,7 +104,7 @@ def table_rows(
     if table.n_rows == 0:
         raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
     raw, codes = _cells(table, told)
-    weight, exponent = given_weight(sample_weight, table.n_rows)
+    weight, unit = given_weight(sample_weight, table.n_rows)
     _check_rows(table.n_rows if weight is None else int(np.count_nonzero(weight)), k)
     facts = survey(raw, weight=weight, names=[c.name for c in told.numeric])
     for code, text in [*cautions, *precision_cautions(facts, [c.name for c in told.numeric])]:
@@ -112,7 +112,7 @@ def table_rows(
     schema, varies = _without_constants(told, facts, table.n_rows)
     if not varies.all():
         raw, facts = raw[:, varies], _part(facts, varies)
-    encoding = replace(encoding_of(raw, facts, scale=scale, weight=weight), weight_exponent=exponent)
+    encoding = replace(encoding_of(raw, facts, scale=scale, weight=weight), weight_unit=unit)
     form = Format(schema, encoding, not is_table(X), _backend(table))
     rows = MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
     return rows, form

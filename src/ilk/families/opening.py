@@ -121,7 +121,7 @@ class OpenMeans(Means):
 
     def is_dear(self, cost: Array, weight: Array) -> Array:
         """Rows whose own component would lower the cost; one of weight 2 is as dear as two of weight 1."""
-        return np.asarray(cost * np.minimum(weight, 1.0) > self.open_cost)
+        return np.asarray(np.where(weight > 0, cost, 0.0) * np.minimum(weight, 1.0) > self.open_cost)
 
     def update(self, params: Centroids, sums: Mapping[str, Any]) -> Centroids:
         opened = self._accepted(params, sums["dear"])

@@ -49,17 +49,17 @@ class Fit:
     def converged(self) -> bool:
         return self.reason in CONVERGED
 
-    def in_unit(self, exponent: int) -> Fit:
-        """The same, of weights that were multiplied by 2^exponent, in the unit they had before."""
-        if not exponent:
+    def in_unit(self, unit: float) -> Fit:
+        """The same, of weights that were divided by `unit`, in the unit they had before."""
+        if unit == 1:
             return self
         return replace(
             self,
-            cost=in_unit(self.cost, exponent),
-            size=in_unit(self.size, exponent),
-            trace=tuple(replace(record, cost=in_unit(record.cost, exponent)) for record in self.trace),
-            starts=tuple(replace(start, cost=in_unit(start.cost, exponent)) for start in self.starts),
-            log_certainty=in_unit(self.log_certainty, exponent),
+            cost=in_unit(self.cost, unit),
+            size=in_unit(self.size, unit),
+            trace=tuple(replace(record, cost=in_unit(record.cost, unit)) for record in self.trace),
+            starts=tuple(replace(start, cost=in_unit(start.cost, unit)) for start in self.starts),
+            log_certainty=in_unit(self.log_certainty, unit),
         )
 
 

@@ -35,6 +35,7 @@ ROUNDING = 1e-12  # of a cost: reopening components is in vain where it lowers i
 OK = "ok"
 FEWER_DISTINCT_ROWS = "fewer_distinct_rows"
 COMPONENT_VANISHED = "component_vanished"
+NO_COST = "singular"  # a row that no component can hold: one of them has no spread
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,9 @@ def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: St
             if cost >= run.cost - ROUNDING * abs(run.cost):
                 run.in_vain += run.reopened
                 run.cost = inf  # what stood before had lost a component: from here on costs fall again
+        elif run.measured is None and cost == inf:  # no cost at all, and nothing that stood before
+            run.status, run.reason = NO_COST if family.status(new) == OK else family.status(new), DEGENERATE
+            continue
         elif cost >= run.cost:  # the update gained nothing but rounding: what stood before it stands
             run.params, run.reason = run.measured, NO_LOWER_COST
             continue

@@ -58,10 +58,12 @@ def k_means_plus_plus(sample: Block, k: int, draws: Generator) -> Array:
     weight = sample.weights
     n_trials = 2 + int(log(k))
     chosen = [int(draw_rows(weight, 1, draws)[0])]
-    closest = _distances(sample, _filled(sample, chosen))[0]
+    absent = weight == 0  # such rows may lie at no finite distance
+    closest = np.where(absent, 0.0, _distances(sample, _filled(sample, chosen))[0])
     for _ in range(1, k):
         trials = draw_rows(weight * closest, n_trials, draws)
         distance = _distances(sample, _filled(sample, trials))
+        distance[:, absent] = 0.0
         np.minimum(distance, closest, out=distance)
         best = int(np.argmin(distance @ weight))
         chosen.append(int(trials[best]))

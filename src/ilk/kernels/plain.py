@@ -216,7 +216,7 @@ def _cost(numbers: Array, centres: Array, labels: Array) -> Array:
 def group_sums(values: Array, weight: Array, label: Array, n_groups: int) -> Array:
     """Sums of `weight * value` over the rows of each group, as pairs (n_groups, columns, 2).
 
-    `values` is (rows, columns), `weight` the same or one column for all.
+    `values` is (rows, columns), `weight` the same or one column for all. Of a cell of weight 0, nothing.
 
     >>> group_sums(np.array([[1e16], [1.0], [-1e16]]), np.ones((3, 1)), np.zeros(3, int), 1).sum()
     np.float64(1.0)
@@ -224,7 +224,10 @@ def group_sums(values: Array, weight: Array, label: Array, n_groups: int) -> Arr
     n_columns = values.shape[1]
     group = (label[:, None].astype(np.intp) * n_columns + np.arange(n_columns)).ravel()
     sums = np.zeros((n_groups * n_columns, 2))
-    for terms in two_product(values.astype(np.float64, copy=False), weight):
+    values = values.astype(np.float64, copy=False)
+    if not weight.all():
+        values = np.where(weight == 0, 0.0, values)
+    for terms in two_product(values, weight):
         for part in _sums_by_layers(terms.ravel(), group, len(sums)):
             total, rest = two_sum(sums[:, 0], part)
             sums = np.stack([total, sums[:, 1] + rest], axis=-1)

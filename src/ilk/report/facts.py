@@ -292,6 +292,9 @@ def decimals_of(values: Array, spread: float) -> int:
     1
     """
     looked = values[:: max(1, len(values) // LOOKED_AT)]
+    spread = (
+        min(max(spread, 1e-300), 1e300) if spread > 0 else 0.0
+    )  # of the smallest numbers, 4 / spread is infinite
     most = MOST_DECIMALS if spread <= 0 else max(0, min(MOST_DECIMALS, 2 - int(np.floor(log10(spread)))))
     least = 0 if spread <= 0 else max(0, min(most, ceil(log10(4 / spread))))
     for decimals in range(least, most):

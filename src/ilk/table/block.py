@@ -41,13 +41,13 @@ class Encoding:
 
     `power` is one power of two for all columns, so the multiplication is exact and no method changes its
     meaning; `centre` (already multiplied by `power`) takes the offset away. `factor` is one per column when
-    the user asked for standardised columns, else None. Weights are the user's times 2^weight_exponent.
+    the user asked for standardised columns, else None. Weights are the user's divided by `weight_unit`.
     """
 
     power: float
     centre: Array
     factor: Array | None = None
-    weight_exponent: int = 0
+    weight_unit: float = 1.0
 
     @property
     def unit(self) -> Array:
@@ -61,7 +61,7 @@ class Encoding:
 
     def weights(self, given: Array) -> Array:
         """The user's weights of some rows, conditioned."""
-        return np.ldexp(given, self.weight_exponent) if self.weight_exponent else given
+        return given if self.weight_unit == 1 else given / self.weight_unit
 
     def apply(self, raw: Array) -> Array:
         """Encoded copy of raw values (..., columns), in the dtype of `raw`."""

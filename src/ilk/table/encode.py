@@ -79,7 +79,7 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
     numbers = numbers_of(table, schema.numeric)
     codes, _ = codes_of(table, schema.coded)
     given = _weight_of(table, schema, weight)
-    heft, exponent = (None, 0) if given is None else conditioned_weight(given)
+    heft, unit = (None, 1.0) if given is None else conditioned_weight(given)
     facts = survey(numbers, weight=heft, names=names)
     ledger, kept = table.ledger, None
     empty = _empty_rows(numbers, codes, facts)
@@ -92,7 +92,7 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
             raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
         numbers, codes = numbers[kept], None if codes is None else codes[kept]
         if given is not None:
-            heft, exponent = conditioned_weight(check_weight(given[kept], len(kept)))
+            heft, unit = conditioned_weight(check_weight(given[kept], len(kept)))
         facts = survey(numbers, weight=heft, names=names)
         ledger = ledger.without("entirely missing", empty)
         warnings.append(
@@ -101,7 +101,7 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
                 f"{rows_shown(empty.tolist())} have no value in the columns used and were set aside",
             )
         )
-    encoding = replace(encoding_of(numbers, facts, scale=scale, weight=heft), weight_exponent=exponent)
+    encoding = replace(encoding_of(numbers, facts, scale=scale, weight=heft), weight_unit=unit)
     return Encoded(numbers, codes, heft, facts.complete, encoding, schema, ledger, kept, tuple(warnings))
 
 

@@ -14,6 +14,8 @@ from scipy.special import xlogy
 from ilk.table.block import Array
 from ilk.table.treat import PLAIN, SCALES, Number
 
+SMALLEST = float(np.finfo(np.float64).tiny)
+
 
 def cheaper_as_levels(weight_of: Mapping[float, float], atom: float | None, step_quantile: float) -> bool:
     """Whether the values, with their weights, cost less as levels; `atom` is the value that would be split off."""
@@ -53,7 +55,7 @@ def number_cost(value: Array, weight: Array, step_quantile: float) -> float:
         slope = float(share @ way.log_slope(placed, number))
         spread = float(share @ np.square(placed - share @ placed))
         floor = float(np.square(step * np.exp(slope)) / (2 * np.pi))
-        variance = max(spread, floor)
+        variance = max(spread, floor, SMALLEST)
         log_density = -(np.log(2 * np.pi * variance) + spread / variance) / 2 + slope
         change = 0.0 if scale == PLAIN else np.log(max(total, 1.0)) / 2
         costs.append(-total * (log_density + np.log(step)) + np.log(max(total, 1.0)) + change)

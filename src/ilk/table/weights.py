@@ -1,8 +1,9 @@
-"""Row weights: which may be given, and the power of two by which numeric code sees them.
+"""Row weights: which may be given, and the unit in which numeric code sees them.
 
 Whole weights count repeated rows and stay as they are. All others tell how rows count beside each other, whatever
-their unit: a power of two brings the weight of a typical row, sum(w^2) / sum(w), next to 1, so that they add up to
-about the number of rows they stand for (Kish, Survey Sampling, 1965). What adds up goes out in the user's unit.
+their unit: division by a power of two brings the weight of a typical row, sum(w^2) / sum(w), next to 1, so that they
+add up to about the number of rows they stand for (Kish, Survey Sampling, 1965); where all are alike, they become 1.
+What adds up goes out in the user's unit.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ilk.table.spool import Sliceable
 
 LARGEST_WEIGHT_RATIO = 2.0**53
 """Beyond this ratio the smallest weights cannot change a sum with the largest."""
+LARGEST_EXPONENT = 1023
 MOST_COUNTED = 2.0**53
 """Whole weights of this sum or more are no counts: float64 does not hold every whole number from here on."""
 
@@ -30,14 +32,14 @@ ValueT = TypeVar("ValueT", float, Array)
 
 @dataclass(frozen=True)
 class WeightFacts:
-    """What one pass tells of weights; those of parts add up. Sums are in units of 2^unit, so that none runs over."""
+    """What one pass tells of weights; those of parts add up. Sums are in units of 2^exponent: none runs over."""
 
     counting: int = 0  # above 0
     faulty: int = 0  # missing, infinite or negative
     least: float = np.inf  # above 0
     most: float = 0.0
     whole: bool = True
-    unit: int = 0
+    exponent: int = 0
     total: float = 0.0
     squares: float = 0.0
 
@@ -48,15 +50,15 @@ class WeightFacts:
         if not len(positive):
             return cls(faulty=int((~good).sum()))
         least, most = float(positive.min()), float(positive.max())
-        unit = int(np.frexp(most)[1])
-        small = np.ldexp(positive, -unit)
+        exponent = int(np.frexp(most)[1])
+        small = np.ldexp(positive, -exponent)
         return cls(
             len(positive),
             int((~good).sum()),
             least,
             most,
             bool((positive == np.round(positive)).all()),
-            unit,
+            exponent,
             float(small.sum()),
             float(small @ small),
         )
@@ -65,15 +67,15 @@ class WeightFacts:
         if not self.counting or not other.counting:
             kept, lost = (other, self) if other.counting else (self, other)
             return WeightFacts(kept.counting, kept.faulty + lost.faulty, *_told(kept))
-        unit = max(self.unit, other.unit)
-        mine, theirs = 2.0 ** (self.unit - unit), 2.0 ** (other.unit - unit)
+        exponent = max(self.exponent, other.exponent)
+        mine, theirs = 2.0 ** (self.exponent - exponent), 2.0 ** (other.exponent - exponent)
         return WeightFacts(
             self.counting + other.counting,
             self.faulty + other.faulty,
             min(self.least, other.least),
             max(self.most, other.most),
             self.whole and other.whole,
-            unit,
+            exponent,
             self.total * mine + other.total * theirs,
             self.squares * mine**2 + other.squares * theirs**2,
         )
@@ -94,59 +96,67 @@ class WeightFacts:
                 f"weights range from {self.least:.3g} to {self.most:.3g}; the smallest would be lost in rounding",
                 do="Give the smallest ones weight 0, or bring the weights closer together",
             )
-        if not np.isfinite(in_unit(self.total, -self.unit)):
+        if not np.isfinite(self._sum):
             raise DataError(
                 "bad-weight", "the sum of the weights is infinite", do="Divide all weights by one number"
             )
 
     @property
-    def exponent(self) -> int:
-        """Numeric code sees weights times 2^exponent: 0 for counts."""
-        if not self.counting or (self.whole and in_unit(self.total, -self.unit) < MOST_COUNTED):
-            return 0
+    def _sum(self) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(self.total, self.exponent))
+
+    @property
+    def unit(self) -> float:
+        """What numeric code divides weights by: 1 for counts."""
+        if not self.counting or (self.whole and self._sum < MOST_COUNTED):
+            return 1.0
+        if self.least == self.most:
+            return self.most
         digits, exponent = np.frexp(self.squares / self.total)  # of the weight of a typical row
-        return -(self.unit + int(exponent) - int(digits < sqrt(0.5)))
+        nearest = self.exponent + int(exponent) - int(digits < sqrt(0.5))
+        return float(np.ldexp(1.0, min(nearest, LARGEST_EXPONENT)))
 
 
 def _told(facts: WeightFacts) -> tuple[Any, ...]:
-    return facts.least, facts.most, facts.whole, facts.unit, facts.total, facts.squares
+    return facts.least, facts.most, facts.whole, facts.exponent, facts.total, facts.squares
 
 
-def in_unit(value: ValueT, exponent: int) -> ValueT:
-    """What adds up over weights times 2^exponent, in the unit of the weights themselves: infinite where it runs over.
+def in_unit(value: ValueT, unit: float) -> ValueT:
+    """What adds up over weights that were divided by `unit`, in the user's unit; infinite where it runs over.
 
-    >>> in_unit(3.0, 1), in_unit(3.0, -2000)
+    >>> in_unit(3.0, 0.5), in_unit(3.0, 1e308)
     (1.5, inf)
     """
-    if not exponent:
+    if unit == 1:
         return value
     with np.errstate(over="ignore", under="ignore"):
-        scaled = np.ldexp(value, -exponent)
+        scaled = np.multiply(value, unit)
     return scaled if isinstance(value, np.ndarray) else float(scaled)
 
 
-def conditioned_weight(weight: Array) -> tuple[Array, int]:
-    """Checked weights as numeric code sees them, and the exponent of the power of two that made them so.
+def conditioned_weight(weight: Array) -> tuple[Array, float]:
+    """Checked weights as numeric code sees them, and their unit.
 
     >>> conditioned_weight(np.array([3e-300, 4e-300]))[0].round(2).tolist(), conditioned_weight(np.array([3.0, 4.0]))[1]
-    ([0.81, 1.07], 0)
+    ([0.81, 1.07], 1.0)
     """
-    exponent = WeightFacts.of(weight).exponent
-    return in_unit(weight, -exponent), exponent
+    unit = WeightFacts.of(weight).unit
+    return weight if unit == 1 else weight / unit, unit
 
 
-class Scaled:
-    """Weights on disk, times 2^exponent."""
+class Divided:
+    """Weights on disk, divided by their unit."""
 
-    def __init__(self, weight: Sliceable, exponent: int) -> None:
-        self._weight, self._exponent = weight, exponent
+    def __init__(self, weight: Sliceable, unit: float) -> None:
+        self._weight, self._unit = weight, unit
         self.dtype, self.shape = weight.dtype, weight.shape
 
     def __len__(self) -> int:
         return len(self._weight)
 
     def __getitem__(self, which: Any) -> Array:
-        return in_unit(self._weight[which], -self._exponent)
+        return np.asarray(self._weight[which] / self._unit)
 
 
 def check_weight(weight: Any, n_rows: int) -> Array:

@@ -48,18 +48,18 @@ public:
     // Add rows that count one each.
     template <class Number>
     ILK_INLINE void add(const LabelledRows<Number>& strip) {
-        make_room(strip, 1.0);
+        make_room(strip, 1.0, nullptr);
         if (nothing_finer(strip)) add_rows(strip, Whole{});
         else add_rows(strip, Plain{});
         for (Index row = 0; row < strip.count; ++row) ++counts_[strip.labels[row]];
     }
 
-    // Add rows with weights.
+    // Add rows with weights. One of weight 0 may lie so far out that its cells have no square.
     template <class Number>
     ILK_INLINE void add(const LabelledRows<Number>& strip, const double* weight) {
         double largest = 0;
         for (Index row = 0; row < strip.count; ++row) largest = weight[row] > largest ? weight[row] : largest;
-        make_room(strip, largest);
+        make_room(strip, largest, weight);
         add_rows(strip, Weighted{weight});
         for (Index row = 0; row < strip.count; ++row) {
             double* pair = weights_ + 2 * strip.labels[row];
@@ -135,20 +135,21 @@ private:
 
     // See that the coarse totals keep their exponent while this strip is added.
     template <class Number>
-    ILK_INLINE void make_room(const LabelledRows<Number>& strip, double weight) {
+    ILK_INLINE void make_room(const LabelledRows<Number>& strip, double weight, const double* weights) {
         const double norm = strip.largest_norm > least_norm ? strip.largest_norm : least_norm;
         if (norm * (weight * weight) < reach_square_ && rows_ + strip_rows <= Index{1} << row_bits) rows_ += strip_rows;
-        else make_new_room(strip, weight);
+        else make_new_room(strip, weight, weights);
     }
 
     template <class Number>
-    __attribute__((noinline)) void make_new_room(const LabelledRows<Number>& strip, double weight) {
+    __attribute__((noinline)) void make_new_room(const LabelledRows<Number>& strip, double weight,
+                                                 const double* weights) {
         empty_running();
         double largest = std::sqrt(strip.largest_norm) * weight;
         if (!(strip.largest_norm > least_norm && strip.largest_norm < 1 / least_norm)) {
             largest = 0;
             for (Index row = 0; row < strip.count; ++row)
-                for (Index column = 0; column < columns_; ++column) {
+                for (Index column = 0; column < columns_ && (!weights || weights[row] != 0.0); ++column) {
                     const double size = std::fabs(static_cast<double>(strip.rows[row * strip.width + column])) * weight;
                     largest = size > largest ? size : largest;
                 }
@@ -209,6 +210,8 @@ private:
         using V = Few<double, some>;
         const Index width = vectors == 0 ? width_ : some * vectors;
         for (Index row = 0; row < strip.count; ++row) {
+            if constexpr (std::is_same_v<How, Weighted>)
+                if (how.weight[row] == 0.0) continue;
             const Index place = strip.labels[row] * width;
             const Number* from = strip.rows + row * strip.width;
 #pragma GCC unroll 2
@@ -274,7 +277,7 @@ private:
         }
         Pair<Eight> product = two_product(square.leading, own);
         product.trailing += square.trailing * own;
-        return product;
+        return {own == 0.0 ? Eight{} : product.leading, own == 0.0 ? Eight{} : product.trailing};
     }
 
     Pair<Eight> total_ = {};

@@ -58,13 +58,14 @@ ILK_INLINE double cell(const Cells& cells, Index row, Index column) {
     return cells.values[row * cells.row_step + column * cells.column_step];
 }
 
-// Sums per group of weight * value, cell by cell, as pairs (groups, columns, 2).
+// Sums per group of weight * value, cell by cell, as pairs (groups, columns, 2); nothing of a cell of weight 0.
 inline void group_sums(const Cells& values, const Cells& weight, const std::int32_t* labels, Index n_groups,
                        double* sums) {
     std::memset(sums, 0, static_cast<std::size_t>(n_groups * values.columns * 2) * sizeof(double));
     for (Index row = 0; row < values.rows; ++row) {
         double* pair = sums + 2 * labels[row] * values.columns;
         for (Index column = 0; column < values.columns; ++column, pair += 2) {
+            if (cell(weight, row, column) == 0.0) continue;
             const Pair<double> product = two_product(cell(values, row, column), cell(weight, row, column));
             const Pair<double> sum = two_sum(pair[0], product.leading);
             pair[0] = sum.leading;
