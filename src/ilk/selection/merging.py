@@ -127,6 +127,14 @@ def lowest(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] | None:
     return j, i
 
 
+def _bin_edges(position: Array) -> Array:
+    """Bins over all positions, wider than these where float64 has too few numbers between them."""
+    low, high = float(position.min()), float(position.max())
+    least = 2 * N_BINS * float(np.spacing(max(abs(low), abs(high))))
+    room = least if 0 < high - low < least else 0.0
+    return np.histogram_bin_edges(position, N_BINS, (low - room, high + room))
+
+
 def weakest_pair(
     ground: Ground, groups: Sequence[Pieces], matrix: Sequence[Sequence[float | None]]
 ) -> dict[str, Any] | None:
@@ -135,7 +143,7 @@ def weakest_pair(
     if pair is None:
         return None
     seen = ground.project(groups[pair[0]], groups[pair[1]])
-    edges = np.histogram_bin_edges(seen.position, N_BINS)
+    edges = _bin_edges(seen.position)
     counts = [
         np.histogram(seen.position[part], edges, weights=seen.weight[part])[0]
         for part in (~seen.of_second, seen.of_second)

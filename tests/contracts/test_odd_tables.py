@@ -1,0 +1,39 @@
+"""Tables that random ones found to end in an exception: each ends in an answer or in a refusal with a code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ilk
+from ilk.report.facts import decimals_of
+from ilk.selection.merging import _bin_edges
+from ilk.table.few import number_cost
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def test_a_column_without_spread_in_common_units_is_degenerate_not_an_error() -> None:
+    """Beside numbers of 1e308 the others have no spread left, and no row has a finite cost."""
+    draws = np.random.default_rng(0)
+    rows = np.column_stack([draws.normal(size=33), np.where(draws.random(33) < 0.5, -1e308, 1e308)])
+    model = ilk.MixedMixture(2, random_state=0).fit(rows)
+    assert model.labels_.shape == (33,)
+    assert not model.converged_
+    assert model.fit_.reason == "degenerate"
+
+
+@pytest.mark.parametrize("spread", [5e-324, 1e-310, 1e308, np.inf, np.nan, 0.0])
+def test_decimals_of_any_spread(spread: float) -> None:
+    assert 0 <= decimals_of(np.array([0.5, 1.5]), spread) <= 20
+
+
+def test_numbers_so_close_that_their_variance_is_zero_have_a_cost() -> None:
+    assert number_cost(np.array([1e-200, 2e-200, 3e-200]), np.ones(3), 0.5) is not None
+
+
+def test_positions_too_close_for_bins_have_wider_ones() -> None:
+    near = np.array([1.0, 1.0, np.nextafter(1.0, 2.0)])
+    edges = _bin_edges(near)
+    assert (np.diff(edges) > 0).all()
+    assert np.histogram(near, edges)[0].sum() == 3
