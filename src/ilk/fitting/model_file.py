@@ -1,33 +1,81 @@
-"""Reading a model back: a file is refused unless every field of it makes sense. Nothing in it is run."""
+"""Reading a model back: a file is refused unless every field of it makes sense. Nothing in it is run.
+
+Everything that a file says is checked before anything is built of it: types, lengths, shapes against counts, ranges.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ilk import store
 from ilk.errors import ModelFileError, UsageError, shown
-from ilk.families.assorted import Clusters
-from ilk.families.blended import Blend
-from ilk.families.centroid import Centroids
-from ilk.families.covariance import Covariance
-from ilk.families.dirichlet import Posteriors
-from ilk.families.gaussian import Mixture
 from ilk.families.unruled import UNRULED
-from ilk.fitting.levels import SOFT_LEVELS, Levels
+from ilk.fitting import model_parameters as parameters
+from ilk.fitting.levels import SOFT_LEVELS
 from ilk.fitting.model import KIND, N_QUANTILES, Model
+from ilk.fitting.model_treatment import treatment
 from ilk.fitting.placing import ASSORTED, PROCESS, Params, family_of, is_soft, takes_codes
 from ilk.fitting.scene import CELLS, Treat
-from ilk.paradigms.bottleneck import Bottleneck
+from ilk.store.check import (
+    Unfit,
+    anything,
+    array,
+    either,
+    flag,
+    letter,
+    listed,
+    maybe,
+    need,
+    number,
+    one_of,
+    record,
+    rises,
+    text,
+    texts,
+    whole,
+)
 from ilk.table.block import Array, Encoding
-from ilk.table.schema import Schema
-from ilk.table.treat import Plan
+from ilk.table.schema import KINDS, Schema
+
+METHOD = re.compile(r"[A-Za-z0-9 -]{1,60}")
+MOST_DECIMALS = 30
+LARGEST = 1e300  # of weights and sizes, so that they can be added
+
+COLUMN = record(
+    {"name": text(), "kind": one_of(*KINDS)},
+    {
+        "reason": text(),
+        "type": text(1000),
+        "note": text(),
+        "levels": maybe(texts()),
+        "missing": whole(0),
+        "distinct": whole(0),
+    },
+)
+SCHEMA = record(
+    {"columns": listed(COLUMN)}, {"weight": maybe(text()), "truth": maybe(text()), "id": maybe(text())}
+)
+OPTION = either(text(), maybe(flag), whole(), number())
+TRAINING = record(
+    {},
+    {
+        "rows": maybe(either(number(0.0, LARGEST), whole(0))),
+        "source": maybe(text()),
+        "ilk": maybe(text(200)),
+        "columns": listed(
+            record(
+                {"name": text(), "counts": anything},
+                {"edges": anything, "mean": maybe(number()), "decimals": whole(0, MOST_DECIMALS)},
+            )
+        ),
+    },
+)
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -37,245 +85,167 @@ def load(path: str | os.PathLike[str]) -> Model:
     ----------
     path : path of a file that `Result.save` or `ilk fit` wrote
     """
-    packed = store.load(path)
+    return read_model(path)
+
+
+def read_model(path: str | os.PathLike[str], *, follow: bool = True) -> Model:
+    """As `load`; where `follow` is False, a symbolic link is refused."""
     where = shown(os.fspath(path), 200)
-    if packed.kind != KIND:
-        raise ModelFileError(
-            "model-kind",
-            f"The file holds a {shown(packed.kind)}, not a {KIND}",
-            where=where,
-            do="Give a file that Result.save or ilk fit wrote",
-        )
-    return _Checked(store.restore(packed.document, packed.arrays), where).model()
-
-
-class _Checked:
-    """Semantic checks of a file that is well formed: every field that does not fit is named."""
-
-    def __init__(self, tree: dict[str, Any], where: str) -> None:
-        self.tree, self.where = tree, where
-
-    def model(self) -> Model:
-        tree = self.tree
-        family = self.text("family")
-        try:
-            known = family in ASSORTED or family_of(family) is not None
-        except UsageError:  # a structure that does not exist
-            known = False
-        self.need(known, "family", f"{shown(family)} is not known to this version")
-        schema = Schema.from_dict(tree.get("schema"))
-        treat = self.treatment(schema, family) if family in ASSORTED else None
-        binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
-        n_columns = len(schema.numeric) + len(binary)
-        any_kind = treat is not None or takes_codes(family)
-        n_columns = len(schema.numeric) if any_kind else n_columns
-        ruled = family != UNRULED.name
-        fits = len(schema.used) > 0 and (not ruled or any_kind or n_columns == len(schema.used))
-        self.need(fits, "schema", "its columns do not fit the method")
-        letters, names = self.texts("letters"), self.texts("names")
-        k = len(letters)
-        self.need(
-            0 < k == len(names) and len(set(letters)) == k,
-            "letters",
-            "marks and names of the groups do not fit",
-        )
-        group_of = self.groups(k)
-        params: Params = None
-        parameters = self.section("parameters")
-        if treat is not None:
-            make_treated = self.clusters if treat.numbers == CELLS else self.blend
-            params = make_treated(parameters, len(group_of), treat.plan)
-        elif family == PROCESS.name:
-            params = self.posteriors(len(group_of), schema)
-        elif takes_codes(family):
-            params = self.levels(len(group_of), schema, family != SOFT_LEVELS.name)
-        elif ruled:
-            make = self.mixture if is_soft(family) else self.centroids
-            params = make(parameters, len(group_of), n_columns)
-        sizes = self.array(tree, "sizes", (k,), least=0.0)
-        self.need(bool(sizes.sum() > 0), "sizes", "no group has a row")
-        quantiles = self.array(tree, "quantiles", (k, N_QUANTILES))
-        self.need(bool((np.diff(quantiles, axis=1) >= 0).all()), "quantiles", "they do not rise")
-        return Model(
-            self.text("method"),
-            family,
-            self.section("options"),
-            schema,
-            self.encoding(n_columns if ruled else self.encoded_columns()),
-            params,
-            group_of,
-            letters,
-            names,
-            sizes,
-            quantiles,
-            self.section("training"),
-            treat,
-        )
-
-    def treatment(self, schema: Schema, family: str) -> Treat:
-        """What is made of the columns; every column it names must be one of the table, its block that of the family."""
-        try:
-            treat = Treat.from_dict(self.section("treatment"))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-            treat = None
-        self.need(treat is not None, "treatment", "it is not complete")
-        assert treat is not None
-        n_numbers, n_coded = len(schema.numeric), len(schema.coded)
-        sources = [(n.source, n_numbers) for n in treat.plan.numbers]
-        sources += [(c.source, n_coded if c.kind == "levels" else n_numbers) for c in treat.plan.categories]
-        good = bool(sources) and all(0 <= source < count for source, count in sources)
-        self.need(good, "treatment", "its columns are not those of the table")
-        self.need(treat.family.name == family, "treatment", "its block of numbers is not that of the family")
-        return treat
-
-    def blend(self, parameters: dict[str, Any], k: int, plan: Plan) -> Blend:
-        numbers, levels = parameters.get("numbers"), parameters.get("levels")
-        self.need(isinstance(numbers, dict) and isinstance(levels, dict), "parameters", "a part is not there")
-        assert isinstance(numbers, dict)
-        assert isinstance(levels, dict)
-        shares = {**levels, "mixing": numbers.get("mixing")}  # the shares are those of the numbers
-        clusters = self.clusters(shares, k, replace(plan, numbers=()))
-        mixture = self.mixture(numbers, k, len(plan.numbers))
-        return Blend(mixture, replace(clusters, mixing=np.ones(k)))
-
-    def clusters(self, parameters: dict[str, Any], k: int, plan: Plan) -> Clusters:
-        n_numbers, n_levels = len(plan.numbers), int(plan.level_start[-1])
-        mixing = self.array(parameters, "mixing", (k,), least=0.0)
-        self.need(abs(float(mixing.sum()) - 1) < 1e-6, "mixing", "the shares do not add up to 1")
-        variance = self.array(parameters, "variance", (k, n_numbers), least=0.0)
-        self.need(bool((variance > 0).all()), "variance", "one of them is 0")
-        group = parameters.get("group")
-        shape = (k, len(plan.names))
-        good = isinstance(group, np.ndarray) and group.dtype.kind == "i" and group.shape == shape
-        self.need(good, "group", f"it is not an array of {shape[0]}x{shape[1]} whole numbers")
-        assert isinstance(group, np.ndarray)
-        self.need(bool(((group >= 0) & (group < k)).all()), "group", "it names no cluster")
-        return Clusters(
-            mixing,
-            self.array(parameters, "mean", (k, n_numbers)),
-            variance,
-            self.array(parameters, "log_level", (k, n_levels)),
-            group,
-        )
-
-    def posteriors(self, k: int, schema: Schema) -> Posteriors:
-        parameters, d = self.section("parameters"), len(schema.numeric)
-        n_levels = int(schema.level_start[-1])
-        shapes = {
-            "stick": (k, 2),
-            "strength": (k, d),
-            "shape": (k, d),
-            "rate": (k, d),
-            "level": (k, n_levels),
-        }
-        positive = {name: self.array(parameters, name, shape, least=0.0) for name, shape in shapes.items()}
-        for name in ("stick", "strength", "shape", "rate"):
-            self.need(bool((positive[name] > 0).all()), name, "one of them is 0")
-        return Posteriors(
-            self.array(parameters, "mixing", (k,), least=0.0),
-            self.array(parameters, "mean", (k, d)),
-            self.array(parameters, "log_share", (k,)),
-            *positive.values(),
-        )
-
-    def levels(self, k: int, schema: Schema, deterministic: bool) -> Levels:
-        parameters = self.section("parameters")
-        beta, ends = parameters.get("beta"), parameters.get("knot_ends")
-        self.need(
-            isinstance(beta, float) and math.isfinite(beta) and beta >= 0, "beta", "it is no number from 0"
-        )
-        whole = isinstance(ends, list) and all(type(end) is int for end in ends)
-        edges = [0, *ends] if isinstance(ends, list) and whole else [0]
-        rises = whole and all(a < b for a, b in pairwise(edges)) and len(edges) == len(schema.numeric) + 1
-        self.need(rises, "knot_ends", "they are not those of the numeric columns")
-        knots = self.array(parameters, "knots", (edges[-1],))
-        each = tuple(knots[a:b] for a, b in pairwise(edges))
-        self.need(all(bool((np.diff(one) > 0).all()) for one in each), "knots", "they do not rise")
-        share = self.array(parameters, "share", (k,), least=0.0)
-        self.need(bool((share > 0).all()), "share", "one of them is 0")
-        given = self.array(parameters, "given", (k, edges[-1] + int(schema.level_start[-1])), least=0.0)
-        return Levels(Bottleneck(share, given, float(beta or 0.0), deterministic), each, schema.level_start)
-
-    def groups(self, k: int) -> tuple[int, ...]:
-        """The group of each component; files from before components were merged have one group each."""
-        value = self.tree.get("groups", list(range(k)))
-        whole = isinstance(value, list) and all(type(group) is int for group in value)
-        self.need(whole and set(value) == set(range(k)), "groups", "components and groups do not fit")
-        return tuple(value)
-
-    def centroids(self, parameters: dict[str, Any], k: int, n_columns: int) -> Centroids:
-        weight = self.array(parameters, "weight", (k,), least=0.0)
-        return Centroids(self.array(parameters, "centre", (k, n_columns)), weight)
-
-    def mixture(self, parameters: dict[str, Any], k: int, n_columns: int) -> Mixture:
-        mixing = self.array(parameters, "mixing", (k,), least=0.0)
-        self.need(abs(float(mixing.sum()) - 1) < 1e-6, "mixing", "the shares do not add up to 1")
-        mean = self.array(parameters, "mean", (k, n_columns))
-        log_variance = self.array(parameters, "log_variance", (k, n_columns))
-        axes = parameters.get("axes")
-        if axes is not None:
-            common = isinstance(axes, np.ndarray) and axes.ndim == 2
-            shape = (n_columns, n_columns) if common else (k, n_columns, n_columns)
-            axes = self.array(parameters, "axes", shape)
-            product = axes.swapaxes(-1, -2) @ axes
-            self.need(
-                bool(np.allclose(product, np.eye(n_columns), atol=1e-6)), "axes", "they are not orthogonal"
-            )
-        return Mixture(mixing, mean, Covariance(log_variance, axes))
-
-    def encoded_columns(self) -> int:
-        """How many columns were encoded, where no parameters say so."""
-        centre = self.section("encoding").get("centre")
-        return len(centre) if isinstance(centre, np.ndarray) else 0
-
-    def encoding(self, n_columns: int) -> Encoding:
-        plain = self.section("encoding")
-        power = plain.get("power")
-        good = isinstance(power, float) and math.isfinite(power) and power > 0 and math.frexp(power)[0] == 0.5
-        self.need(good, "encoding power", "it is not a power of two")
-        factor = None
-        if plain.get("factor") is not None:
-            factor = self.array(plain, "factor", (n_columns,), least=0.0)
-        return Encoding(float(power or 1.0), self.array(plain, "centre", (n_columns,)), factor)
-
-    def need(self, good: bool, name: str, why: str) -> None:
-        if not good:
+    try:
+        packed = store.load(path, follow=follow)
+        if packed.kind != KIND:
             raise ModelFileError(
-                "model-content",
-                f"The field {name} of the model is not valid: {why}",
-                where=self.where,
-                do="Fit and save the model again",
+                "model-kind",
+                f"The file holds a {shown(packed.kind)}, not a {KIND}",
+                where=where,
+                do="Give a file that Result.save or ilk fit wrote",
             )
+        return _model(store.restore(packed.document, packed.arrays))
+    except Unfit as unfit:
+        raise ModelFileError(
+            "model-damaged",
+            f"The field {unfit.name} of the model is not valid: {unfit.why}",
+            where=where,
+            do="Fit and save the model again",
+        ) from None
+    except MemoryError:
+        raise ModelFileError(
+            "model-too-large",
+            "The model is larger than the memory of this machine",
+            where=where,
+            do="Read it where there is more memory",
+        ) from None
 
-    def section(self, name: str) -> dict[str, Any]:
-        value = self.tree.get(name)
-        self.need(isinstance(value, dict), name, "it is not there")
-        return dict(value or {})
 
-    def text(self, name: str) -> str:
-        value = self.tree.get(name)
-        self.need(isinstance(value, str), name, "it is not text")
-        return str(value)
+def _model(tree: Mapping[str, Any]) -> Model:
+    family = _family(tree.get("family"))
+    schema = _schema(tree.get("schema"))
+    treat = treatment(tree.get("treatment"), schema, family) if family in ASSORTED else None
+    n_columns = _columns(schema, family)
+    letters = texts(each=letter())(tree.get("letters"), "letters")
+    names = listed(text())(tree.get("names"), "names")
+    k = len(letters)
+    need(0 < k == len(names), "letters", "marks and names of the groups do not fit")
+    group_of = _groups(tree.get("groups", list(range(k))), k)
+    ruled = family != UNRULED.name
+    params = _parameters(tree.get("parameters"), family, schema, treat, len(group_of)) if ruled else None
+    sizes = array((k,), 0.0, LARGEST)(tree.get("sizes"), "sizes")
+    need(0 < sizes.sum() < math.inf, "sizes", "no group has a row")
+    quantiles = array((k, N_QUANTILES))(tree.get("quantiles"), "quantiles")
+    need((quantiles[:, 1:] >= quantiles[:, :-1]).all(), "quantiles", "they do not rise")
+    return Model(
+        text(60, METHOD)(tree.get("method"), "method"),
+        family,
+        _options(tree.get("options")),
+        schema,
+        _encoding(tree.get("encoding"), n_columns if ruled else None),
+        params,
+        group_of,
+        tuple(letters),
+        tuple(names),
+        sizes,
+        quantiles,
+        _training(tree.get("training"), schema),
+        treat,
+    )
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        value = self.tree.get(name)
-        self.need(
-            isinstance(value, list) and all(isinstance(v, str) for v in value),
-            name,
-            "it is not a list of text",
-        )
-        return tuple(value or ())
 
-    def array(
-        self, tree: Mapping[str, Any], name: str, shape: tuple[int, ...], least: float = -math.inf
-    ) -> Array:
-        value = tree.get(name)
-        good = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
-        self.need(good, name, f"it is not an array of {'x'.join(map(str, shape))} numbers")
-        assert isinstance(value, np.ndarray)
-        self.need(
-            bool(np.isfinite(value).all() and (value >= least).all()),
-            name,
-            "it holds NaN, infinity or a negative number",
-        )
-        return value
+def _family(value: Any) -> str:
+    family = str(text(60)(value, "family"))
+    try:
+        known = family in ASSORTED or family_of(family) is not None
+    except UsageError:  # a structure that does not exist
+        known = False
+    need(known, "family", f"{shown(family)} is not known to this version")
+    return family
+
+
+def _schema(value: Any) -> Schema:
+    plain = SCHEMA(value, "schema")
+    for column in plain["columns"]:
+        coded = column["kind"] in ("binary", "categorical", "ordinal")
+        need(not coded or column.get("levels"), "schema", "a column lacks its levels")
+        if coded and column.get("type") == "bool":
+            known = set(column["levels"]) <= {"false", "true"}
+            need(known, "schema", "the levels of a truth value are others than false and true")
+    schema = Schema.from_dict(plain)
+    need(len(schema.used) > 0, "schema", "its columns do not fit the method")
+    return schema
+
+
+def _columns(schema: Schema, family: str) -> int:
+    """How many numbers the family has; refused where the columns are of kinds that it does not take."""
+    binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
+    any_kind = family in ASSORTED or takes_codes(family)
+    n_columns = len(schema.numeric) + (0 if any_kind else len(binary))
+    fits = family == UNRULED.name or any_kind or n_columns == len(schema.used)
+    need(fits, "schema", "its columns do not fit the method")
+    return n_columns
+
+
+def _groups(value: Any, k: int) -> tuple[int, ...]:
+    """The group of each component; files from before components were merged have one group each."""
+    groups = listed(whole(0, k - 1), least=k)(value, "groups")
+    need(len(set(groups)) == k, "groups", "components and groups do not fit")
+    return tuple(groups)
+
+
+def _parameters(value: Any, family: str, schema: Schema, treat: Treat | None, k: int) -> Params:
+    need(isinstance(value, dict), "parameters", "it is not there")
+    if treat is not None:
+        if treat.numbers == CELLS:
+            return parameters.clusters(value, k, treat.plan)
+        return parameters.blend(value, k, treat)
+    if family == PROCESS.name:
+        return parameters.posteriors(value, k, schema)
+    if takes_codes(family):
+        return parameters.levels(value, k, schema, family != SOFT_LEVELS.name)
+    n_columns = _columns(schema, family)
+    if is_soft(family):
+        return parameters.mixture(value, k, n_columns, family.removeprefix("gaussian "))
+    return parameters.centroids(value, k, n_columns)
+
+
+def _encoding(value: Any, n_columns: int | None) -> Encoding:
+    """The conditioning of the numbers; how many there are is told by no parameters where there is no rule."""
+    plain = record({"power": anything, "centre": anything}, {"factor": anything})(value, "encoding")
+    power = number(above=0.0)(plain["power"], "encoding power")
+    need(math.frexp(power)[0] == 0.5, "encoding power", "it is not a power of two")
+    if n_columns is None:
+        n_columns = len(plain["centre"]) if np.ndim(plain["centre"]) == 1 else 0
+    centre = array((n_columns,), -parameters.FAR, parameters.FAR)(plain["centre"], "centre")
+    factor = maybe(array((n_columns,), 0.0, LARGEST))(plain.get("factor"), "factor")
+    return Encoding(power, centre, factor)
+
+
+def _options(value: Any) -> dict[str, Any]:
+    need(isinstance(value, dict), "options", "it is not there")
+    return {text(200)(key, "options"): OPTION(item, "options") for key, item in value.items()}
+
+
+def _training(value: Any, schema: Schema) -> dict[str, Any]:
+    """What the model remembers of the rows it was fitted on."""
+    plain = TRAINING(value, "training")
+    columns = {column.name: column for column in schema.columns}
+    names = [entry["name"] for entry in plain.get("columns", ())]
+    need(len(set(names)) == len(names), "training columns", "one is there twice")
+    for entry in plain.get("columns", ()):
+        column = columns.get(entry["name"])
+        need(column is not None, "training columns", "one is not in the schema")
+        assert column is not None
+        n_bins = len(column.levels or ()) + 2
+        if column.levels is None:
+            edges = _row(entry.get("edges"), "training edges")
+            need(len({"mean", "decimals"} & entry.keys()) == 2, "training columns", "a mean is missing")
+            rises(edges.tolist(), "training edges")
+            n_bins = len(edges) + 2
+        array((n_bins,), 0.0, LARGEST)(_row(entry["counts"], "training counts"), "training counts")
+    return dict(plain)
+
+
+def _row(value: Any, name: str) -> Array:
+    """A row of numbers, as an array or as a list."""
+    if isinstance(value, list):
+        value = np.array(listed(number())(value, name), dtype=np.float64)
+    need(isinstance(value, np.ndarray) and value.ndim == 1, name, "it is not a row of numbers")
+    return np.asarray(array(value.shape)(value, name))

@@ -17,8 +17,6 @@ import io
 import json
 import math
 import os
-import re
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilk.errors import ModelFileError, UsageError, shown, warn
+from ilk.intake import NotPlain, check_nesting, opened, parsed
 from ilk.store.atomic import CALLS, Calls, write_atomically
 
 Array = NDArray[Any]
@@ -38,6 +37,7 @@ ALIGNMENT = 64
 DIGEST_BYTES = 32
 MAX_HEADER_BYTES = 1 << 20
 MAX_DEPTH = 16  # A product of families nests its parameters about ten deep.
+MAX_CONTAINERS = 1 << 16  # lists and objects in the header; a column takes about six
 MAX_ARRAYS = 4096
 MAX_DIMENSIONS = 8
 MAX_NAME_CHARACTERS = 200
@@ -46,8 +46,6 @@ MAX_FILE_BYTES = 1 << 34
 DTYPES = {"f8": "<f8", "f4": "<f4", "i8": "<i8", "i4": "<i4", "u1": "|u1"}
 NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
 KEYS = {"arrays", "document", "kind", "version"}
-# A string (closed, or running to the end) is skipped whole; brackets outside strings give the depth.
-BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+\\?(?:"|\Z)|[\[\]{}]', re.DOTALL)
 FOREIGN = {
     b"PK\x03\x04": "a zip archive (npz, skops, xlsx)",
     b"\x93NUMPY": "a NumPy array",
@@ -128,30 +126,20 @@ def save(
     write_atomically(path, pack(kind, document, arrays), overwrite=overwrite, calls=calls)
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES) -> Packed:
-    """Read a model file: one open, one pass, nothing but JSON and plain arrays."""
+def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES, follow: bool = True) -> Packed:
+    """Read a model file: one open, one pass, nothing but JSON and plain arrays; a link only if `follow`."""
     where = shown(os.fspath(path), MAX_NAME_CHARACTERS)
     try:
-        with open(path, "rb", buffering=0, opener=_opened) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise _refused("not-a-model", "This is not a plain file", where)
-            if status.st_size > max_bytes:
-                raise _refused(
-                    "model-too-large", f"The file has {status.st_size} bytes, more than {max_bytes}", where
-                )
-            return _Reader(file.read, status.st_size, where).run()
+        with opened(path, max_bytes, follow=follow) as (file, size):
+            return _Reader(file.read, size, where).run()
     except FileNotFoundError:
         raise UsageError(
             "no-such-file", "There is no such file", where=where, do="Give the path of a model file"
         ) from None
+    except NotPlain as error:
+        raise _refused("model-too-large" if error.too_large else "not-a-model", error.what, where) from None
     except OSError as error:
         raise _refused("model-unreadable", f"The file cannot be read: {error.strerror}", where) from error
-
-
-def _opened(path: str, flags: int) -> int:
-    # Not blocking, so that a pipe under the path is refused instead of waited for.
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 class _Reader:
@@ -216,18 +204,9 @@ class _Reader:
     def _parsed(self, data: bytes) -> dict[str, Any]:
         if len(data) - len(data.rstrip(b" ")) >= ALIGNMENT or not data.startswith(b"{"):
             self._fail("The header is not laid out as it should be")
-        depth = 0
-        for match in BRACKETS.finditer(data):
-            depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(match[0], 0)
-            if depth > MAX_DEPTH:
-                self._fail(f"The header is nested more than {MAX_DEPTH} deep")
         try:
-            header = json.loads(
-                data.decode("ascii"),
-                object_pairs_hook=_without_repeats,
-                parse_constant=_no_constant,
-                parse_float=_finite,
-            )
+            check_nesting(data, MAX_DEPTH, MAX_CONTAINERS)
+            header = parsed(data.decode("ascii"), object_pairs_hook=_without_repeats)
         except ValueError as error:
             self._fail(f"The header is not valid: {shown(error, 80)}")
         return dict(header)
@@ -383,14 +362,3 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("a key is there twice")
     return found
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError("a number is too large")
-    return value

@@ -51,7 +51,16 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[st
     >>> restore({"names": ["a", "b"]}, {})
     {'names': ['a', 'b']}
     """
-    return dict(_up(dict(document), arrays))
+    return dict(_up(dict(document), _Once(arrays)))
+
+
+class _Once(dict[str, Array]):
+    """Arrays that can each be taken once: `flatten` names none twice, and a list made of one takes memory again."""
+
+    def take(self, name: Any) -> Array:
+        if not isinstance(name, str) or name not in self:
+            raise _damaged(f"an array {shown(name)} that is not there, or was named before")
+        return self.pop(name)
 
 
 def _down(value: Any, arrays: Arrays, path: tuple[str, ...]) -> Any:
@@ -114,7 +123,7 @@ def _list_down(items: list[Any], arrays: Arrays, path: tuple[str, ...]) -> Any:
     return [_down(item, arrays, (*path, str(i))) for i, item in enumerate(items)]
 
 
-def _up(value: Any, arrays: Mapping[str, Array]) -> Any:
+def _up(value: Any, arrays: _Once) -> Any:
     if isinstance(value, list):
         return [_up(item, arrays) for item in value]
     if not isinstance(value, dict):
@@ -127,33 +136,31 @@ def _up(value: Any, arrays: Mapping[str, Array]) -> Any:
     return READERS[marks[0]](value[marks[0]], arrays)
 
 
-def _array_of(name: Any, arrays: Mapping[str, Array]) -> Array:
-    if not isinstance(name, str) or name not in arrays:
-        raise _damaged(f"an array {shown(name)} that is not there")
-    return arrays[name]
+def _array_of(name: Any, arrays: _Once) -> Array:
+    return arrays.take(name)
 
 
-def _float_up(text: Any, _: Mapping[str, Array]) -> float:
+def _float_up(text: Any, _: _Once) -> float:
     if not isinstance(text, str) or text not in UNUSUAL:
         raise _damaged(f"a number {shown(text)}")
     return UNUSUAL[text]
 
 
-def _flags_up(name: Any, arrays: Mapping[str, Array]) -> Array:
+def _flags_up(name: Any, arrays: _Once) -> Array:
     array = _array_of(name, arrays)
     if array.dtype != np.uint8 or (array.size and array.max() > 1):
         raise _damaged("flags that are not 0 or 1")
     return array.astype(np.bool_)
 
 
-def _numbers_up(name: Any, arrays: Mapping[str, Array]) -> list[Any]:
+def _numbers_up(name: Any, arrays: _Once) -> list[Any]:
     array = _array_of(name, arrays)
     if array.ndim != 1 or array.dtype not in (np.float64, np.int64):
         raise _damaged("a list of numbers that is not one")
     return list(array.tolist())
 
 
-def _texts_up(names: Any, arrays: Mapping[str, Array]) -> list[str]:
+def _texts_up(names: Any, arrays: _Once) -> list[str]:
     if not isinstance(names, list) or len(names) != 2:
         raise _damaged("a list of text without its two arrays")
     content, ends = (_array_of(name, arrays) for name in names)
