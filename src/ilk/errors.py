@@ -18,11 +18,30 @@ def shown(text: object, limit: int = SHOWN_CHARACTERS) -> str:
     >>> shown("a\\x1b[31mb")
     'a\\\\x1b[31mb'
     """
-    # Categories C* are control, format (bidi marks, zero width), surrogate, private use and unassigned.
-    safe = "".join(
-        c if unicodedata.category(c)[0] != "C" else c.encode("unicode_escape").decode() for c in str(text)
-    )
+    start = str(text)[: limit + 1]  # the rest would be cut away
+    safe = escaped(start)
     return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+
+
+def acts(character: str) -> bool:
+    """Whether a character does something to a terminal or a text rather than stand in it.
+
+    Categories C* are control, format (bidi marks, zero width), surrogate, private use and unassigned; Zl and Zp end
+    lines.
+    """
+    category = unicodedata.category(character)
+    return category[0] == "C" or category in ("Zl", "Zp")
+
+
+def escaped(text: str, but: str = "") -> str:
+    """Text without characters that act, `but` some: in their place stands how Python writes them.
+
+    >>> escaped("a\\u2028b")
+    'a\\\\u2028b'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if c in but or not acts(c) else c.encode("unicode_escape").decode() for c in text)
 
 
 def rows_shown(rows: Sequence[int]) -> str:

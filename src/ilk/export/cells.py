@@ -71,22 +71,16 @@ def cells_of(model: Model, dialect: Dialect) -> Cells:
 
 
 def _tell_apart(names: Sequence[str]) -> None:
-    """SQL takes A and a for one name, in quotes or not, and no name may hold a NUL."""
+    """SQL takes A and a for one name, in quotes or not."""
     seen: dict[str, str] = {}
     for name in names:
-        if "\x00" in name:
+        if name.casefold() in seen:
             raise UsageError(
                 "not-exportable",
-                f"SQL has no way to write the column {shown(name)!r}",
-                do="Rename it and fit again",
-            )
-        other = seen.setdefault(name.casefold(), name)
-        if other != name:
-            raise UsageError(
-                "not-exportable",
-                f"the columns {shown(other)!r} and {shown(name)!r} have one name in SQL",
+                f"the columns {shown(seen[name.casefold()])!r} and {shown(name)!r} have one name in SQL",
                 do="Rename one of them and fit again",
             )
+        seen[name.casefold()] = name
 
 
 def _read(column: ColumnInfo, dialect: Dialect) -> str:
@@ -95,7 +89,7 @@ def _read(column: ColumnInfo, dialect: Dialect) -> str:
     if column.type.startswith(TEMPORAL):
         raise UsageError(
             "not-exportable",
-            f"the column {shown(column.name)!r} holds {column.type}, which differs between databases",
+            f"the column {shown(column.name)!r} holds {shown(column.type)}, which differs between databases",
             do="Make it a number or a text first, and fit again",
         )
     if column.levels is None:
@@ -117,10 +111,21 @@ def _read(column: ColumnInfo, dialect: Dialect) -> str:
 def _key(level: str, column: ColumnInfo, dialect: Dialect) -> str:
     """A level as `_read` gives it."""
     if column.type == "bool":
-        return level.upper()
+        return "TRUE" if level == "true" else "FALSE"
     if column.type.startswith(NUMBERS):
-        return number(float(level))
+        return number(_number(level, column))
     return dialect.text(level)
+
+
+def _number(level: str, column: ColumnInfo) -> float:
+    try:
+        return float(level)
+    except ValueError:
+        raise UsageError(
+            "not-exportable",
+            f"the level {shown(level)!r} of the column {shown(column.name)!r} is no number",
+            do="Fit again",
+        ) from None
 
 
 def _zero_or_one(column: ColumnInfo, dialect: Dialect) -> str:

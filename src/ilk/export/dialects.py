@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ilk.errors import UsageError, shown
+from ilk.errors import UsageError, acts, escaped, shown
 
 
 @dataclass(frozen=True)
@@ -23,22 +23,54 @@ class Dialect:
         >>> DUCKDB.name_of("a b"), SPARK.name_of("a `b`")
         ('"a b"', '`a ``b```')
         """
-        return self.mark + text.replace(self.mark, 2 * self.mark) + self.mark
+        if not text or "\x00" in text or (self.name == "spark" and VARIABLE in text):
+            raise _unwritable("name", text)
+        return self.mark + _unicode(text, "name").replace(self.mark, 2 * self.mark) + self.mark
 
     def text(self, text: str) -> str:
-        """A text as a literal; control characters by their number.
+        """A text as a literal; characters that act by their number.
 
         >>> DUCKDB.text("it's"), SPARK.text("it's")
         ("'it''s'", "'it\\\\'s'")
         """
+        _unicode(text, "text")
         return _spark_text(text) if self.name == "spark" else _standard_text(text)
+
+    def comment(self, text: str) -> str:
+        """A line that says `text` and does nothing else.
+
+        Spark goes on with a comment after a backslash at the end of a line, and puts the values of variables into
+        comments too.
+        """
+        line = escaped(text)
+        if self.name == "spark":
+            line = line.replace(VARIABLE, "$ {")
+        return f"-- {line}{' .' * line.endswith(chr(92))}\n"
+
+
+VARIABLE = "${"  # Spark puts the value of a setting in its place, even inside quotes
+
+
+def _unicode(text: str, what: str) -> str:
+    """The text, unless it holds half of a surrogate pair, which no encoding can write."""
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise _unwritable(what, text)
+    return text
+
+
+def _unwritable(what: str, text: str) -> UsageError:
+    return UsageError(
+        "not-exportable",
+        f"SQL has no way to write the {what} {shown(text)!r}",
+        do="Rename it in the table and fit again",
+    )
 
 
 def _standard_text(text: str) -> str:
     """Standard SQL has no escapes: a control character joins as `chr(10)`."""
     parts, plain = [], ""
     for c in text:
-        if ord(c) < 32:
+        if acts(c):
             parts += [f"'{plain}'"] * bool(plain) + [f"chr({ord(c)})"]
             plain = ""
         else:
@@ -48,8 +80,15 @@ def _standard_text(text: str) -> str:
 
 
 def _spark_text(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "'" + "".join(c if ord(c) >= 32 else f"\\u{ord(c):04x}" for c in escaped) + "'"
+    return "'" + "".join(_spark_character(c) for c in text) + "'"
+
+
+def _spark_character(c: str) -> str:
+    if c in "\\'":
+        return "\\" + c
+    if c != "$" and not acts(c):
+        return c
+    return f"\\u{ord(c):04x}" if ord(c) < 2**16 else f"\\U{ord(c):08x}"
 
 
 DUCKDB = Dialect("duckdb", "DuckDB", '"', "{}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -24,20 +25,17 @@ SCHEMA, VERSION = "ilk-model", (1, 0)
 
 def record(model: Model) -> dict[str, Any]:
     """All that is needed to place a row: columns, what is made of them, pieces, and the group of each piece."""
-    params = model.params
-    if model.treat is not None and isinstance(params, Clusters):
-        made = {"cells": _treated_cells(model, model.treat), "pieces": _clusters(params, model.treat)}
-    elif model.treat is not None and isinstance(params, Blend):
-        made = {"cells": _treated_cells(model, model.treat), "pieces": _blended(params, model.treat)}
-    elif isinstance(params, Centroids):
-        made = {"cells": _scaled_cells(model), "pieces": _centroids(model, params)}
-    elif isinstance(params, Mixture):
-        made = {"cells": _plain_cells(model), "pieces": _gaussians(model, params)}
-    else:
-        raise UsageError("not-exportable", f"{shown(model.method)} has no parameters that could be written")
+    with np.errstate(all="ignore"):  # what is not finite is refused
+        made = _made(model)
     for piece, group in zip(made["pieces"], model.group_of, strict=True):
         piece["group"] = model.letters[group]
     groups = zip(model.letters, model.names, model.sizes, strict=True)
+    if not all_finite(made):
+        raise UsageError(
+            "not-exportable",
+            "the model has a figure that is too large or too small in the units of the table",
+            do="Place rows with ilk assign, or fit with columns in other units",
+        )
     return {
         "schema": SCHEMA,
         "version": list(VERSION),
@@ -56,6 +54,29 @@ def record(model: Model) -> dict[str, Any]:
         **made,
         "groups": [{"letter": mark, "name": name, "rows": float(size)} for mark, name, size in groups],
     }
+
+
+def _made(model: Model) -> dict[str, list[dict[str, Any]]]:
+    """The cells, and the pieces."""
+    params = model.params
+    if model.treat is not None and isinstance(params, Clusters):
+        return {"cells": _treated_cells(model, model.treat), "pieces": _clusters(params, model.treat)}
+    if model.treat is not None and isinstance(params, Blend):
+        return {"cells": _treated_cells(model, model.treat), "pieces": _blended(params, model.treat)}
+    if isinstance(params, Centroids):
+        return {"cells": _scaled_cells(model), "pieces": _centroids(model, params)}
+    if isinstance(params, Mixture):
+        return {"cells": _plain_cells(model), "pieces": _gaussians(model, params)}
+    raise UsageError("not-exportable", f"{shown(model.method)} has no parameters that could be written")
+
+
+def all_finite(value: Any) -> bool:
+    """Whether every number of a document is one that JSON has."""
+    if isinstance(value, dict):
+        return all(all_finite(item) for item in value.values())
+    if isinstance(value, list):
+        return all(all_finite(item) for item in value)
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _columns(model: Model) -> tuple[ColumnInfo, ...]:

@@ -21,6 +21,8 @@ from ilk.families.gaussian import LOG_2_PI, Mixture
 from ilk.fitting.model import Model
 from ilk.table.block import Array
 
+CHARACTERS = 40  # of a number and the signs around it
+MOST_CHARACTERS = 2**24
 Terms = list[str]
 """Expressions that are added."""
 
@@ -48,6 +50,23 @@ def check_exportable(model: Model) -> None:
     )
     if not known or getattr(params, "noise_share", 0.0) > 0 or getattr(params, "dof", None) is not None:
         raise _cannot(model)
+
+
+def check_length(model: Model, cells: Cells) -> None:
+    """A refusal of a SELECT that no database would read: every name, key and step stands in it for each piece."""
+    params: Any = model.params
+    d, names = len(cells.numbers), sum(len(cell.name) for cell in cells.made)
+    keys = sum(len(key) + CHARACTERS for cell in cells.categories for key in cell.keys)
+    each = keys + 3 * names + 3 * d * CHARACTERS
+    block = params.numbers if isinstance(params, Blend) else params
+    if isinstance(block, Mixture) and block.covariance.axes is not None:
+        each += d * (names + d * CHARACTERS) + 8 * d**3
+    if each * len(model.group_of) > MOST_CHARACTERS:
+        raise UsageError(
+            "not-exportable",
+            f"a SELECT of this model would have more than {MOST_CHARACTERS:,} characters",
+            do="Place rows with ilk assign, or fit with fewer columns or groups",
+        )
 
 
 def scores_of(model: Model, cells: Cells) -> Scored:
@@ -107,6 +126,12 @@ _DISTANCES: dict[str, tuple[Callable[[Cell, float], str], str]] = {
 
 def _bell(cell: Cell, mean: float, precision: float, log_norm: float) -> str:
     """`log_norm - precision (x - mean)^2 / 2`, 0 for a blank."""
+    if not np.isfinite([mean, precision, log_norm]).all():
+        raise UsageError(
+            "not-exportable",
+            "the model has a component so narrow that SQL cannot hold its precision",
+            do="Place rows with ilk assign",
+        )
     square = squared(less(cell.name, mean))
     return f"COALESCE({number(log_norm)} - {number(precision / 2)} * {square}, 0e0)"
 

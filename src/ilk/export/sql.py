@@ -15,7 +15,7 @@ from ilk.errors import shown
 from ilk.export.cells import Cell, Cells, cells_of
 from ilk.export.dialects import Dialect
 from ilk.export.gaps import steps, terms
-from ilk.export.scores import Scored, Terms, check_exportable, scores_of
+from ilk.export.scores import Scored, Terms, check_exportable, check_length, scores_of
 from ilk.fitting.model import Model, free_names
 
 INDENT = "    "
@@ -35,6 +35,7 @@ def select(model: Model, dialect: Dialect, table: str) -> str:
     """
     check_exportable(model)
     cells = cells_of(model, dialect)
+    check_length(model, cells)
     scored = scores_of(model, cells)
     taken = [column.name for column in model.schema.columns]
     source, given = _free("input", taken), _free("given", taken)
@@ -45,7 +46,7 @@ def select(model: Model, dialect: Dialect, table: str) -> str:
         _step("cells", "what the model sees of them", _kept(given, cells.made), "read"),
         *_scores(model, cells, scored, given, taken),
     ]
-    last, best = _ranked(model, scored)
+    last, best = _ranked(model, scored, dialect)
     parts += last
     (output,) = free_names(tuple(taken), ("group",))
     body = ",\n".join(parts)
@@ -62,7 +63,7 @@ def _head(model: Model, dialect: Dialect) -> str:
         "Every row gets the group that `ilk assign` gives it; a row without a value in these columns gets NULL.",
         *(f"{mark}: {shown(name, 100)}" for mark, name in zip(model.letters, model.names, strict=True)),
     ]
-    return "".join(f"-- {line}\n" for line in lines)
+    return "".join(dialect.comment(line) for line in lines)
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
@@ -117,7 +118,7 @@ def _scores(model: Model, cells: Cells, scored: Scored, given: str, taken: Seque
     return [*parts, BOTH]
 
 
-def _ranked(model: Model, scored: Scored) -> tuple[list[str], str]:
+def _ranked(model: Model, scored: Scored, dialect: Dialect) -> tuple[list[str], str]:
     """The steps from the scores of pieces to the best group, and the cases that name it."""
     group_of = np.array(model.group_of)
     pieces = [f"piece_{number}" for number in range(1, len(group_of) + 1)]
@@ -133,7 +134,8 @@ def _ranked(model: Model, scored: Scored) -> tuple[list[str], str]:
     parts.append(_step("ranked", "the first of equals is taken", [("*", "*"), ("best", top)], source))
     cases = [f"{INDENT * 2}WHEN blank THEN NULL\n"]
     cases += [
-        f"{INDENT * 2}WHEN {name} = best THEN '{mark}'\n" for name, mark in zip(pieces, marks, strict=True)
+        f"{INDENT * 2}WHEN {name} = best THEN {dialect.text(mark)}\n"
+        for name, mark in zip(pieces, marks, strict=True)
     ]
     return parts, "".join(cases)
 

@@ -207,8 +207,10 @@ def cells_as_levels(numbers: Array, codes: Array | None, knots: Sequence[Array],
     parts = [_between(column, knot) for column, knot in zip(numbers.T, knots, strict=True)]
     if codes is not None:
         for place, code in enumerate(codes.T):
-            n_levels = int(level_start[place + 1] - level_start[place])
-            parts.append(np.eye(n_levels + 1)[code][:, :n_levels])  # -1 picks the last, which is left out
+            made = np.zeros((len(code), int(level_start[place + 1] - level_start[place])))
+            seen = np.flatnonzero(code >= 0)
+            made[seen, code[seen]] = 1.0
+            parts.append(made)
     return np.hstack(parts)
 
 

@@ -1,0 +1,431 @@
+"""Model files that lie: well formed, well digested, and with something in them that no fit would write.
+
+`python -m tests.store.hostile COUNT SEED` tries many and prints what escaped, the slowest and the memory taken.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import copy
+import hashlib
+import json
+import math
+import random
+import resource
+import signal
+import sys
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import ilk
+from ilk import drift, store
+from ilk.errors import IlkError, ModelFileError
+from ilk.export.dialects import DUCKDB, SPARK
+from ilk.export.record import record
+from ilk.export.sql import select
+from ilk.fitting.model import KIND
+from ilk.folder import json_bytes
+from ilk.report.summary import plain
+from ilk.table.read import read
+
+NUMBERS = [0, -1, 1, 2, 3, 7, 64, 10**6, 2**31, 2**53, 2**63, 2**64, 10**30, -(10**30), 10**400, 0.5, -0.0, 1.0, 1e-12,
+           1e16, 1e150, -1e150, 1e308, -1e308, 1.7e308, 5e-324, 1e-300, 2.0**1000, 2.0**-1000,
+           2.0**-1074, 2.0**1023, math.nan, math.inf, -math.inf]  # fmt: skip
+TEXTS = ["", "A", "a", "AA", "x" * 300, "\x00", "\x1b[31mred", "\u202e", "\u2028", "\ud800", "'; DROP TABLE data; --",
+         "A' END FROM ranked; CREATE TABLE owned AS SELECT 1; --", "A\nCREATE TABLE owned AS SELECT 1;\n--", "`", '"',
+         "${spark.app.name}", "\\", "gaussian VVV", "gaussian EEE", "gaussian EII", "gaussian E", "means", "medians",
+         "none", "assorted", "assorted EEE", "assorted VVV", "dirichlet process", "information bottleneck", "bool",
+         "numeric", "count", "binary", "categorical", "ordinal", "left out", "levels", "values", "atom", "cells",
+         "EEE", "double", "int64", "date32", "text", "true", "false", "nan", "1", "a", "b"]  # fmt: skip
+OTHERS = [
+    None,
+    True,
+    False,
+    [],
+    {},
+    [[]],
+    {"a": 1},
+    ["A", "A", "A"],
+    ["A", "B", "C"],
+    [0, 0, 0],
+    [0, 1, 5],
+    [1, 2, 3],
+]
+MARKS = [{"$array": "a0"}, {"$numbers": "a1"}, {"$texts": ["a0", "a1"]}, {"$flags": "a0"}, {"$array": "none"},
+         {"$float": "nan"}, {"$float": "x"}, {"$x": 1}, {"$array": 3}, {"$texts": "a0"}]  # fmt: skip
+MOST_SECONDS = 1.0
+MOST_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Base:
+    """A model file that is right, and rows for it."""
+
+    data: bytes
+    rows: pd.DataFrame
+
+
+def bases() -> dict[str, Base]:
+    """A model of every kind that can be saved."""
+    draws = np.random.default_rng(0)
+    n = 240
+    group = draws.integers(0, 3, n)
+    mixing = np.array([[1, 0.5, 0], [0.2, 1, 0.4], [0, 0.3, 1]])
+    numbers = pd.DataFrame(
+        draws.normal(size=(n, 3)) @ mixing + group[:, None] * [5, -3, 0], columns=list("abc")
+    )
+    mixed = numbers.assign(
+        col=np.array(["red", "gr'een", 'bl"ue'])[group],
+        flag=draws.random(n) < 0.2 + 0.3 * group,
+        few=draws.integers(0, 3, n),
+        zero=np.where(draws.random(n) < 0.5, 0.0, draws.exponential(size=n)),
+    )
+    blank = mixed.assign(
+        a=mixed["a"].mask(np.arange(n) % 9 == 0), col=mixed["col"].mask(np.arange(n) % 7 == 0)
+    )
+    wanted = {
+        "means": (numbers, {"method": "k-means", "k": 3}),
+        "medians": (numbers, {"method": "k-medians", "k": 3}),
+        "binary": (mixed[["a", "b", "flag"]], {"method": "k-means", "k": 3}),
+        "gaussian": (numbers, {"method": "gaussian", "k": 3}),
+        "pieces": (numbers, {"method": "gaussian", "k": 5}),
+        "assorted": (blank, {"method": "assorted", "k": 3}),
+        "cells": (blank.drop(columns=["b", "c"]), {"method": "assorted", "k": 2}),
+        "process": (blank, {"method": "dirichlet-process"}),
+        "soft": (blank, {"method": "information-bottleneck", "k": 3}),
+        "hard": (blank, {"method": "deterministic-bottleneck", "k": 3}),
+        "unruled": (numbers, {"method": "spectral", "k": 3}),
+    }
+    made = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, (table, asked) in wanted.items():
+            model = ilk.cluster(table, **asked).model
+            made[name] = Base(store.pack(KIND, *store.flatten(model._tree())), table.head(12))
+        for structure in ("EEE", "VVV"):
+            model = _gaussian(structure)
+            made[structure] = Base(store.pack(KIND, *store.flatten(model._tree())), _numbers(model))
+    return made
+
+
+def _gaussian(structure):
+    from tests.export.conftest import gaussian_model
+
+    return gaussian_model(structure, (0, 1, 0))[0]
+
+
+def _numbers(model):
+    from tests.export.conftest import gaussian_model
+
+    made = pd.DataFrame(gaussian_model("EII")[1]).head(12)
+    made.iloc[0, 0] = np.nan
+    return made[[column.name for column in model.schema.used]]
+
+
+def edited(data: bytes, change) -> bytes:
+    """The file with `change` made to its header, and a digest that fits."""
+    length = int.from_bytes(data[8:16], "little")
+    header = json.loads(data[16 : 16 + length])
+    return signed(change(header) or header, data[16 + length : -32])
+
+
+def signed(header, blob: bytes) -> bytes:
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    text += b" " * (-(16 + len(text)) % 64)
+    body = store.container.MAGIC + len(text).to_bytes(8, "little") + text + blob
+    return body + hashlib.sha256(body).digest()
+
+
+def paths(value, here=()):
+    """Every place in a tree."""
+    yield here
+    if isinstance(value, dict):
+        for key in value:
+            yield from paths(value[key], (*here, key))
+    elif isinstance(value, list):
+        for place in range(len(value)):
+            yield from paths(value[place], (*here, place))
+
+
+def at(tree, path):
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def hostile_value(value, draw: random.Random):
+    """Something else in place of a value: most often of its kind."""
+    if draw.random() < 0.15:
+        return copy.deepcopy(draw.choice([*NUMBERS, *TEXTS, *OTHERS]))
+    if isinstance(value, np.ndarray):
+        return hostile_array(value, draw)
+    if isinstance(value, bool) or value is None:
+        return copy.deepcopy(draw.choice([*OTHERS, *NUMBERS]))
+    if isinstance(value, int | float):
+        return draw.choice([*NUMBERS, value * 2, -value, value + 1, float(value), value * 1e-9, value * 1e9])
+    if isinstance(value, str):
+        return draw.choice([*TEXTS, value + draw.choice(TEXTS), value.upper()])
+    if isinstance(value, list):
+        return hostile_list(value, draw)
+    return copy.deepcopy(draw.choice(OTHERS))
+
+
+def hostile_list(value: list, draw: random.Random) -> list:
+    made = copy.deepcopy(value)
+    choice = draw.randrange(6)
+    if choice == 0 and made:
+        made.pop(draw.randrange(len(made)))
+    elif choice == 1 and made:
+        made.append(copy.deepcopy(draw.choice(made)))
+    elif choice == 2:
+        draw.shuffle(made)
+    elif choice == 3:
+        made = made * draw.choice([0, 2, 30])
+    elif choice == 4:
+        made.append(copy.deepcopy(draw.choice([*OTHERS, *TEXTS, *NUMBERS])))
+    else:
+        made = [hostile_value(item, draw) if draw.random() < 0.5 else item for item in made]
+    return made
+
+
+def hostile_array(value: np.ndarray, draw: random.Random) -> np.ndarray:
+    made, choice = value.copy(), draw.randrange(12)
+    if made.size and choice < 8:
+        for _ in range(draw.choice([1, 1, 1, 3, made.size])):
+            place = draw.randrange(made.size)
+            if made.dtype.kind == "f":
+                made.flat[place] = draw.choice(
+                    [n for n in NUMBERS if abs(n) < 1e300 or n != n or isinstance(n, float)]
+                )
+            else:
+                made.flat[place] = draw.choice([-1, 0, 1, 2, 3, 7, 100])
+        return made
+    if choice == 8:
+        return made * np.asarray(draw.choice([0, -1, 1e-200, 1e9, 1e150, 1e300]), dtype=made.dtype)
+    if choice == 9:
+        return made.ravel() if draw.random() < 0.5 else made.T.copy()
+    if choice == 10:
+        return made[:-1] if draw.random() < 0.5 and len(made) else np.concatenate([made, made])
+    return made.astype(draw.choice(["f4", "i8", "u1", "f8"]))
+
+
+def hostile_tree(data: bytes, draw: random.Random) -> bytes:
+    """Fields of the model changed, the file otherwise as ilk writes it."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        packed = store.unpack(data)
+        tree = store.restore(packed.document, packed.arrays)
+        for _ in range(draw.choice([1, 1, 1, 2, 3])):
+            path = draw.choice([p for p in paths(tree) if p])
+            parent = at(tree, path[:-1])
+            if draw.random() < 0.1 and isinstance(parent, dict):
+                del parent[path[-1]]
+            else:
+                parent[path[-1]] = hostile_value(parent[path[-1]], draw)
+        if draw.random() < 0.1:
+            more_groups(tree, draw.choice([2, 10, 60]))
+        return store.pack(KIND, *store.flatten(tree))
+
+
+def more_groups(tree: dict, times: int) -> None:
+    """Every component so many times over: all counts fit."""
+    from ilk.report.figures import letter
+
+    k, pieces = len(tree["letters"]), len(tree["groups"])
+    tree["letters"] = [letter(number) for number in range(k * times)]
+    tree["names"] = list(tree["names"]) * times
+    tree["groups"] = [g + k * t for t in range(times) for g in tree["groups"]]
+    for place in (tree, tree["parameters"], *(v for v in tree["parameters"].values() if isinstance(v, dict))):
+        for name, value in place.items():
+            if isinstance(value, np.ndarray) and len(value) in (k, pieces) and name != "axes":
+                value = np.concatenate([value] * times)
+                place[name] = value / times if name in ("mixing", "share") else value
+
+
+def hostile_header(data: bytes, draw: random.Random) -> bytes:
+    """The header changed: marks, shapes, types and names of arrays, bytes of the arrays."""
+    length = int.from_bytes(data[8:16], "little")
+    header, blob = json.loads(data[16 : 16 + length]), bytearray(data[16 + length : -32])
+    for _ in range(draw.choice([1, 1, 2])):
+        choice = draw.random()
+        entry = draw.choice(header["arrays"])
+        if choice < 0.4:
+            path = draw.choice([p for p in paths(header["document"]) if p])
+            new = copy.deepcopy(draw.choice([*MARKS, *OTHERS, *TEXTS, *NUMBERS]))
+            at(header["document"], path[:-1])[path[-1]] = (
+                None if new != new or new in (math.inf, -math.inf) else new
+            )
+        elif choice < 0.7:
+            for _ in range(draw.choice([1, 4])):
+                blob[draw.randrange(len(blob))] ^= 1 << draw.randrange(8)
+        elif choice < 0.8:
+            entry["shape"] = draw.choice(
+                [
+                    [0],
+                    [-1],
+                    [2**40, 2**40],
+                    [],
+                    [1] * 9,
+                    entry["shape"][::-1],
+                    [math.prod(entry["shape"])],
+                    None,
+                    [True],
+                ]
+            )
+        elif choice < 0.9:
+            entry["dtype"] = draw.choice(["f4", "i8", "i4", "u1", "O", "f8", "c16", 1])
+        else:
+            key = draw.choice(["kind", "version", "document", "arrays", "extra"])
+            header[key] = copy.deepcopy(draw.choice([*OTHERS, [1, 0], [1, 1], [2, 0], [0, 9], "model"]))
+            break
+    return signed(header, bytes(blob))
+
+
+def hostile_file(data: bytes, draw: random.Random) -> bytes | None:
+    """A file that differs from `data`; None where a change could not be written."""
+    make = hostile_tree if draw.random() < 0.75 else hostile_header
+    try:
+        made = make(data, draw)
+    except (IlkError, TypeError, ValueError, OverflowError, AttributeError, KeyError, IndexError):
+        return None
+    return None if made == data else made
+
+
+class TooSlow(BaseException):
+    """A call that takes far too long."""
+
+
+@dataclass
+class Tried:
+    """What became of many files."""
+
+    count: int = 0
+    refused: int = 0
+    calls: collections.Counter = field(default_factory=collections.Counter)
+    escaped: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    slowest: float = 0.0
+    grew: int = 0
+
+    def note(self, call: str, error: BaseException | str, data: bytes) -> None:
+        told = error if isinstance(error, str) else _told(error)
+        times, first = self.escaped.get(f"{call}: {told}", (0, data))
+        self.escaped[f"{call}: {told}"] = times + 1, first
+
+    def attempt(self, name: str, data: bytes, rows: pd.DataFrame, path: Path) -> None:
+        """Load the file and ask everything of it; only an IlkError may come out."""
+        path.write_bytes(data)
+        self.count += 1
+        began, before = time.perf_counter(), _peak()
+        try:
+            model = ilk.load(path)
+        except ModelFileError:
+            self.refused += 1
+        except (Exception, TooSlow) as error:
+            self.note(f"{name} load", error, data)
+        else:
+            for call, ask in self.asked(model, rows, path).items():
+                try:
+                    self.look(name, call, ask(), model, data)
+                    self.calls[call] += 1
+                except IlkError as error:
+                    self.calls[f"{call} {error.code}"] += 1
+                except (Exception, TooSlow) as error:
+                    self.note(f"{name} {call}", error, data)
+        self.slowest = max(self.slowest, time.perf_counter() - began)
+        if time.perf_counter() - began > MOST_SECONDS:
+            self.note(f"{name} slow", f"{time.perf_counter() - began:.1f} s", data)
+        self.grew = max(self.grew, _peak() - before)
+        if _peak() - before > MOST_BYTES:
+            self.note(f"{name} memory", "too much", data)
+
+    @staticmethod
+    def asked(model, rows, path):
+        return {
+            "assign": lambda: model.assign(rows),
+            "duckdb": lambda: select(model, DUCKDB, "data"),
+            "spark": lambda: select(model, SPARK, "data"),
+            "json": lambda: json_bytes(record(model)),
+            "check": lambda: json_bytes(plain(drift.check(model, read(rows)))),
+            "save": lambda: model.save(path.with_suffix(".two"), overwrite=True),
+            "repr": lambda: repr(model),
+        }
+
+    def look(self, name, call, made, model, data) -> None:
+        """Answers must be possible ones."""
+        if call == "assign":
+            grouped = made["group"].notna()
+            if not set(made["group"][grouped]) <= set(model.letters):
+                self.note(f"{name} assign", "a label out of range", data)
+            if "probability" in made and not made["probability"][grouped].between(0, 1).all():
+                self.note(f"{name} assign", "a probability out of range", data)
+            if not made["novelty"][grouped].between(0, 1).all():
+                self.note(f"{name} assign", "a novelty out of range", data)
+        elif call == "save" and not ilk.load(Path(made or self.path_of_save)).k:
+            self.note(f"{name} save", "no groups", data)
+
+
+def _told(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/ilk/" in frame.filename] or frames
+    return f"{type(error).__name__} {str(error)[:90]} @ {Path(ours[-1].filename).name}:{ours[-1].lineno}"
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@contextlib.contextmanager
+def limited(seconds: float):
+    """At most so long for the block."""
+
+    def stop(*_):
+        raise TooSlow
+
+    old = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+
+
+def many(count: int, seed: int, folder: Path, known: dict[str, Base]) -> Tried:
+    """So many hostile files, each tried."""
+    draw, tried, path = random.Random(seed), Tried(), folder / "m.ilk"
+    tried.path_of_save = path.with_suffix(".two")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        while tried.count < count:
+            name = draw.choice(sorted(known))
+            data = hostile_file(known[name].data, draw)
+            if data is not None:
+                with limited(20):
+                    tried.attempt(name, data, known[name].rows, path)
+    return tried
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    wanted, seed = int(sys.argv[1]), int(sys.argv[2])
+    known = bases()
+    began = time.time()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        tried = many(wanted, seed, Path(folder), known)
+    print(
+        f"{tried.count} files, {tried.refused} refused, {time.time() - began:.0f} s, slowest {tried.slowest:.2f} s,"
+    )
+    print(f"most memory for one {tried.grew / 2**20:.0f} MB; calls {dict(tried.calls)}")
+    for told, (times, data) in sorted(tried.escaped.items(), key=lambda item: -item[1][0]):
+        print(times, told)
+        if len(sys.argv) > 3:
+            Path(sys.argv[3], f"{hashlib.sha256(told.encode()).hexdigest()[:8]}.ilk").write_bytes(data)
+    sys.exit(bool(tried.escaped))
