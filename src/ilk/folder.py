@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import stat
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +15,15 @@ from typing import IO, Any
 import numpy as np
 
 from ilk.answer import settled
-from ilk.errors import DataError, ModelFileError, ResourceError, UsageError, recorded, shown
+from ilk.errors import DataError, IlkError, ModelFileError, ResourceError, UsageError, recorded, shown
 from ilk.fitting.model import Model
-from ilk.fitting.model_file import load
+from ilk.fitting.model_file import read_model
 from ilk.report.explanation import without_rows
 from ilk.report.page import page
-from ilk.report.summary import SCHEMA, VERSION
+from ilk.report.reading import read_summary
 from ilk.result import Result
 from ilk.store import write_atomically
+from ilk.store.check import Unfit, either, maybe, number, record, text
 from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table, read
 
@@ -233,8 +235,8 @@ def _length(columns: Columns) -> int:
 
 def csv_chunks(parts: Iterator[Columns]) -> Iterator[str]:
     """CSV text, header first, some thousand rows at a time; a missing cell is empty."""
-    for number, columns in enumerate(parts):
-        yield from _csv_of_part(columns, header=number == 0)
+    for place, columns in enumerate(parts):
+        yield from _csv_of_part(columns, header=place == 0)
 
 
 def _csv_of_part(columns: Columns, *, header: bool) -> Iterator[str]:
@@ -259,59 +261,54 @@ def _cells(values: Any) -> list[Any]:
 
 def find_model(run: str) -> Model:
     """The model of a run: a folder, or the model file itself."""
-    path = os.path.join(run, MODEL) if os.path.isdir(run) else run
-    if not os.path.exists(path):
+    inside = os.path.isdir(run)
+    path = os.path.join(run, MODEL) if inside else run
+    if not os.path.lexists(path):
         raise UsageError(
             "no-run",
             f"there is no run or model file {shown(run, 120)}",
             do="Give a folder that ilk fit wrote, or a model file",
         )
-    return load(path)
+    return read_model(path, follow=not inside)
 
 
 def find_assignments(run: str) -> str:
-    """The assignments file of a run folder."""
+    """The assignments file of a run folder: a plain file, since ilk writes no other."""
     for name in ("assignments.csv", "assignments.parquet"):
-        if os.path.exists(os.path.join(run, name)):
-            return os.path.join(run, name)
+        path = os.path.join(run, name)
+        if os.path.lexists(path):
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                raise _no_assignments(path, "The assignments of the run are not a plain file")
+            return path
     raise UsageError("no-run", f"{shown(run, 120)} has no assignments", do="Fit without --no-rows first")
+
+
+def _no_assignments(path: str, what: str) -> ModelFileError:
+    return ModelFileError("not-assignments", what, where=shown(path, 200), do="Fit the table again")
 
 
 def find_summary(run: str) -> dict[str, Any]:
     """The summary of a run folder."""
-    path = os.path.join(run, SUMMARY) if os.path.isdir(run) else run
-    try:
-        document = json.loads(Path(path).read_bytes())
-    except FileNotFoundError:
-        document = None
-    except (OSError, ValueError):
-        document = {}
-    if document is None:
-        raise UsageError(
-            "no-run", f"there is no run {shown(run, 120)}", do="Give a folder that ilk fit wrote"
-        )
-    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise ModelFileError(
-            "not-a-summary",
-            "The file is not the summary of a run",
-            where=shown(path, 200),
-            do="Fit the table again",
-        )
-    if document.get("version", [0])[0] != VERSION[0]:
-        raise ModelFileError(
-            "summary-version",
-            f"The summary has version {document.get('version')}, and this ilk reads {VERSION[0]}",
-            where=shown(path, 200),
-            do="Fit the table again",
-        )
-    return document
+    inside = os.path.isdir(run)
+    path = os.path.join(run, SUMMARY) if inside else run
+    return read_summary(path, follow=not inside)
 
 
-def find_row(run: str, number: int, data: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
+PLACED = record(
+    {"group": maybe(either(text(), number()))},
+    {"second": maybe(text()), "probability": maybe(number(0.0, 1.0)), "novelty": maybe(number(0.0, 1.0))},
+)
+
+
+def find_row(run: str, row: int, data: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """What a run says of one row, and its cells where the table is given."""
-    assignments = read(find_assignments(run))
-    placed = _row_of(assignments, number)
-    return placed, None if data is None else _row_of(read(data), number)
+    path = find_assignments(run)
+    placed = _row_of(read(path), row)
+    try:
+        PLACED(placed, "")
+    except Unfit as unfit:
+        raise _no_assignments(path, f"The column {unfit.name} of the assignments is not valid") from None
+    return {"row": row, **placed}, None if data is None else _row_of(read(data), row)
 
 
 def _row_of(table: Table, number: int) -> dict[str, Any]:
@@ -327,7 +324,6 @@ def _row_of(table: Table, number: int) -> dict[str, Any]:
 def is_demo(folder: str) -> bool:
     """Whether a folder was written by `ilk demo`, which may then write it again."""
     try:
-        document = json.loads(Path(folder, SUMMARY).read_bytes())
-    except (OSError, ValueError):
+        return read_summary(os.path.join(folder, SUMMARY), follow=False).get("demo") is True
+    except IlkError:
         return False
-    return isinstance(document, dict) and document.get("demo") is True

@@ -7,11 +7,13 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ilk.errors import escaped
 from ilk.report.figures import THIN, count_text
 
 LABEL = 15
 WIDEST, NARROWEST = 100, 60
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
+OURS = re.compile(r"(\x1b\[(?:\d\d?;?)+m)")  # what `paint` writes
 PLAIN = str.maketrans(
     {"▲": "^", "▼": "v", "≈": "~", "·": "|", THIN: " ", "−": "-", "–": "-", "…": "...",
      "∞": "inf", "█": "#", "░": "."}
@@ -42,13 +44,18 @@ class Surface:
         return as_options(text) if self.command_line else text
 
     def paint(self, text: str, styles: str) -> str:
+        """The text in some styles; whatever it holds, no character of it acts."""
+        text = escaped(text)
         if not self.colour or not styles or not text:
             return text
         codes = ";".join(str(CODES[style]) for style in styles.split())
         return f"\x1b[{codes}m{text}\x1b[0m"
 
     def fit(self, text: str) -> str:
-        """Text that this surface can show: plain marks without UTF-8, escapes for what cannot be encoded."""
+        """Text that this surface can show: plain marks without UTF-8, escapes for what cannot be encoded and for what
+        would act, but for the ends of lines and our own colours."""
+        parts = OURS.split(text) if self.colour else [text]
+        text = "".join(part if OURS.fullmatch(part) else escaped(part, "\n") for part in parts)
         if self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig"):
             return text
         return text.translate(PLAIN).encode(self.encoding, "backslashreplace").decode(self.encoding)

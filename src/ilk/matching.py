@@ -12,7 +12,7 @@ import numpy as np
 
 from ilk.errors import DataError, UsageError, shown
 from ilk.fitting.model import Model
-from ilk.fitting.model_file import load
+from ilk.fitting.model_file import read_model
 from ilk.measures.external import corresponding
 from ilk.prepare import Prepared
 from ilk.report.facts import Group
@@ -28,14 +28,15 @@ def earlier(given: Any) -> Model:
     if isinstance(given, Model):
         return given
     path = os.fspath(given)
-    path = os.path.join(path, MODEL) if os.path.isdir(path) else path
-    if not os.path.exists(path):
+    inside = os.path.isdir(path)
+    path = os.path.join(path, MODEL) if inside else path
+    if not os.path.lexists(path):
         raise UsageError(
             "no-run",
             f"there is no run or model file {shown(path, 120)} to match to",
             do="Give a folder that ilk fit wrote, or a model file",
         )
-    return load(path)
+    return read_model(path, follow=not inside)
 
 
 def carried_over(

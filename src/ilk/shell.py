@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import ilk
-from ilk.errors import IlkError, shown
+from ilk.errors import IlkError, escaped, shown
 
 if TYPE_CHECKING:
     from ilk.layout import Surface
@@ -55,7 +55,7 @@ class Commands(click.Group):
             click.echo("interrupted; nothing was written", err=True)
             code = interrupted_code()
         except click.ClickException as error:
-            error.show()
+            _tell_usage(error)
             code = USAGE
         except IlkError as error:
             if debug:
@@ -80,7 +80,18 @@ class Commands(click.Group):
 
 def say(text: str) -> None:
     surface = surface_of(sys.stderr)
-    sys.stderr.write(surface.fit(surface.say(text)) + "\n")
+    sys.stderr.write(surface.fit(surface.say(escaped(text, "\n"))) + "\n")
+
+
+def _tell_usage(error: click.ClickException) -> None:
+    """What click would show, without characters of the arguments that act on a terminal."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        hint = context.command.get_help_option(context)
+        sys.stderr.write(context.get_usage() + "\n")
+        if hint is not None:
+            sys.stderr.write(f"Try '{context.command_path} {hint.opts[-1]}' for help.\n\n")
+    sys.stderr.write(escaped(f"Error: {error.format_message()}", "\n") + "\n")
 
 
 def _silence(stream: Any) -> None:
@@ -129,7 +140,9 @@ class PipeClosed(Exception):
 
 
 def put(text: str, end: str = "\n") -> None:
-    """Write to standard output."""
+    """Write to standard output: to a terminal without characters that act but our own, elsewhere as it is."""
+    if sys.stdout.isatty():
+        text = surface_of(sys.stdout).fit(text.replace("\t", " " * 4))
     try:
         sys.stdout.write(text + end)
     except BrokenPipeError:

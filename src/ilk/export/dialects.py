@@ -24,8 +24,8 @@ class Dialect:
         ('"a b"', '`a ``b```')
         """
         if not text or "\x00" in text or (self.name == "spark" and VARIABLE in text):
-            raise _unwritable("name", text)
-        return self.mark + _unicode(text, "name").replace(self.mark, 2 * self.mark) + self.mark
+            raise _unwritable("column", text)
+        return self.mark + _unicode(text, "column").replace(self.mark, 2 * self.mark) + self.mark
 
     def text(self, text: str) -> str:
         """A text as a literal; characters that act by their number.

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ilk.errors import DataError, ModelFileError, UsageError, shown
+from ilk.intake import NotPlain, plain_bytes
 from ilk.table.block import Array
 from ilk.table.cells import Columns
 from ilk.table.ledger import Caution
@@ -297,10 +298,10 @@ def read_types(path: str | os.PathLike[str]) -> dict[str, str | Sequence[str]]:
 
     name = shown(os.path.basename(os.fspath(path)), 80)
     try:
-        if os.path.getsize(path) > MAX_TYPES_BYTES:
-            raise UsageError("types-file", f"{name} is larger than {MAX_TYPES_BYTES:,} bytes")
-        with open(path, "rb") as stream:
-            plain = tomllib.load(stream)
+        plain = tomllib.loads(plain_bytes(path, MAX_TYPES_BYTES).decode("utf-8"))
+    except NotPlain as error:
+        what = f"is larger than {MAX_TYPES_BYTES:,} bytes" if error.too_large else "is not a plain file"
+        raise UsageError("types-file", f"{name} {what}") from None
     except OSError as error:
         raise UsageError("types-file", f"{name} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
