@@ -19,6 +19,7 @@ import time
 import traceback
 import warnings
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,8 @@ OTHERS = [
 ]
 MARKS = [{"$array": "a0"}, {"$numbers": "a1"}, {"$texts": ["a0", "a1"]}, {"$flags": "a0"}, {"$array": "none"},
          {"$float": "nan"}, {"$float": "x"}, {"$x": 1}, {"$array": 3}, {"$texts": "a0"}]  # fmt: skip
+NAMES = ("EEE", "VVV", "assorted", "binary", "cells", "gaussian", "hard", "means", "medians", "pieces", "process",
+         "soft", "unruled")  # fmt: skip
 MOST_SECONDS = 1.0
 MOST_BYTES = 64 * 2**20
 
@@ -72,6 +75,7 @@ class Base:
     rows: pd.DataFrame
 
 
+@cache
 def bases() -> dict[str, Base]:
     """A model of every kind that can be saved."""
     draws = np.random.default_rng(0)
@@ -112,6 +116,7 @@ def bases() -> dict[str, Base]:
         for structure in ("EEE", "VVV"):
             model = _gaussian(structure)
             made[structure] = Base(store.pack(KIND, *store.flatten(model._tree())), _numbers(model))
+    assert sorted(made) == sorted(NAMES)
     return made
 
 
@@ -312,6 +317,7 @@ class Tried:
     escaped: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     slowest: float = 0.0
     grew: int = 0
+    saved: Path = Path()
 
     def note(self, call: str, error: BaseException | str, data: bytes) -> None:
         told = error if isinstance(error, str) else _told(error)
@@ -367,8 +373,11 @@ class Tried:
                 self.note(f"{name} assign", "a probability out of range", data)
             if not made["novelty"][grouped].between(0, 1).all():
                 self.note(f"{name} assign", "a novelty out of range", data)
-        elif call == "save" and not ilk.load(Path(made or self.path_of_save)).k:
-            self.note(f"{name} save", "no groups", data)
+        elif call == "save":
+            try:
+                ilk.load(self.saved)
+            except IlkError as error:
+                self.note(f"{name} save", f"not read back: {error.what}", data)
 
 
 def _told(error: BaseException) -> str:
@@ -400,7 +409,7 @@ def limited(seconds: float):
 def many(count: int, seed: int, folder: Path, known: dict[str, Base]) -> Tried:
     """So many hostile files, each tried."""
     draw, tried, path = random.Random(seed), Tried(), folder / "m.ilk"
-    tried.path_of_save = path.with_suffix(".two")
+    tried.saved = path.with_suffix(".two")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         while tried.count < count:
