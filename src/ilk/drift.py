@@ -186,7 +186,7 @@ def _remembered(model: Model) -> dict[str, dict[str, Any]]:
             made[column.name] = {"counts": counts, "edges": edges, "mean": mean, "decimals": decimals}
     except (KeyError, TypeError, ValueError, StopIteration):
         raise ModelFileError(
-            "model-content",
+            "model-damaged",
             "what the model remembers of its columns is not valid",
             do="Fit and save it again",
         ) from None

@@ -81,8 +81,7 @@ def test_mutated_summaries_are_told_or_refused(run, tmp_path):
         path.write_text(json.dumps(mutated(document, draw)))
         try:
             summary = read_summary(str(path))
-        except ModelFileError as error:
-            assert str(error).isprintable()
+        except ModelFileError:
             refused += 1
             continue
         texts = [explain.overview(summary, surface), json_bytes(summary["groups"]).decode()]

@@ -107,8 +107,13 @@ def _anchor(rows: list[list[float]], n: int) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in rows)
 
 
+def _frozen(fields: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a record, lists as tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+
+
 def _number(entry: dict[str, Any], schema: Schema) -> Number:
-    made = Number(**{key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()})
+    made = Number(**_frozen(entry))
     need(made.source < len(schema.numeric), "treatment", "its columns are not those of the table")
     need(made.name == schema.numeric[made.source].name, "treatment name", "it is not that of its column")
     need(made.low <= made.high, "treatment low", "it is above the highest value")
@@ -116,7 +121,7 @@ def _number(entry: dict[str, Any], schema: Schema) -> Number:
 
 
 def _category(entry: dict[str, Any], schema: Schema) -> Category:
-    made = Category(**{key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()})
+    made = Category(**_frozen(entry))
     columns = schema.coded if made.kind == "levels" else schema.numeric
     need(made.source < len(columns), "treatment", "its columns are not those of the table")
     column = columns[made.source]

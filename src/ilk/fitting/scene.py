@@ -20,7 +20,7 @@ from ilk.families.covariance import SINGULAR
 from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
 from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array, Block, Encoding
-from ilk.table.treat import PLAIN, SCALES, Category, Number, Plan
+from ilk.table.treat import PLAIN, SCALES, Plan
 
 CELLS, BLOCKS = "cells", ("EEE", "VVV")  # models of the numbers
 
@@ -47,30 +47,9 @@ class Treat:
         return Blended(self.numbers, np.array(self.anchor), levels)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain lists, numbers and text."""
+        """As plain lists, numbers and text; `model_treatment.py` reads them."""
         block = {"structure": self.numbers, "anchor": [list(row) for row in self.anchor]}
         return {**asdict(self.plan), "scales": list(self.scales), "block": block}
-
-    @classmethod
-    def from_dict(cls, tree: Mapping[str, Any]) -> Treat:
-        """The inverse of `to_dict`; raises KeyError, TypeError or ValueError where something is missing or odd."""
-        plan = Plan(
-            tuple(Number(**_frozen(number)) for number in tree["numbers"]),
-            tuple(Category(**_frozen(category)) for category in tree["categories"]),
-            tuple((str(name), str(reason)) for name, reason in tree["set_aside"]),
-            float(tree["total_weight"]),
-        )
-        scales = tuple(range(len(SCALES))[int(scale)] for scale in tree["scales"])
-        if len(scales) != len(plan.numbers):
-            raise ValueError("scales")
-        block = tree.get("block", {"structure": CELLS, "anchor": []})  # files from before there were blocks
-        anchor = np.array(block["anchor"], dtype=np.float64)
-        if block["structure"] == CELLS:
-            return cls(plan, scales)
-        n = len(scales)
-        if block["structure"] not in BLOCKS or anchor.shape != (n, n) or not np.isfinite(anchor).all():
-            raise ValueError("block")
-        return cls(plan, scales, block["structure"], _as_tuples(anchor))
 
 
 def _as_tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:
@@ -90,11 +69,6 @@ class Untreat:
     def on_scales(self, numbers: Array) -> Array:
         """Numbers of such blocks on the scales of the model."""
         return self.treat.plan.on_scales(numbers, self.treat.scales)
-
-
-def _frozen(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a record, lists as tuples."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def _listed(levels: Sequence[str], limit: int = 5) -> str:
 
 def _bad_schema(why: str) -> ModelFileError:
     return ModelFileError(
-        "model-schema", f"the schema in the file is not valid: {why}", do="Save the model again"
+        "model-damaged", f"the schema in the file is not valid: {why}", do="Save the model again"
     )
 
 
