@@ -10,7 +10,7 @@ STAMP = $(VENV)/.installed
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/ilk/kernels/native/*)
+$(STAMP): pyproject.toml CMakeLists.txt $(wildcard src/ilk/kernels/native/*) src/ilk/kernels/constants.py
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) pip install --quiet --upgrade pip
 	$(RUN) pip install --quiet -e '.[test,dev,docs]'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ilk import kernels
 from ilk.errors import shown
 from ilk.fitting.fit import label_counts
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
@@ -68,6 +69,8 @@ def cautions(job: Job, ready: Prepared, found: Search, interrupted: bool) -> lis
     if ready.looked is not None and len(ready.looked.places) < ready.rows.n_rows:
         text = f"the groups are described from a sample of {len(ready.looked.places)} rows; labels and sizes are of all"
         made.append(("sampled-telling", text))
+    if kernels.LACKING:
+        made.append(("numpy-kernels", kernels.LACKING))
     return made + dominated(job, ready)
 
 

@@ -29,8 +29,18 @@ from ilk.shell import (
 )
 
 
+def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from ilk import kernels
+
+        click.echo(f"ilk {ilk.__version__} (kernels: {kernels.NAMED})")
+        context.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(ilk.__version__, prog_name="ilk", message="%(prog)s %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Version, kernels."
+)
 def cli() -> None:
     """Find which rows of a table are of the same ilk, and why.
 

@@ -159,5 +159,6 @@ def test_help_is_quick_and_imports_nothing_heavy(shell):
 
 def test_version(ilk):
     import ilk as package
+    from ilk import kernels
 
-    assert ilk("--version").stdout == f"ilk {package.__version__}\n"
+    assert ilk("--version").stdout == f"ilk {package.__version__} (kernels: {kernels.NAMED})\n"

@@ -17,9 +17,8 @@ import numpy as np
 from ilk.errors import UsageError, shown
 from ilk.families.orientation import common_axes, eigen_descending, proportional
 from ilk.families.orientation import profile as profile  # part of this page's face: other families use it
+from ilk.kernels.constants import SINGULAR
 from ilk.table.block import Array
-
-SINGULAR = 1e-10  # accepted fits of real tables stay above 7e-6, rounding sits near 1e-15
 
 _NAMES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV")
 _FREE_OF_COLUMN_UNITS = frozenset({"E", "V", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVV", "VVV"})

@@ -12,10 +12,10 @@ import numpy as np
 from ilk import kernels
 from ilk.families.base import Cut, Pair
 from ilk.families.covariance import Structure, n_covariance_parameters
+from ilk.kernels.constants import VANISHED
 from ilk.kernels.plain_mixture import LOG_TINY, Ending
 from ilk.table.block import Array, Block
 
-VANISHED = 1e-8  # share of the rows below which a soft component is gone
 NOISE_SHARE = 0.05  # of the rows, that a noise component has at the start
 
 

@@ -18,14 +18,24 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from ilk.kernels.constants import (
+    N_ANGLES,
+    N_FINER_GRIDS,
+    RACE_GAIN,
+    RACE_LIMIT,
+    ROUNDS_ALONE,
+    ROUNDS_IN_EM,
+    RUNAWAY,
+    SCAN_COLUMNS,
+    SCAN_GAIN,
+    SCAN_LIMIT,
+    STILL,
+    SWEEP_GAIN,
+    SWEEP_LIMIT,
+)
 from ilk.table.block import Array
 
-ROUNDS_IN_EM = 20  # generalised EM: an M-step that only improves is enough, and the next pass goes on from it
-ROUNDS_ALONE = 1000
-RUNAWAY = 100.0  # in log-volume; a fit that passes the singularity test of 1e-10 stays far below
-STILL = 1e-10  # relative change below which an alternation rests
-SCAN_COLUMNS = 8  # up to here the first search for common axes scans angles; its cost grows as columns^2
-SCAN_ANGLES = (np.arange(32) - 15) * (np.pi / 64)  # (-45, 45] degrees
+SCAN_ANGLES = (np.arange(N_ANGLES) + 1 - N_ANGLES / 2) * (np.pi / 2 / N_ANGLES)  # (-45, 45] degrees
 TINY = np.finfo(np.float64).tiny
 
 
@@ -350,12 +360,12 @@ def _scanned_angle(volume: str, count: Array, turned: Array, first: int, second:
 
     best = best_of(np.broadcast_to(SCAN_ANGLES, (len(turned), SCAN_ANGLES.size)))
     spacing = SCAN_ANGLES[1] - SCAN_ANGLES[0]
-    for _ in range(4):
+    for _ in range(N_FINER_GRIDS):
         spacing /= 4
         best = best_of(best + spacing * np.arange(-4, 5))
     return np.asarray(np.where(cost(best) < cost(np.zeros_like(best)), best, 0.0)[:, 0])
 
 
-SCAN = Search(_scan, gain=1e-8, limit=50)
-RACE = Search(_sweep, gain=1e-5, limit=30)
-SWEEP = Search(_sweep, gain=1e-12, limit=300)
+SCAN = Search(_scan, gain=SCAN_GAIN, limit=SCAN_LIMIT)
+RACE = Search(_sweep, gain=RACE_GAIN, limit=RACE_LIMIT)
+SWEEP = Search(_sweep, gain=SWEEP_GAIN, limit=SWEEP_LIMIT)

@@ -1,6 +1,7 @@
 """Hot loops over blocks of rows, compiled where a compiler was found, in NumPy elsewhere.
 
-`COMPILED` says which, `INSTRUCTIONS` with what: "avx512", "avx2", "plain", or "numpy". The environment
+`COMPILED` says which, `INSTRUCTIONS` with what: "avx512", "avx2", "plain", or "numpy"; `NAMED` is that in words. Where
+the compiled ones are missing and NumPy was not asked for, `LACKING` says so, and a warning does, once. The environment
 variable ILK_KERNELS=numpy asks for NumPy, ILK_INSTRUCTIONS=avx2 (or plain) for narrower instructions than the
 processor has.
 """
@@ -8,6 +9,7 @@ processor has.
 from __future__ import annotations
 
 import os
+import warnings
 
 from ilk.kernels import pairs, plain, plain_mixture, plain_product, plain_tree
 from ilk.kernels.pairs import round_pairs
@@ -15,6 +17,8 @@ from ilk.kernels.pairs import round_pairs
 __all__ = [
     "COMPILED",
     "INSTRUCTIONS",
+    "LACKING",
+    "NAMED",
     "add_pairs",
     "column_ranges",
     "distances",
@@ -38,6 +42,7 @@ __all__ = [
 
 COMPILED: bool = False
 INSTRUCTIONS: str = "numpy"
+LACKING: str = ""
 nearest_step = plain.nearest_step
 nearest = plain.nearest
 distances = plain.distances
@@ -61,8 +66,12 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
     try:
         import ilk.kernels._compiled as native
         from ilk.kernels import compiled
-    except ImportError:
-        pass
+    except ImportError as error:
+        LACKING = (
+            f"the compiled kernels are missing ({error}), so NumPy does their work, with the same results and many "
+            "times slower. Install ilk again where a C++20 compiler is, or from a wheel"
+        )
+        warnings.warn(LACKING, stacklevel=2)
     else:
         if "ILK_INSTRUCTIONS" in os.environ:
             native.use_instructions(os.environ["ILK_INSTRUCTIONS"])
@@ -86,3 +95,5 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         column_ranges = compiled.column_ranges
         add_pairs = compiled.add_pairs
         grow_tree = compiled.grow_tree
+
+NAMED: str = f"compiled, {INSTRUCTIONS}" if COMPILED else "NumPy"

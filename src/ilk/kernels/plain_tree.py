@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ilk.kernels.constants import TREE_GRID
 from ilk.kernels.pairs import Array
 
 LEAST = 2.0**-1022  # logarithms are taken of no less
-GRID = 2.0**36  # rises this close are ties: rounding, which differs between processors, must not choose
 
 
 def grow_tree(points: Array, weight: Array) -> tuple[Array, Array]:
@@ -56,7 +56,7 @@ class _Groups:
         between = share[:, None, None] * away[:, :, None] * away[:, None, :]
         joined = self._cost(rows, size, self.scatter[group] + self.scatter[others] + between)
         rises = joined - self.cost[group] - self.cost[others]
-        rises = np.rint(rises * GRID) / GRID
+        rises = np.rint(rises * TREE_GRID) / TREE_GRID
         return np.where(np.isfinite(rises), rises, np.inf)
 
     def _find_partner(self, group: int) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ilk import kernels
+
 TRACE_POINTS = 120  # of a longer trace, so many passes at equal steps and the last
 STARTS = 60
 PACKAGES = ("numpy", "scipy", "pyarrow")
@@ -32,7 +34,11 @@ def provenance(
         "python": call(options, source),
         "fingerprint": fingerprint,
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "versions": {"Python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "versions": {
+            "Python": platform.python_version(),
+            **{name: version(name) for name in PACKAGES},
+            "kernels": kernels.NAMED,
+        },
         "passes": len(trace),
         "trace": [{"pass": int(i) + 1, "cost": float(trace[i])} for i in at],
         "starts": sorted(float(cost) for cost in starts if np.isfinite(cost))[:STARTS],

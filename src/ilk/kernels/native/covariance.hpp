@@ -8,7 +8,6 @@ namespace ilk {
 namespace {
 namespace quick {
 
-constexpr double singular = 1e-10;  // families/covariance.py, SINGULAR
 
 constexpr Index covariance_room(Index k, Index d) {
     return 3 * k * d * d + 4 * k * d + 8 * k + 24 * d * d + 8 * d + search_room(k, d);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "constants.hpp"
 #include "vectors.hpp"
 
 namespace ilk {

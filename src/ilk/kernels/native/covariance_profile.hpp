@@ -8,10 +8,6 @@ namespace ilk {
 namespace {
 namespace quick {
 
-constexpr int rounds_in_em = 20;  // the constants of families/orientation.py
-constexpr int rounds_alone = 1000;
-constexpr double runaway = 100.0;
-constexpr double still = 1e-10;
 
 struct Shares {
     char volume, shape;

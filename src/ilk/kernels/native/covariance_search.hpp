@@ -10,10 +10,8 @@ namespace {
 namespace quick {
 
 constexpr Index most_starts = 7;    // four means and the three largest components
-constexpr Index scan_columns = 8;   // the constants of families/orientation.py
 constexpr double tiny = std::numeric_limits<double>::min();
-constexpr Index most_angles = 32;
-constexpr int n_grids = 5;
+constexpr int n_grids = 1 + n_finer_grids;
 constexpr double quarter_turn = 1.57079632679489661923;
 
 enum class Move { scan, sweep };
@@ -24,7 +22,8 @@ struct SearchRule {
     int limit;
 };
 
-constexpr SearchRule scanning{Move::scan, 1e-8, 50}, racing{Move::sweep, 1e-5, 30}, finishing{Move::sweep, 1e-12, 300};
+constexpr SearchRule scanning{Move::scan, scan_gain, scan_limit}, racing{Move::sweep, race_gain, race_limit},
+    finishing{Move::sweep, sweep_gain, sweep_limit};
 
 constexpr Index search_room(Index k, Index d) { return 2 * k * d * d + 3 * k * d + 4 * k + (most_starts + 14) * d * d; }
 
@@ -153,12 +152,12 @@ private:
     struct Grid {
         double spacing;
         Index count;
-        double step[most_angles], cosine[most_angles], sine[most_angles];  // of twice the angle
+        double step[n_angles], cosine[n_angles], sine[n_angles];  // of twice the angle
     };
 
     // 32 angles in (-45, 45] degrees, then four grids of 9, each 4 times finer, around the best so far.
     void make_grids() {
-        double spacing = quarter_turn / 32;
+        double spacing = quarter_turn / n_angles;
         for (int number = 0; number < n_grids; ++number, spacing /= 4) {
             Grid& grid = grids_[number];
             grid.spacing = spacing;
@@ -184,7 +183,7 @@ private:
         }
         double best = 0, cosine = 1, sine = 0, least = infinity, unturned = infinity;
         for (const Grid& grid : grids_) {
-            double costs[most_angles], now = infinity;
+            double costs[n_angles], now = infinity;
             Index place = 0;
             for (Index i = 0; i < grid.count; i += lanes<double>)
                 store(costs + i, pair_costs(cosine, sine, grid.cosine + i, grid.sine + i));

@@ -11,7 +11,6 @@ namespace ilk {
 namespace {
 namespace quick {
 
-constexpr double vanished = 1e-8;  // families/gaussian.py, VANISHED
 constexpr double log_two_pi = 1.8378770664093453;
 
 inline double seconds_now() {

@@ -14,7 +14,6 @@ namespace ilk {
 namespace {
 namespace quick {
 
-constexpr double tree_grid = 0x1p36;   // plain_tree.py, GRID
 constexpr double tree_least = 0x1p-1022;  // plain_tree.py, LEAST: logarithms are taken of no less
 
 // The nearest point of the grid, ties to even.
