@@ -37,3 +37,4 @@ def test_positions_too_close_for_bins_have_wider_ones() -> None:
     edges = _bin_edges(near)
     assert (np.diff(edges) > 0).all()
     assert np.histogram(near, edges)[0].sum() == 3
+    assert len(_bin_edges(np.empty(0))) == len(edges)

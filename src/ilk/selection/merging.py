@@ -129,6 +129,8 @@ def lowest(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] | None:
 
 def _bin_edges(position: Array) -> Array:
     """Bins over all positions, wider than these where float64 has too few numbers between them."""
+    if not len(position):
+        return np.histogram_bin_edges(position, N_BINS)
     low, high = float(position.min()), float(position.max())
     least = 2 * N_BINS * float(np.spacing(max(abs(low), abs(high))))
     room = least if 0 < high - low < least else 0.0
