@@ -23,6 +23,17 @@ def test_a_column_without_spread_in_common_units_is_degenerate_not_an_error() ->
     assert model.fit_.reason == "degenerate"
 
 
+def test_hard_components_that_all_lose_their_rows_are_degenerate() -> None:
+    rows = np.array(
+        [[-0.4, 1e16, -1.7, 7e153, -1e308], [8.5, 1e16, 8.0, 4e154, -1e308], [1.0, 1e16, 3.0, 1e154, -1e308]]
+    )
+    for structure in ("EEE", "EEI", "VVV", "EII", "VVI", "EEV"):
+        model = ilk.GaussianMixture(
+            1, structure=structure, prior="default", membership="hard", random_state=0
+        )
+        assert len(model.fit(rows).labels_) == 3
+
+
 @pytest.mark.parametrize("spread", [5e-324, 1e-310, 1e308, np.inf, np.nan, 0.0])
 def test_decimals_of_any_spread(spread: float) -> None:
     assert 0 <= decimals_of(np.array([0.5, 1.5]), spread) <= 20

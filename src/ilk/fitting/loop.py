@@ -189,6 +189,8 @@ def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: St
             continue
         run.reopened = []
         run.params = fill_vacant(rows, run, new, cut)
+        if run.reason == DEGENERATE:
+            continue
         if run.status == FEWER_DISTINCT_ROWS:
             run.reason = NOTHING_CHANGED
         elif run.reopened or run.measured is None:  # other components than those measured
@@ -214,10 +216,14 @@ def fill_vacant(rows: Rows, run: Run, params: Any, cut: Cut) -> Any:
     n_wanted = 4 * len(vacant) + len(run.in_vain)
     far = rows.reduce(_visit_far, _FarSearch(family, params, cut, n_wanted, least))
     row = far.row[~np.isin(far.row, run.in_vain)]
+    spent = not len(row) or len(run.in_vain) >= len(family.centres(params))
+    if spent and not len(occupied):  # no component has rows, and none would get some
+        run.status, run.reason = NO_COST, DEGENERATE
+        return run.measured
     if not len(far.row):
         run.status = FEWER_DISTINCT_ROWS
         return family.select(params, occupied)
-    if not len(row) or len(run.in_vain) >= len(family.centres(params)):
+    if spent:
         run.status, run.cost, run.measured = (
             COMPONENT_VANISHED,
             inf,
