@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ilk.errors import shown
-from ilk.layout import Piece, Surface, line, plural, words_of, wrap
+from ilk.layout import Piece, Surface, line, plural, quoted, words_of, wrap
 from ilk.paradigms.distance import MOST_ROWS
 from ilk.prepare import Job, Prepared, prepare
 from ilk.recipes import PARADIGMS
@@ -211,5 +211,5 @@ def told(advice: Advice, source: str, surface: Surface) -> str:
         lines += line("not" if number == 0 else "", [(f"{names}:", ""), (why, "dim")], surface)
     method = advice.good[0][0]
     auto = advice.good[0][1].endswith("(auto)")
-    command = f"ilk fit {shown(source, 80)}" + ("" if auto else f" --method {method}")
+    command = f"ilk fit {quoted(shown(source, 80))}" + ("" if auto else f" --method {method}")
     return surface.fit("\n".join([*lines, *line("next", [(command, "")], surface)]))

@@ -303,6 +303,7 @@ def assign(
 def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Say what the columns of DATA are taken for, and why."""
     from ilk.folder import json_bytes
+    from ilk.layout import quoted
     from ilk.store import write_atomically
     from ilk.table.read import read
     from ilk.table.schema import infer, types_text
@@ -327,7 +328,8 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
             say(f"caution [{code}]: {shown(text, 400)}")
         if output is not None:
             name = shown(output, 80)
-            say(f"wrote {name}; edit it and give it back: ilk fit {shown(data, 80)} --types {name}")
+            again = f"ilk fit {quoted(shown(data, 80))} --types {quoted(name)}"
+            say(f"wrote {name}; edit it and give it back: {again}")
     return 0
 
 

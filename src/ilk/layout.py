@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -92,8 +93,12 @@ def _dashed(name: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A name as it is typed in a shell."""
-    return text if re.fullmatch(r"[\w./+-]+", text) else "'" + text + "'"
+    """A name as it is typed in a shell.
+
+    >>> print(quoted("a.csv"), quoted("it's"))
+    a.csv 'it'"'"'s'
+    """
+    return text if re.fullmatch(r"[\w./+-]+", text) else shlex.quote(text)
 
 
 def cells(text: str) -> int:

@@ -7,6 +7,7 @@ import copy
 import json
 import os
 import random
+import shlex
 import time
 
 import numpy as np
@@ -17,7 +18,7 @@ from ilk import explain
 from ilk.cli import cli
 from ilk.errors import ModelFileError, UsageError, acts, shown
 from ilk.folder import json_bytes
-from ilk.layout import Surface, line
+from ilk.layout import Surface, line, quoted
 from ilk.report.reading import read_summary
 from tests.store.hostile import at, paths
 from tests.store.test_hostile_models import special
@@ -209,6 +210,11 @@ def test_text_of_a_table_does_not_act(tmp_path):
         ["choose", tmp_path / "t.csv"],
     ):
         assert told(*args).exit_code == 0
+
+
+def test_commands_to_type_are_quoted():
+    for name in ("a b", "it's", "$(reboot)", "x;y", "`z`", "-"):
+        assert shlex.split(f"ilk explain {quoted(name)} A") == ["ilk", "explain", name, "A"]
 
 
 def test_colours_are_ours_alone():
