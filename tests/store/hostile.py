@@ -1,40 +1,23 @@
-"""Model files that lie: well formed, well digested, and with something in them that no fit would write.
-
-`python -m tests.store.hostile COUNT SEED` tries many and prints what escaped, the slowest and the memory taken.
-"""
+"""Model files that lie: well formed, well digested, and with something in them that no fit would write."""
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import copy
 import hashlib
 import json
 import math
 import random
-import resource
-import signal
-import sys
-import time
-import traceback
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import ilk
-from ilk import drift, store
-from ilk.errors import IlkError, ModelFileError
-from ilk.export.dialects import DUCKDB, SPARK
-from ilk.export.record import record
-from ilk.export.sql import select
+from ilk import store
+from ilk.errors import IlkError
 from ilk.fitting.model import KIND
-from ilk.folder import json_bytes
-from ilk.report.summary import plain
-from ilk.table.read import read
 
 NUMBERS = [0, -1, 1, 2, 3, 7, 64, 10**6, 2**31, 2**53, 2**63, 2**64, 10**30, -(10**30), 10**400, 0.5, -0.0, 1.0, 1e-12,
            1e16, 1e150, -1e150, 1e308, -1e308, 1.7e308, 5e-324, 1e-300, 2.0**1000, 2.0**-1000,
@@ -63,8 +46,6 @@ MARKS = [{"$array": "a0"}, {"$numbers": "a1"}, {"$texts": ["a0", "a1"]}, {"$flag
          {"$float": "nan"}, {"$float": "x"}, {"$x": 1}, {"$array": 3}, {"$texts": "a0"}]  # fmt: skip
 NAMES = ("EEE", "VVV", "assorted", "binary", "cells", "gaussian", "hard", "means", "medians", "pieces", "process",
          "soft", "unruled")  # fmt: skip
-MOST_SECONDS = 1.0  # of the processor: others may be at work too
-MOST_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -301,140 +282,3 @@ def hostile_file(data: bytes, draw: random.Random) -> bytes | None:
     except (IlkError, TypeError, ValueError, OverflowError, AttributeError, KeyError, IndexError):
         return None
     return None if made == data else made
-
-
-class TooSlow(BaseException):
-    """A call that takes far too long."""
-
-
-@dataclass
-class Tried:
-    """What became of many files."""
-
-    count: int = 0
-    refused: int = 0
-    calls: collections.Counter = field(default_factory=collections.Counter)
-    escaped: dict[str, tuple[int, bytes]] = field(default_factory=dict)
-    slowest: float = 0.0
-    grew: int = 0
-    saved: Path = Path()
-
-    def note(self, call: str, error: BaseException | str, data: bytes) -> None:
-        told = error if isinstance(error, str) else _told(error)
-        times, first = self.escaped.get(f"{call}: {told}", (0, data))
-        self.escaped[f"{call}: {told}"] = times + 1, first
-
-    def attempt(self, name: str, data: bytes, rows: pd.DataFrame, path: Path) -> None:
-        """Load the file and ask everything of it; only an IlkError may come out."""
-        path.write_bytes(data)
-        self.count += 1
-        began, before = time.process_time(), _peak()
-        try:
-            model = ilk.load(path)
-        except ModelFileError:
-            self.refused += 1
-        except (Exception, TooSlow) as error:
-            self.note(f"{name} load", error, data)
-        else:
-            for call, ask in self.asked(model, rows, path).items():
-                try:
-                    self.look(name, call, ask(), model, data)
-                    self.calls[call] += 1
-                except IlkError as error:
-                    self.calls[f"{call} {error.code}"] += 1
-                except (Exception, TooSlow) as error:
-                    self.note(f"{name} {call}", error, data)
-        self.slowest = max(self.slowest, time.process_time() - began)
-        if time.process_time() - began > MOST_SECONDS:
-            self.note(f"{name} slow", f"{time.process_time() - began:.1f} s", data)
-        self.grew = max(self.grew, _peak() - before)
-        if _peak() - before > MOST_BYTES:
-            self.note(f"{name} memory", "too much", data)
-
-    @staticmethod
-    def asked(model, rows, path):
-        return {
-            "assign": lambda: model.assign(rows),
-            "duckdb": lambda: select(model, DUCKDB, "data"),
-            "spark": lambda: select(model, SPARK, "data"),
-            "json": lambda: json_bytes(record(model)),
-            "check": lambda: json_bytes(plain(drift.check(model, read(rows)))),
-            "save": lambda: model.save(path.with_suffix(".two"), overwrite=True),
-            "repr": lambda: repr(model),
-        }
-
-    def look(self, name, call, made, model, data) -> None:
-        """Answers must be possible ones."""
-        if call == "assign":
-            grouped = made["group"].notna()
-            if not set(made["group"][grouped]) <= set(model.letters):
-                self.note(f"{name} assign", "a label out of range", data)
-            if "probability" in made and not made["probability"][grouped].between(0, 1).all():
-                self.note(f"{name} assign", "a probability out of range", data)
-            if not made["novelty"][grouped].between(0, 1).all():
-                self.note(f"{name} assign", "a novelty out of range", data)
-        elif call == "save":
-            try:
-                ilk.load(self.saved)
-            except IlkError as error:
-                self.note(f"{name} save", f"not read back: {error.what}", data)
-
-
-def _told(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "/ilk/" in frame.filename] or frames
-    return f"{type(error).__name__} {str(error)[:90]} @ {Path(ours[-1].filename).name}:{ours[-1].lineno}"
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-@contextlib.contextmanager
-def limited(seconds: float):
-    """At most so long for the block."""
-
-    def stop(*_):
-        raise TooSlow
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
-
-
-def many(count: int, seed: int, folder: Path, known: dict[str, Base]) -> Tried:
-    """So many hostile files, each tried."""
-    draw, tried, path = random.Random(seed), Tried(), folder / "m.ilk"
-    tried.saved = path.with_suffix(".two")
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        while tried.count < count:
-            name = draw.choice(sorted(known))
-            data = hostile_file(known[name].data, draw)
-            if data is not None:
-                with limited(20):
-                    tried.attempt(name, data, known[name].rows, path)
-    return tried
-
-
-if __name__ == "__main__":
-    import tempfile
-
-    wanted, seed = int(sys.argv[1]), int(sys.argv[2])
-    known = bases()
-    began = time.time()
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        tried = many(wanted, seed, Path(folder), known)
-    print(
-        f"{tried.count} files, {tried.refused} refused, {time.time() - began:.0f} s, slowest {tried.slowest:.2f} s,"
-    )
-    print(f"most memory for one {tried.grew / 2**20:.0f} MB; calls {dict(tried.calls)}")
-    for told, (times, data) in sorted(tried.escaped.items(), key=lambda item: -item[1][0]):
-        print(times, told)
-        if len(sys.argv) > 3:
-            Path(sys.argv[3], f"{hashlib.sha256(told.encode()).hexdigest()[:8]}.ilk").write_bytes(data)
-    sys.exit(bool(tried.escaped))

@@ -17,12 +17,13 @@ from ilk import store
 from ilk.errors import ModelFileError, UsageError
 from ilk.fitting.model import KIND
 from tests.store import hostile
+from tests.store.ordeal import many
 
 FILES = int(os.environ.get("ILK_FUZZ", "800"))
 
 
 def test_hostile_files_are_refused_or_answered(tmp_path):
-    tried = hostile.many(FILES, 7, tmp_path, hostile.bases())
+    tried = many(FILES, 7, tmp_path, hostile.bases())
     print(
         f"{tried.count} files, {tried.refused} refused, slowest {tried.slowest:.2f} s, {tried.grew / 2**20:.0f} MB"
     )
