@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 
 from tests.engines.clusters import Cluster, running
 
@@ -17,16 +19,42 @@ OWN = HERE / "data"
 SHARED = HERE.parents[1] / "shared" / "data"
 
 
+def find_table(name: str) -> Path | None:
+    """Where a test table is: ours where its licence lets us keep it, else beside the checkout, if anywhere."""
+    paths = (folder / f"{name}.csv" for folder in (OWN, SHARED / "tables"))
+    return next((path for path in paths if path.exists()), None)
+
+
+def absent(*names: str) -> str:
+    """Why a test is skipped that needs tables which a clone has not."""
+    return f"tables that may not be copied into the project ({', '.join(names)}) and ../shared/data is absent"
+
+
 def table_path(name: str) -> Path:
-    """A test table: ours where its licence lets us keep it, else the one beside the checkout."""
-    for folder in (OWN, SHARED / "tables"):
-        if (folder / f"{name}.csv").exists():
-            return folder / f"{name}.csv"
-    pytest.skip(f"table {name} may not be copied into the project and ../shared/data is absent")
+    """A test table as a file; a test that needs one which is not here is skipped."""
+    return find_table(name) or pytest.skip(absent(name))
+
+
+def at_hand(
+    cases: Iterable[Any], table: Callable[[Any], str] = str, name: Callable[[Any], str] = str
+) -> list[Any]:
+    """The cases of a test whose tables are here; all that need other tables are one case, skipped, that names them."""
+    cases = list(cases)
+    here = [case for case in cases if table(case) == "iris" or find_table(table(case))]
+    params = [pytest.param(*(case if isinstance(case, tuple) else (case,)), id=name(case)) for case in here]
+    rest = [case for case in cases if case not in here]
+    if rest:
+        reason = absent(*dict.fromkeys(map(table, rest)))
+        first = rest[0] if isinstance(rest[0], tuple) else (rest[0],)
+        params.append(pytest.param(*first, id="absent", marks=pytest.mark.skip(reason)))
+    return params
 
 
 def numeric_table(name: str) -> tuple[np.ndarray, np.ndarray | None]:
     """The columns of an all-numeric test table, and its target."""
+    if name == "iris":  # scikit-learn has it, cell for cell
+        iris = load_iris()
+        return iris.data, iris.target_names[iris.target]
     with table_path(name).open(newline="") as file:
         header, *lines = list(csv.reader(file))
     target = header.index("target") if "target" in header else None
@@ -35,12 +63,9 @@ def numeric_table(name: str) -> tuple[np.ndarray, np.ndarray | None]:
     return np.array(cells), labels
 
 
-def golden(name: str) -> dict:
-    """A file of figures computed by other programs."""
-    for folder in (HERE / "agreement" / "golden", SHARED / "golden"):
-        if (folder / f"{name}.json").exists():
-            return json.loads((folder / f"{name}.json").read_text())
-    pytest.skip(f"golden figures {name} are absent")
+def golden(name: str) -> dict[str, Any]:
+    """A file of figures computed by other programs; `tests/agreement/golden/README.md` says which."""
+    return json.loads((HERE / "agreement" / "golden" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")

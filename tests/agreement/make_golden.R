@@ -115,11 +115,11 @@ set_of <- function(name, scaled, Ks) {
   list(table = name, scaled = scaled, n = nrow(data), d = ncol(data), runs = lapply(Ks, function(K) run_of(data, K)))
 }
 
-# Of the groups in `target`, in the order of first appearance.
+# Of the groups in `target`, in the order of their names.
 apart <- function(name) {
   table <- read_table(name)
   data <- numbers_of(table)
-  group <- as.integer(factor(table$target, unique(table$target)))
+  group <- as.integer(factor(table$target))
   far <- as.matrix(dist(data))
   centre <- apply(data, 2, function(column) tapply(column, group, mean))
   to_own <- sqrt(rowSums((data - centre[group, ])^2))

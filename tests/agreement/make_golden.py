@@ -32,7 +32,9 @@ STARTS = 60
 def columns_of(name: str) -> tuple[pd.DataFrame, list[str], list[str]]:
     """The cells as numbers (categories as codes in the order of their names), and which columns are which."""
     numeric, dropped, _ = CASES[name]
-    table = pd.read_csv(HERE.parent / "data" / f"{name}.csv", dtype=str, keep_default_na=False, na_values=[""])
+    table = pd.read_csv(
+        HERE.parent / "data" / f"{name}.csv", dtype=str, keep_default_na=False, na_values=[""]
+    )
     table = table.drop(columns=list(dropped)).dropna(how="all")
     for column in table:
         if column in numeric:

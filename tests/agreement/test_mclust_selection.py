@@ -8,15 +8,19 @@ import pytest
 
 import ilk
 from ilk import kernels
-from tests.conftest import golden, numeric_table
+from tests.conftest import at_hand, golden, numeric_table
 
 TOLERANCE = 0.1
+TABLES = (
+    *("iris", "faithful", "diabetes_reaven", "banknote_swiss", "acidity"),
+    *("made_ridges", "made_shapes", "made_batches", "made_line"),
+)
 pytestmark = pytest.mark.skipif(
     not kernels.COMPILED, reason="some 10,000 EM runs take an hour without a compiler"
 )
 
 
-@pytest.mark.parametrize("name", ["iris", "faithful", "diabetes_reaven", "banknote_swiss", "acidity"])
+@pytest.mark.parametrize("name", at_hand(TABLES))
 def test_no_cell_has_a_worse_bic(name, capsys):
     reference = golden(f"mclust_{name}")
     X, _ = numeric_table(name)

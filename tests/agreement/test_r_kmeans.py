@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 import ilk
-from tests.conftest import golden, numeric_table
+from tests.conftest import at_hand, golden, numeric_table
 
-SETS = golden("r_kmeans_pam_silhouette")["sets"]
+SETS = golden("r_kmeans_pam_silhouette")["sets"] | golden("r_made_tables")["sets"]
 RUNS = [(name, run) for name, entry in SETS.items() for run in entry["runs"]]
 LLOYD = [(name, run["K"], start) for name, run in RUNS for start in run["lloyd"]]
+
+
+def table_name(case):
+    return SETS[case[0]]["table"]
 
 
 def table_of(name: str) -> np.ndarray:
@@ -24,7 +28,8 @@ def table_of(name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("name", "k", "run"), LLOYD, ids=[f"{n}-{k}-{i}" for i, (n, k, _) in enumerate(LLOYD)]
+    ("name", "k", "run"),
+    at_hand(LLOYD, table_name, name=lambda c: f"{c[0]}-{c[1]}-{'-'.join(map(str, c[2]['start_rows']))}"),
 )
 def test_lloyd_from_the_same_rows(name, k, run):
     X = table_of(name)
@@ -38,7 +43,9 @@ def test_lloyd_from_the_same_rows(name, k, run):
         assert len(pairs) == len(set(theirs.tolist())) == len(set(model.labels_.tolist()))
 
 
-@pytest.mark.parametrize(("name", "run"), RUNS, ids=[f"{n}-{r['K']}" for n, r in RUNS])
+@pytest.mark.parametrize(
+    ("name", "run"), at_hand(RUNS, table_name, name=lambda case: f"{case[0]}-{case[1]['K']}")
+)
 def test_best_of_own_starts(name, run):
     X = table_of(name)
     with warnings.catch_warnings():

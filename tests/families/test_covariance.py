@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,9 +27,9 @@ from ilk.families.covariance import (
 )
 from ilk.families.orientation import _rounds
 from ilk.families.prior import Prior
+from tests.conftest import golden
 
 Array = np.ndarray
-GOLDEN = Path(__file__).parents[2].parent / "shared" / "data" / "golden"
 NAMES = [s.name for s in STRUCTURES]
 ALONG_COLUMNS = ("EII", "VII", "EEI", "VEI", "EVI", "VVI")
 every_structure = pytest.mark.parametrize("structure", STRUCTURES, ids=NAMES)
@@ -112,9 +110,8 @@ def test_sums_a_structure_needs() -> None:
     assert (Structure("E").sums, Structure("V").sums) == ("pooled", "diagonal")
 
 
-@pytest.mark.skipif(not GOLDEN.exists(), reason="the golden figures are not here")
 def test_parameter_counts_of_the_claims() -> None:
-    claims = json.loads((GOLDEN / "seed_claims.json").read_text())["parameter_counts"]["covariance_part"]
+    claims = golden("seed_claims")["parameter_counts"]["covariance_part"]
     for name, formula in claims.items():
         python = formula.replace("Kd", "K*d").replace("(", "*(").replace("+*(", "+(").replace("/", "//")
         python = python.removeprefix("*")

@@ -8,22 +8,24 @@ import numpy as np
 import pytest
 
 from ilk.measures.gower import gower
-from tests.conftest import golden, table_path
+from tests.conftest import at_hand, golden, table_path
 
 
-def flower() -> tuple[np.ndarray, np.ndarray]:
+def plants(name: str) -> tuple[np.ndarray, np.ndarray]:
     """V1-V3 binary and V4 nominal as codes; V5, V6 ordered and V7, V8 ratios as numbers."""
-    with table_path("flower").open(newline="") as file:
+    with table_path(name).open(newline="") as file:
         cells = np.array([[float(cell) for cell in line] for line in list(csv.reader(file))[1:]])
     codes = cells[:, :4].astype(int)
     codes[:, 3] -= 1
     return cells[:, 4:], codes
 
 
-@pytest.mark.parametrize(("name", "asymmetric"), [("gower_default", ()), ("gower_V3_asymmetric", (2,))])
-def test_dissimilarities_of_daisy(name, asymmetric):
-    stored = golden("r_gower_flower")
-    np.testing.assert_allclose(gower(*flower(), asymmetric=asymmetric), np.array(stored[name]), atol=1e-12)
+@pytest.mark.parametrize("name", at_hand(["flower", "made_garden"]))
+def test_dissimilarities_of_daisy(name):
+    stored = golden(f"r_gower_{name}")
+    for case, asymmetric in [("gower_default", ()), ("gower_V3_asymmetric", (2,))]:
+        found = gower(*plants(name), asymmetric=asymmetric)
+        np.testing.assert_allclose(found, np.array(stored[case]), atol=1e-12, err_msg=case)
 
 
 def test_blanks_leave_their_column_out_of_a_pair():

@@ -12,10 +12,20 @@ from scipy import stats
 import ilk.measures.criteria as criteria_module
 from ilk import measures
 from ilk.errors import DataError, UsageError
-from tests.measures.measure_figures import golden
+from tests.conftest import golden
+
+MCLUST = [
+    "iris",
+    "faithful",
+    "diabetes_reaven",
+    "banknote_swiss",
+    "made_ridges",
+    "made_shapes",
+    "made_batches",
+]
 
 
-@pytest.mark.parametrize("name", ["iris", "faithful", "diabetes_reaven", "banknote_swiss"])
+@pytest.mark.parametrize("name", MCLUST)
 def test_mclusts_bic_and_icl(name):
     figures = golden(f"mclust_{name}")
     n_cells = 0

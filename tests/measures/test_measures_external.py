@@ -17,7 +17,7 @@ import ilk.measures.external as external_module
 import ilk.measures.labels as labels_module
 from ilk import measures
 from ilk.errors import DataError, ResourceError, UsageError
-from tests.measures.measure_figures import golden
+from tests.conftest import golden
 
 NAN = float("nan")
 SYMMETRIC = [measures.ari, measures.nmi, measures.variation_of_information]

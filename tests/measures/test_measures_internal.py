@@ -17,7 +17,7 @@ import ilk.measures.internal as internal_module
 import ilk.measures.silhouettes as silhouettes_module
 from ilk import measures
 from ilk.errors import DataError, UsageError
-from tests.measures.measure_figures import golden, table
+from tests.conftest import at_hand, golden, numeric_table
 
 RUSPINI = np.repeat([0, 1, 2, 3], [20, 23, 17, 15])
 GENERATOR = np.random.default_rng(7)
@@ -62,44 +62,52 @@ def brute_silhouette(rows, labels):
     return np.array(values)
 
 
-def test_scikit_learns_figures():
-    figures = golden("sklearn_internal_measures")["sets"]
-    wine, wine_truth = table("wine")
-    xclara = table("xclara")[0]
-    cases = {
-        "iris_by_target": table("iris"),
-        "ruspini_rows_20_23_17_15": (table("ruspini")[0], RUSPINI),
-        "wine_raw_by_target": (wine, wine_truth),
-        "wine_zscored_divisor_n_by_target": ((wine - wine.mean(axis=0)) / wine.std(axis=0), wine_truth),
-        "xclara_sign_of_v1_minus_40_ge": (xclara, xclara[:, 0] >= 40),
-    }
-    assert cases.keys() == figures.keys()
-    for name, (rows, labels) in cases.items():
-        assert len(rows) == figures[name]["rows"]
-        assert measures.silhouette(rows, labels).mean() == pytest.approx(
-            figures[name]["silhouette"], rel=1e-9
-        )
-        for measure in ("davies_bouldin", "calinski_harabasz"):
-            assert getattr(measures, measure)(rows, labels) == pytest.approx(figures[name][measure], rel=1e-9)
+SKLEARN = golden("sklearn_internal_measures")["sets"]
 
 
-def test_figures_of_r():
-    n_runs = 0
-    for figures in golden("r_kmeans_pam_silhouette")["sets"].values():
-        rows = table(figures["table"])[0]
-        if figures["scaled"]:
-            rows = (rows - rows.mean(axis=0)) / rows.std(axis=0, ddof=1)
-        for run in figures["runs"]:
-            for lloyd in run["lloyd"]:
-                if lloyd["labels"]:
-                    within = measures.within_sum_of_squares(rows, lloyd["labels"])
-                    assert within == pytest.approx(lloyd["within_ss"], rel=1e-9)
-                    each = measures.sse(rows, lloyd["labels"]) * lloyd["sizes"]
-                    assert each == pytest.approx(lloyd["withinss_per_cluster"], rel=1e-9)
-            if "silhouette_mean" in run:
-                n_runs += 1
-                check_silhouette(rows, run)
-    assert n_runs >= 14
+@pytest.mark.parametrize("name", at_hand(SKLEARN, table=lambda name: name.split("_")[0]))
+def test_scikit_learns_figures(name):
+    rows, truth = numeric_table(name.split("_")[0])
+    if "zscored" in name:
+        rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    if name.startswith("ruspini"):
+        truth = RUSPINI
+    elif name.startswith("xclara"):
+        truth = rows[:, 0] >= 40
+    figures = SKLEARN[name]
+    assert len(rows) == figures["rows"]
+    assert measures.silhouette(rows, truth).mean() == pytest.approx(figures["silhouette"], rel=1e-9)
+    for measure in ("davies_bouldin", "calinski_harabasz"):
+        assert getattr(measures, measure)(rows, truth) == pytest.approx(figures[measure], rel=1e-9)
+
+
+R_SETS = golden("r_kmeans_pam_silhouette")["sets"] | golden("r_made_tables")["sets"]
+
+
+@pytest.mark.parametrize("name", at_hand(R_SETS, table=lambda name: R_SETS[name]["table"]))
+def test_figures_of_r(name):
+    figures = R_SETS[name]
+    rows = numeric_table(figures["table"])[0]
+    if figures["scaled"]:
+        rows = (rows - rows.mean(axis=0)) / rows.std(axis=0, ddof=1)
+    for run in figures["runs"]:
+        for lloyd in run["lloyd"]:
+            if lloyd["labels"]:
+                within = measures.within_sum_of_squares(rows, lloyd["labels"])
+                assert within == pytest.approx(lloyd["within_ss"], rel=1e-9)
+                each = measures.sse(rows, lloyd["labels"]) * lloyd["sizes"]
+                assert each == pytest.approx(lloyd["withinss_per_cluster"], rel=1e-9)
+        if "silhouette_mean" in run:
+            check_silhouette(rows, run)
+        if "pam" in run:
+            around = measures.silhouette(rows, run["pam"]["labels"])
+            assert around.mean() == pytest.approx(run["pam"]["avg_silhouette"], rel=1e-9)
+
+
+def test_enough_runs_of_r_have_a_silhouette():
+    runs = [run for figures in R_SETS.values() for run in figures["runs"]]
+    assert sum("silhouette_mean" in run for run in runs) >= 22
+    assert sum("pam" in run for run in runs) >= 22
 
 
 def check_silhouette(rows, run):
@@ -112,20 +120,30 @@ def check_silhouette(rows, run):
     assert measures.calinski_harabasz(rows, labels) == pytest.approx(run["calinski_harabasz"], rel=1e-9)
 
 
-def test_cohesion_and_separation_of_ruspini():
-    figures = golden("seed_claims")["cohesion_separation_ruspini_rows_20_23_17_15"]
-    rows = table("ruspini")[0]
+APART = {
+    "ruspini": golden("seed_claims")["cohesion_separation_ruspini_rows_20_23_17_15"],
+    "made_places": golden("r_made_tables")["cohesion_separation"],
+}
+
+
+@pytest.mark.parametrize("name", at_hand(APART))
+def test_cohesion_and_separation(name):
+    rows, truth = numeric_table(name)
+    labels = RUSPINI if truth is None else truth
+    figures, sizes = APART[name]["clusters"], [20, 23, 17, 15]
+    assert [cluster["size"] for cluster in figures] == sizes
     found = {
-        "cohesion_inverse_ordered_pairs": measures.cohesion(rows, RUSPINI),
-        "cohesion_inverse_unordered_pairs": 2 * measures.cohesion(rows, RUSPINI),
-        "cohesion_sum_to_centroid": measures.cohesion_centres(rows, RUSPINI),
-        "mean_square_as_seed_SSE": measures.sse(rows, RUSPINI),
-        "sum_squares": measures.sse(rows, RUSPINI) * [20, 23, 17, 15],
+        "cohesion_inverse_ordered_pairs": measures.cohesion(rows, labels),
+        "cohesion_inverse_unordered_pairs": 2 * measures.cohesion(rows, labels),
+        "cohesion_sum_to_centroid": measures.cohesion_centres(rows, labels),
+        "mean_square_as_seed_SSE": measures.sse(rows, labels),
+        "sum_squares": measures.sse(rows, labels) * sizes,
     }
-    for name, values in found.items():
-        assert values == pytest.approx([cluster[name] for cluster in figures["clusters"]], rel=1e-9), name
-    sums, centres = measures.separation(rows, RUSPINI), measures.separation_centres(rows, RUSPINI)
-    for pair in figures["pairs"]:
+    for measure in found.keys() & figures[0].keys():
+        assert found[measure] == pytest.approx([c[measure] for c in figures], rel=1e-9), measure
+    sums, centres = measures.separation(rows, labels), measures.separation_centres(rows, labels)
+    assert len(APART[name]["pairs"]) == 6
+    for pair in APART[name]["pairs"]:
         i, j = pair["pair"]
         assert sums[i, j] == sums[j, i] == pytest.approx(pair["separation_sum"], rel=1e-9)
         assert centres[i, j] == centres[j, i] == pytest.approx(pair["separation_centroids"], rel=1e-9)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,8 +12,7 @@ from ilk.measures import ari
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.units import deviations_within, rescaled, search_in_units
 from ilk.table.condition import condition
-
-IRIS = Path(__file__).parents[3] / "shared" / "data" / "tables" / "iris.csv"
+from tests.conftest import numeric_table
 
 
 def balls(n=150, gap=40.0, seed=0):
@@ -109,8 +106,7 @@ def test_rows_beyond_the_search_sample_are_fitted_in_the_same_units():
     assert ari(result.labels, truth) == 1.0
 
 
-@pytest.mark.skipif(not IRIS.exists(), reason="iris comes under the GPL and is read from ../shared/data")
 @pytest.mark.skipif(not kernels.COMPILED, reason="a search takes seconds without a compiler")
 def test_iris_has_a_better_bic_than_mclust_finds():
-    result = ilk.cluster(IRIS, truth="target")
+    result = ilk.cluster(numeric_table("iris")[0])
     assert result.summary()["chosen"]["bic"] < 561.73  # mclust 6.0.0: VEV, 2
