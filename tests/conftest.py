@@ -17,11 +17,12 @@ from tests.engines.clusters import Cluster, running
 HERE = Path(__file__).parent
 OWN = HERE / "data"
 SHARED = HERE.parents[1] / "shared" / "data"
+FOLDERS = (OWN, SHARED / "tables", SHARED / "gagolewski" / "data")
 
 
 def find_table(name: str) -> Path | None:
     """Where a test table is: ours where its licence lets us keep it, else beside the checkout, if anywhere."""
-    paths = (folder / f"{name}.csv" for folder in (OWN, SHARED / "tables"))
+    paths = (folder / f"{name}.csv" for folder in FOLDERS)
     return next((path for path in paths if path.exists()), None)
 
 

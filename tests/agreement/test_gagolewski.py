@@ -9,19 +9,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.conftest import at_hand
+
 EXAMPLE = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "comparisons" / "gagolewski.py"))
 SETS = sorted((EXAMPLE["SUITE"] / "data").glob("*.csv"))
 
 
+PUBLISHED = [
+    ("K-means", "published_scores.csv", "method", "sklearn_kmeans"),
+    ("Gaussian mixtures", "published_scores.csv", "method", "sklearn_gm"),
+    ("Gaussian mixtures", "mclust_scores.csv", "how", "G given"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(not SETS, reason="the sets are for research only and are not part of the project")
 @pytest.mark.parametrize(
     ("method", "file", "column", "value"),
-    [
-        ("K-means", "published_scores.csv", "method", "sklearn_kmeans"),
-        ("Gaussian mixtures", "published_scores.csv", "method", "sklearn_gm"),
-        ("Gaussian mixtures", "mclust_scores.csv", "how", "G given"),
-    ],
+    at_hand(PUBLISHED, table=lambda _: "fcps_target", name=lambda case: f"{case[0]}-{case[3]}"),
 )
 def test_mean_over_the_sets_is_not_below_the_published_one(method, file, column, value):
     theirs, ours = EXAMPLE["published"](file, column, value), {}

@@ -16,21 +16,11 @@ from ilk.export.dialects import DIALECTS, DUCKDB, SPARK, dialect_of
 from ilk.export.sql import select
 from ilk.families.covariance import STRUCTURES
 from ilk.table.read import read
+from tests.conftest import at_hand, numeric_table, table_path
 from tests.export.conftest import assigned, gaussian_model, with_blanks
 
 DATA = Path(__file__).parents[1] / "data"
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "tables"
-UNFREE = (
-    "acidity",
-    "banknote_swiss",
-    "carcinoma",
-    "diabetes_reaven",
-    "faithful",
-    "flower",
-    "iris",
-    "ruspini",
-    "xclara",
-)
+UNFREE = ("acidity", "banknote_swiss", "diabetes_reaven", "faithful", "ruspini", "xclara")
 HOSTILE = [
     'say "hi"', "it's", "back\\slash", "tick`tick", "two\nlines", "tab\t", "-- comment", "*/ end", " padded ",
     "'); drop table data; --", "group", "input", "given", "blank", "best", "piece_1", "p1_rest_1_1", "SELECT",
@@ -224,22 +214,22 @@ def test_the_select_reads_like_one():
 @pytest.mark.slow
 @pytest.mark.parametrize("path", sorted([*DATA.glob("*.csv")]), ids=lambda path: path.stem)
 def test_every_bundled_table(sql_labels, path):
-    check_table(sql_labels, path)
+    check_table(sql_labels, read(path))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["acidity", "banknote_swiss", "diabetes_reaven", "faithful", "iris", "ruspini", "xclara"]
-)
+@pytest.mark.parametrize("name", at_hand(UNFREE))
 def test_every_table_that_may_not_be_copied(sql_labels, name):
-    path = SHARED / f"{name}.csv"
-    if not path.exists():
-        pytest.skip("the table is not free to copy, and ../shared/data is not there")
-    check_table(sql_labels, path)
+    check_table(sql_labels, read(table_path(name)))
 
 
-def check_table(sql_labels, path):
-    table = read(path)
+@pytest.mark.slow
+def test_iris_of_scikit_learn(sql_labels):
+    X, species = numeric_table("iris")
+    check_table(sql_labels, read({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "d": X[:, 3], "target": species}))
+
+
+def check_table(sql_labels, table):
     truth = "target" if "target" in table.names else None
     model = ilk.cluster(table, truth=truth, budget=5).model
     columns = {name: table.column(name) for name in table.names}

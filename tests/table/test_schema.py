@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,9 +15,10 @@ from ilk.errors import DataError, ModelFileError, UsageError
 from ilk.table.encode import encode
 from ilk.table.read import read
 from ilk.table.schema import Schema, infer, read_types, types_text
+from tests.conftest import OWN, SHARED, table_path
 
-DATA = Path(__file__).parents[2].parent / "shared" / "data"
-MANIFEST = json.loads((DATA / "manifest.json").read_text()) if (DATA / "manifest.json").exists() else {}
+KINDS = [folder / "manifest.json" for folder in (SHARED, OWN)]
+MANIFEST = {n: e for path in KINDS if path.exists() for n, e in json.loads(path.read_text()).items()}
 N = 30
 REAL = list(np.linspace(0.1, 7.3, N))
 
@@ -288,12 +288,11 @@ def test_odd_names_are_kept_and_escaped():
         assert len(line["column"]) <= 40
 
 
-@pytest.mark.skipif(not MANIFEST, reason="the data folder is not here")
-@pytest.mark.parametrize("name", sorted(MANIFEST) or ["none"])
+@pytest.mark.parametrize("name", sorted(MANIFEST))
 def test_kinds_of_the_data_folder(name):
     """Kinds as in the manifest; digits that stand for categories are numeric with a warning."""
     entry = MANIFEST[name]
-    table = read(DATA / entry["file"])
+    table = read(table_path(name))
     assert table.n_rows == entry["rows"]
     schema = infer(table, truth=entry["label"])
     warned = " ".join(text for _, text in schema.warnings)
