@@ -4,7 +4,7 @@ Every table: what `ilk fit` answers on tables it has never seen
 
 One line a table: the model, pieces and groups, the verdict, the agreement with a known class that no fit has seen, and
 the BIC that mclust 6.0.0 reaches where its figures are at hand (all lower is better). Run it with a folder that holds
-`tables/` and `golden/`, or without one for the tables that come with the tests:
+`tables/`, or without one for the tables that come with the tests:
 
     python examples/comparisons/every_table.py [DATA] [TABLE ...]
 """
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 BUNDLED = Path(__file__).parents[2] / "tests" / "data"
-SHOWN = ["penguins", "wine"]
+GOLDEN = BUNDLED.parent / "agreement" / "golden"
+SHOWN = ["penguins", "wine", "made_shapes"]
 ILK = [sys.executable, "-c", "from ilk.cli import main; main()"]
 
 
@@ -43,13 +44,13 @@ def answer(path: Path, folder: Path) -> tuple[dict[str, Any], float]:
     return summary, time.monotonic() - began
 
 
-def mclust(golden: Path, table: str) -> str:
+def mclust(table: str) -> str:
     """mclust's choice by BIC, where it is known."""
-    path = golden / f"mclust_{table}.json"
+    path = GOLDEN / f"mclust_{table}.json"
     if not path.exists():
         return ""
-    best = json.loads(path.read_text(encoding="utf-8"))["top5"][0]
-    return f"{best['model_G']} {-best['bic']:.1f}"
+    best = json.loads(path.read_text(encoding="utf-8"))["chosen"]
+    return f"{best['model']},{best['G']} {-best['bic']:.1f}"
 
 
 def line(name: str, summary: dict[str, Any], seconds: float, other: str) -> str:
@@ -75,8 +76,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             summary, seconds = answer(tables / f"{name}.csv", Path(folder))
-            other = "" if given.data is None else mclust(given.data / "golden", name)
-            print(line(name, summary, seconds, other), flush=True)
+            print(line(name, summary, seconds, mclust(name)), flush=True)
 
 
 if __name__ == "__main__":

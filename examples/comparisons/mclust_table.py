@@ -5,9 +5,9 @@ The table of mclust: every structure and every number of components
 All fourteen covariance structures with one to nine components, and beside each BIC what `mclust` 6.0.0 reports of it
 (Scrucca, Fop, Murphy and Raftery 2016, The R Journal 8). Both have the sign of mclust here: higher is better. `*` marks
 a cell that is better by more than 1, `!` one that is worse by more than 0.1, `.` one that has no fit.
-Run it with `python examples/comparisons/mclust_table.py`, with `all`, or with names of
-tables: acidity, faithful, iris, banknote_swiss, diabetes_reaven. Those tables and the figures of mclust are not part
-of the package: they are read from `shared/data` beside the checkout.
+Run it with `python examples/comparisons/mclust_table.py`, with `all`, or with names of tables: made_line, made_ridges,
+made_shapes and made_batches come with the tests, iris with scikit-learn; acidity, faithful, banknote_swiss and
+diabetes_reaven are not free to copy and are read from `shared/data` beside the checkout.
 """
 
 from __future__ import annotations
@@ -18,32 +18,40 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_iris
 
 import ilk
 
-TABLES = ("acidity", "faithful", "iris", "banknote_swiss", "diabetes_reaven")
+TABLES = (
+    *("made_line", "made_ridges", "made_shapes", "made_batches"),
+    *("iris", "acidity", "faithful", "banknote_swiss", "diabetes_reaven"),
+)
+ROOT = Path(__file__).resolve().parents[2]
 MOST = 9
 BETTER, WORSE = 1.0, 0.1
 
 
-def shared_data() -> Path | None:
-    """`shared/data` beside the checkout, or beside a folder above the one this runs in."""
-    parents = (*Path(__file__).resolve().parents, *Path.cwd().parents)
-    found = [folder / "shared" / "data" for folder in parents]
-    return next((folder for folder in found if (folder / "golden").is_dir()), None)
-
-
-def numbers(path: Path) -> np.ndarray:
-    """The columns of a table but for its target."""
+def numbers(name: str) -> np.ndarray | None:
+    """The columns of a table but for its target, where the table is at hand."""
+    if name == "iris":
+        return np.asarray(load_iris().data)
+    folders = (ROOT / "tests" / "data", ROOT.parent / "shared" / "data" / "tables")
+    path = next((path for path in (folder / f"{name}.csv" for folder in folders) if path.exists()), None)
+    if path is None:
+        return None
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    return np.array([[float(cell) for name, cell in row.items() if name != "target"] for row in rows])
+    return np.array([[float(cell) for key, cell in row.items() if key != "target"] for row in rows])
 
 
-def compare(name: str, folder: Path) -> tuple[int, int, int]:
+def compare(name: str) -> tuple[int, int, int]:
     """Print one table; returns how many cells mclust fits, and how many are better and worse here."""
-    theirs = json.loads((folder / "golden" / f"mclust_{name}.json").read_text())
-    found = ilk.select(numbers(folder / "tables" / f"{name}.csv"), k=range(1, MOST + 1))
+    table = numbers(name)
+    if table is None:
+        print(f"\n{name}: the table is not here")
+        return 0, 0, 0
+    theirs = json.loads((ROOT / "tests" / "agreement" / "golden" / f"mclust_{name}.json").read_text())
+    found = ilk.select(table, k=range(1, MOST + 1))
     ours = {(cell.structure, cell.k): cell.bic for cell in found.candidates}
     print(f"\n{name}: {theirs['n']} rows, {theirs['d']} columns; BIC here, and of mclust below it")
     print("    " + "".join(f"{k:>11d}" for k in range(1, MOST + 1)))
@@ -71,13 +79,7 @@ def compare(name: str, folder: Path) -> tuple[int, int, int]:
 
 def main() -> None:
     asked = TABLES if "all" in sys.argv[1:] else [name for name in sys.argv[1:] if name in TABLES]
-    folder = shared_data()
-    if folder is None:
-        print(
-            "The tables and the figures of mclust are not here: put them into shared/data beside the checkout."
-        )
-        return
-    totals = np.array([compare(name, folder) for name in asked or TABLES[:1]]).sum(axis=0)
+    totals = np.array([compare(name) for name in asked or TABLES[:1]]).sum(axis=0)
     print(
         f"\n{totals[0]} cells that mclust fits: {totals[1]} better by more than 1, {totals[2]} worse by more than 0.1"
     )
