@@ -15,9 +15,8 @@ TABLES = (
     *("iris", "faithful", "diabetes_reaven", "banknote_swiss", "acidity"),
     *("made_ridges", "made_shapes", "made_batches", "made_line"),
 )
-pytestmark = pytest.mark.skipif(
-    not kernels.COMPILED, reason="some 10,000 EM runs take an hour without a compiler"
-)
+if not kernels.COMPILED:
+    pytest.skip("some 10,000 EM runs take an hour without a compiler", allow_module_level=True)
 
 
 @pytest.mark.parametrize("name", at_hand(TABLES))

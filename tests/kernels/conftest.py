@@ -13,17 +13,27 @@ from ilk.kernels import plain
 if kernels.COMPILED:
     from ilk.kernels import _compiled, compiled
 
-    PATHS = [*_compiled.all_instructions(), "numpy"]
+    INSTRUCTIONS = list(_compiled.all_instructions())
 else:
-    PATHS = ["numpy"]
+    INSTRUCTIONS = []
 
 
-@pytest.fixture(params=PATHS)
+@pytest.fixture(params=[*INSTRUCTIONS, "numpy"])
 def path(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
     """The module of kernels to test, set to one instruction set."""
     if request.param == "numpy":
         yield plain
-        return
-    _compiled.use_instructions(request.param)
+    else:
+        yield from _set_to(request.param)
+
+
+@pytest.fixture(params=INSTRUCTIONS)
+def compiled_path(request: pytest.FixtureRequest) -> Iterator[ModuleType]:
+    """The compiled kernels, set to one instruction set: what is held against the NumPy twin."""
+    yield from _set_to(request.param)
+
+
+def _set_to(instructions: str) -> Iterator[ModuleType]:
+    _compiled.use_instructions(instructions)
     yield compiled
     _compiled.use_instructions(kernels.INSTRUCTIONS)

@@ -19,10 +19,9 @@ from ilk.kernels import plain, plain_mixture
 from ilk.kernels.pairs import Array, add_pairs
 from tests.kernels.test_mixture import components, nothing
 
-pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="no compiled kernels")
-
-if kernels.COMPILED:
-    from ilk.kernels import compiled
+if not kernels.COMPILED:
+    pytest.skip("no compiled kernels here", allow_module_level=True)
+from ilk.kernels import compiled
 
 
 def table(n: int = 1000, d: int = 3, k: int = 4) -> tuple[Array, Any]:
