@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -44,7 +49,35 @@ def expected_failures(estimator):
     return {}
 
 
+EVERY = parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+NAMES, CASES = EVERY.args[0], list(EVERY.args[1])
+
+
+def of_arrays_elsewhere(case):
+    """Whether a check skips itself unless SciPy takes the arrays of other libraries, which is set before its import."""
+    _, check = getattr(case, "values", case)
+    return "array_api" in check.func.__name__
+
+
+ARRAY_API = [case for case in CASES if of_arrays_elsewhere(case)]
+
+
 @pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@pytest.mark.parametrize(NAMES, [c for c in CASES if not of_arrays_elsewhere(c)], **EVERY.kwargs)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
+
+
+def test_scikit_learn_contract_of_array_namespaces():
+    code = "from tests.contracts.test_estimator import ARRAY_API as cases\n"
+    code += "for estimator, check in cases: check(estimator)\nprint(len(cases))"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(ARRAY_API)

@@ -149,7 +149,7 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("k", [2, 5])
 def test_real_tables(structure: Structure, name: str, k: int) -> None:
-    """On a lattice eigenvalues tie and components collapse, and a start may be singular: the costs are what must agree."""
+    """On a lattice eigenvalues tie, components collapse, a start may be singular: there costs are what must agree."""
     points = real(*REAL[name])
     rows, family, label = rows_of(points), family_of(structure, points), nearest_of(points, k, seed=k)
     singular = from_labels(rows, family, label, k).status != "ok"
