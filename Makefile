@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fix check test test-all test-numpy sanitize bench docs demo clean
+.PHONY: help setup fix check test test-all test-numpy sanitize wheels bench docs demo clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -60,6 +60,15 @@ sanitize: setup  ## the kernels under ASan and UBSan: their tests, and TABLES=10
 	LD_PRELOAD="$(PRELOADED)" ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1 \
 		PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
 		$(RUN) tests.kernels.sanitized $(SANITIZED)/_compiled*.so $(TABLES)
+
+# What is built here runs on systems as new as this one; those of a release are built by .github/workflows/wheels.yml.
+wheels: setup  ## source archive and wheel, into dist; auditwheel says which systems the wheel is for
+	$(RUN) pip install --quiet build
+	rm -rf dist build/wheels
+	$(RUN) build --outdir build/wheels
+	PATH="$(abspath $(VENV)/bin):$$PATH" $(RUN) auditwheel repair --wheel-dir dist build/wheels/*.whl
+	cp build/wheels/*.tar.gz dist
+	$(RUN) auditwheel show dist/*.whl
 
 bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench,spark]'
