@@ -62,7 +62,7 @@ sanitize: setup  ## the kernels under ASan and UBSan: their tests, and TABLES=10
 		$(RUN) tests.kernels.sanitized $(SANITIZED)/_compiled*.so $(TABLES)
 
 # What is built here runs on systems as new as this one; those of a release are built by .github/workflows/wheels.yml.
-wheels: setup  ## source archive and wheel, into dist; auditwheel says which systems the wheel is for
+wheels: setup  ## source archive and a wheel of Linux, into dist; auditwheel says for which systems
 	$(RUN) pip install --quiet build
 	rm -rf dist build/wheels
 	$(RUN) build --outdir build/wheels

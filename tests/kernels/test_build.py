@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -98,3 +99,57 @@ def test_wheel_with_a_compiler_holds_the_kernels(source: Path) -> None:
     assert compiled.startswith("ilk/kernels/_compiled")
     assert says == "True"
     assert instructions in {"avx512", "avx2", "plain"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="auditwheel looks at wheels of Linux")
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no compiler here")
+def test_repaired_wheel_runs_in_a_fresh_environment(source: Path, tmp_path: Path) -> None:
+    """As `make wheels` does it: fit for a range of systems, installed by pip, away from the source."""
+    repaired = repaired_wheel(wheel_of(source, dict(os.environ)), tmp_path / "dist")
+    assert "manylinux" in repaired.name
+    python = fresh_environment(tmp_path / "fresh")
+    ran([*python, "-m", "pip", "install", "--no-deps", "--no-index", str(repaired)])
+    script = shutil.copy(ROOT / "tests" / "kernels" / "wheel_runs.py", tmp_path)
+    instructions, place, groups = ran([*python, script, "--compiled"]).split()
+    assert instructions in {"avx512", "avx2", "plain"}
+    assert Path(place).is_relative_to(tmp_path / "fresh")
+    assert groups == "3"
+    command = Path(python[0]).parent / "ilk"
+    assert "ilk" in ran([str(command), "--version"])
+    assert "penguins" in ran([str(command), "demo"], cwd=tmp_path)
+    assert (tmp_path / "penguins.ilk" / "report.html").exists()
+
+
+def repaired_wheel(wheel: Path, out: Path) -> Path:
+    """What auditwheel makes of a wheel; it must name no library that a bare system lacks."""
+    tools = {**os.environ, "PATH": os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])}
+    ran([sys.executable, "-m", "auditwheel", "repair", "-w", str(out), str(wheel)], env=tools)
+    (repaired,) = out.glob("*.whl")
+    with zipfile.ZipFile(repaired) as archive:
+        assert not [name for name in archive.namelist() if ".libs/" in name]
+    return repaired
+
+
+def fresh_environment(folder: Path) -> list[str]:
+    """A new environment, with the packages that ilk needs lent by this one: their download is not what is tested."""
+    ran([sys.executable, "-m", "venv", str(folder)])
+    (python,) = (folder / "bin").glob("python")
+    (packages,) = folder.glob("lib/python3*/site-packages")
+    own = {str(ROOT / "src"), str(ROOT)}
+    lent = [path for path in sys.path if path.endswith("site-packages") and path not in own]
+    (packages / "zz_lent.pth").write_text(
+        "\n".join(f"import sys; sys.path.append({path!r})" for path in lent)
+    )
+    return [str(python)]
+
+
+def ran(command: list[str], env: dict[str, str] | None = None, cwd: Path | None = None) -> str:
+    """What a command says, away from the checkout, and without ilk's settings."""
+    given = {
+        name: value for name, value in (env or os.environ).items() if not name.startswith(("ILK_", "PYTHON"))
+    }
+    done = subprocess.run(
+        command, cwd=cwd or tempfile.gettempdir(), env=given, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

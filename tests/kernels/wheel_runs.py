@@ -1,4 +1,4 @@
-"""What an installed wheel must do anywhere: `python wheel_runs.py [--compiled]`, without pytest and away from the source.
+"""What an installed wheel must do anywhere: `python wheel_runs.py [--compiled]`, without pytest or the source.
 
 Prints the kernels it runs on, where they lie, and the groups of the bundled table.
 """
