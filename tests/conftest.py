@@ -28,7 +28,9 @@ def find_table(name: str) -> Path | None:
 
 def absent(*names: str) -> str:
     """Why a test is skipped that needs tables which a clone has not."""
-    return f"tables that may not be copied into the project ({', '.join(names)}) and ../shared/data is absent"
+    return (
+        f"needs tables that the repository does not hold ({', '.join(names)}), and ../shared/data is absent"
+    )
 
 
 def table_path(name: str) -> Path:
