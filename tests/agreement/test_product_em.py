@@ -123,7 +123,7 @@ def test_latent_classes_of_stepmix(name, k):
     theirs = next(entry for entry in golden("stepmix")["sets"] if (entry["table"], entry["K"]) == (name, k))
     columns, types, _ = columns_of(theirs, any)
     assert len(next(iter(columns.values()))) == theirs["rows"]
-    model = ilk.MixedMixture(k, types=types, tol=1e-12, max_iter=20_000, n_init=40, random_state=0).fit(
+    model = ilk.MixedMixture(k, types=types, tol=1e-12, max_iter=20_000, n_init=20, random_state=0).fit(
         columns
     )
     assert model.n_parameters_ == theirs["npar"]
