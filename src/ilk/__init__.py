@@ -3,31 +3,121 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-# Public names and where they live; loaded on first use so that `import ilk` costs little.
+# What an editor and a type checker read; a test holds it against the table below.
+if TYPE_CHECKING:
+    from ilk import errors as errors
+    from ilk import measures as measures
+    from ilk.estimators.assorted import AssortedMixture as AssortedMixture
+    from ilk.estimators.binary import BinaryDPMeans as BinaryDPMeans
+    from ilk.estimators.bootstrap import LikelihoodRatioTest as LikelihoodRatioTest
+    from ilk.estimators.bootstrap import likelihood_ratio_test as likelihood_ratio_test
+    from ilk.estimators.bottleneck import InformationBottleneck as InformationBottleneck
+    from ilk.estimators.craft import CRAFT as CRAFT
+    from ilk.estimators.dirichlet import DirichletProcessGaussian as DirichletProcessGaussian
+    from ilk.estimators.dirichlet import DirichletProcessMixture as DirichletProcessMixture
+    from ilk.estimators.distances import AffinityPropagation as AffinityPropagation
+    from ilk.estimators.distances import HierarchicalClustering as HierarchicalClustering
+    from ilk.estimators.distances import SpectralClustering as SpectralClustering
+    from ilk.estimators.distances import TypicalCuts as TypicalCuts
+    from ilk.estimators.dp_means import DPMeans as DPMeans
+    from ilk.estimators.dp_means import suggest_open_cost as suggest_open_cost
+    from ilk.estimators.heavy import LaplaceMixture as LaplaceMixture
+    from ilk.estimators.heavy import StudentMixture as StudentMixture
+    from ilk.estimators.kmeans import KMeans as KMeans
+    from ilk.estimators.kmeans import KMedians as KMedians
+    from ilk.estimators.kmeans import TrimmedKMeans as TrimmedKMeans
+    from ilk.estimators.mixed import MixedMixture as MixedMixture
+    from ilk.estimators.mixture import GaussianMixture as GaussianMixture
+    from ilk.estimators.modes import BlurringMeanShift as BlurringMeanShift
+    from ilk.estimators.modes import MeanShift as MeanShift
+    from ilk.families.prior import Prior as Prior
+    from ilk.fitting.fit import Fit as Fit
+    from ilk.fitting.loop import Event as Event
+    from ilk.fitting.model import Model as Model
+    from ilk.fitting.model_file import load as load
+    from ilk.fitting.portrait import Trait as Trait
+    from ilk.job import cluster as cluster
+    from ilk.job import select as select
+    from ilk.report.displays import ProfileDisplay as ProfileDisplay
+    from ilk.report.displays import SelectionDisplay as SelectionDisplay
+    from ilk.report.displays import SilhouetteDisplay as SilhouetteDisplay
+    from ilk.report.displays import UncertaintyDisplay as UncertaintyDisplay
+    from ilk.report.facts import Fact as Fact
+    from ilk.report.facts import Group as Group
+    from ilk.result import Result as Result
+    from ilk.selection.search import Candidate as Candidate
+    from ilk.selection.search import Progress as Progress
+    from ilk.selection.search import Search as Search
+    from ilk.selection.verdict import Verdict as Verdict
+
+__all__ = [
+    "CRAFT",
+    "AffinityPropagation",
+    "AssortedMixture",
+    "BinaryDPMeans",
+    "BlurringMeanShift",
+    "Candidate",
+    "DPMeans",
+    "DirichletProcessGaussian",
+    "DirichletProcessMixture",
+    "Event",
+    "Fact",
+    "Fit",
+    "GaussianMixture",
+    "Group",
+    "HierarchicalClustering",
+    "InformationBottleneck",
+    "KMeans",
+    "KMedians",
+    "LaplaceMixture",
+    "LikelihoodRatioTest",
+    "MeanShift",
+    "MixedMixture",
+    "Model",
+    "Prior",
+    "ProfileDisplay",
+    "Progress",
+    "Result",
+    "Search",
+    "SelectionDisplay",
+    "SilhouetteDisplay",
+    "SpectralClustering",
+    "StudentMixture",
+    "Trait",
+    "TrimmedKMeans",
+    "TypicalCuts",
+    "UncertaintyDisplay",
+    "Verdict",
+    "__version__",
+    "cluster",
+    "errors",
+    "likelihood_ratio_test",
+    "load",
+    "measures",
+    "select",
+    "suggest_open_cost",
+]
+
+# Where each name lives; loaded on first use so that `import ilk` costs little.
 _HOME = {
-    "cluster": "ilk.job",
-    "select": "ilk.job",
-    "Result": "ilk.result",
-    "ProfileDisplay": "ilk.report.displays",
-    "SelectionDisplay": "ilk.report.displays",
-    "SilhouetteDisplay": "ilk.report.displays",
-    "UncertaintyDisplay": "ilk.report.displays",
-    "likelihood_ratio_test": "ilk.estimators.bootstrap",
-    "load": "ilk.fitting.model_file",
-    "Model": "ilk.fitting.model",
     "AffinityPropagation": "ilk.estimators.distances",
     "AssortedMixture": "ilk.estimators.assorted",
     "BinaryDPMeans": "ilk.estimators.binary",
     "BlurringMeanShift": "ilk.estimators.modes",
     "CRAFT": "ilk.estimators.craft",
+    "Candidate": "ilk.selection.search",
+    "DPMeans": "ilk.estimators.dp_means",
     "DirichletProcessGaussian": "ilk.estimators.dirichlet",
     "DirichletProcessMixture": "ilk.estimators.dirichlet",
-    "DPMeans": "ilk.estimators.dp_means",
+    "Event": "ilk.fitting.loop",
+    "Fact": "ilk.report.facts",
+    "Fit": "ilk.fitting.fit",
     "GaussianMixture": "ilk.estimators.mixture",
+    "Group": "ilk.report.facts",
     "HierarchicalClustering": "ilk.estimators.distances",
     "InformationBottleneck": "ilk.estimators.bottleneck",
     "KMeans": "ilk.estimators.kmeans",
@@ -36,23 +126,38 @@ _HOME = {
     "LikelihoodRatioTest": "ilk.estimators.bootstrap",
     "MeanShift": "ilk.estimators.modes",
     "MixedMixture": "ilk.estimators.mixed",
+    "Model": "ilk.fitting.model",
+    "Prior": "ilk.families.prior",
+    "ProfileDisplay": "ilk.report.displays",
+    "Progress": "ilk.selection.search",
+    "Result": "ilk.result",
+    "Search": "ilk.selection.search",
+    "SelectionDisplay": "ilk.report.displays",
+    "SilhouetteDisplay": "ilk.report.displays",
     "SpectralClustering": "ilk.estimators.distances",
     "StudentMixture": "ilk.estimators.heavy",
-    "suggest_open_cost": "ilk.estimators.dp_means",
+    "Trait": "ilk.fitting.portrait",
     "TrimmedKMeans": "ilk.estimators.kmeans",
     "TypicalCuts": "ilk.estimators.distances",
+    "UncertaintyDisplay": "ilk.report.displays",
+    "Verdict": "ilk.selection.verdict",
+    "cluster": "ilk.job",
+    "likelihood_ratio_test": "ilk.estimators.bootstrap",
+    "load": "ilk.fitting.model_file",
+    "select": "ilk.job",
+    "suggest_open_cost": "ilk.estimators.dp_means",
 }
-_MODULES = ("measures", "errors")
-
-__all__ = ["__version__", *_HOME, *_MODULES]
+_MODULES = ("errors", "measures")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
-    if name in _MODULES:
-        return importlib.import_module(f"ilk.{name}")
-    raise AttributeError(f"module 'ilk' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker that saw this would take every misspelt name for known
+
+    def __getattr__(name: str) -> object:
+        if name in _HOME:
+            return getattr(importlib.import_module(_HOME[name]), name)
+        if name in _MODULES:
+            return importlib.import_module(f"ilk.{name}")
+        raise AttributeError(f"module 'ilk' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
