@@ -30,7 +30,7 @@ def main() -> None:
         print(f"{open_cost:9.1f} {model.n_clusters_:8d} {model.inertia_:16.1f} {model.cost_:12.1f}")
     print("\nwished   open cost it suggests   groups found")
     for wish in (1, 2, 4, 8):
-        model = ilk.DPMeans(n_clusters=wish).fit(X)
+        model = ilk.DPMeans(target_clusters=wish).fit(X)
         print(f"{wish:6d} {model.open_cost_:23.1f} {model.n_clusters_:14d}")
 
     _, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from ilk.report.facts import Fact as Fact
     from ilk.report.facts import Group as Group
     from ilk.result import Result as Result
+    from ilk.selection.progress import Progress as Progress
     from ilk.selection.search import Candidate as Candidate
-    from ilk.selection.search import Progress as Progress
     from ilk.selection.search import Search as Search
     from ilk.selection.verdict import Verdict as Verdict
 
@@ -129,7 +129,7 @@ _HOME = {
     "Model": "ilk.fitting.model",
     "Prior": "ilk.families.prior",
     "ProfileDisplay": "ilk.report.displays",
-    "Progress": "ilk.selection.search",
+    "Progress": "ilk.selection.progress",
     "Result": "ilk.result",
     "Search": "ilk.selection.search",
     "SelectionDisplay": "ilk.report.displays",

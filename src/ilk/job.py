@@ -21,7 +21,7 @@ from ilk.fitting.scene import CELLS, Untreat
 from ilk.fitting.weights import row_weights
 from ilk.matching import earlier
 from ilk.prepare import Job, Prepared, at_a_glance, only_rows, prepare, with_every_group
-from ilk.random import seed_of
+from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
 from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
 from ilk.result import Result
 from ilk.selection.assorted import ASSORTED, Grown, search_assorted
@@ -29,10 +29,12 @@ from ilk.selection.contest import with_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.k_range import k_range
 from ilk.selection.mixtures import search_mixtures
-from ilk.selection.search import Progress, Search, search, told
+from ilk.selection.progress import Progress, spoken, told
+from ilk.selection.search import Search, search
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.ledger import Caution
+from ilk.threads import threads_or_jobs
 
 GAUSSIAN = "gaussian"
 METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE, *PARADIGMS)
@@ -54,10 +56,13 @@ def cluster(
     min_size: int | None = None,
     max_size: int | None = None,
     match_to: Model | str | os.PathLike[str] | None = None,
-    seed: int = 0,
+    seed: int = DEFAULT_SEED,
+    random_state: Any = None,
     budget: float | None = None,
     threads: int | None = None,
+    n_jobs: int | None = None,
     callback: Callable[[Progress], None] | None = None,
+    verbose: int = 0,
     memory: float | str | None = None,
 ) -> Result:
     """Find the groups of a table, choose how many there are, and say what each is.
@@ -99,9 +104,10 @@ def cluster(
     >>> [group.name for group in result.groups]
     ['low size', 'high size']
     """
+    seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
     job = Job(
-        data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads, callback,
-        merge=merge, min_size=min_size, max_size=max_size, match_to=match_to, memory=memory,
+        data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads,
+        spoken(callback, verbose), merge=merge, min_size=min_size, max_size=max_size, match_to=match_to, memory=memory,
     )  # fmt: skip
     result = run(job)
     if result.interrupted:
@@ -119,10 +125,13 @@ def select(
     types: Any = None,
     ignore: str | Sequence[str] = (),
     scale: str | None = None,
-    seed: int = 0,
+    seed: int = DEFAULT_SEED,
+    random_state: Any = None,
     budget: float | None = None,
     threads: int | None = None,
+    n_jobs: int | None = None,
     callback: Callable[[Progress], None] | None = None,
+    verbose: int = 0,
 ) -> Search:
     """Gaussian mixtures of every structure at every K: the whole table of candidates, and the lowest BIC.
 
@@ -149,6 +158,8 @@ def select(
     >>> found.chosen.structure, found.chosen.k
     ('EII', 2)
     """
+    seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
+    callback = spoken(callback, verbose)
     job = Job(data, k, GAUSSIAN, weight, types, None, None, ignore, scale, seed, budget, threads, callback)
     names = (
         [s.name for s in STRUCTURES] if isinstance(structures, str) and structures == "all" else structures

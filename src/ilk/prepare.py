@@ -21,7 +21,7 @@ from ilk.fitting.scene import Treat
 from ilk.recipes import PARADIGMS
 from ilk.report.facts import Described
 from ilk.selection.assorted import ASSORTED
-from ilk.selection.search import Progress
+from ilk.selection.progress import Progress
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.encode import codes_of, encode, numbers_of

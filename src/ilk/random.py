@@ -7,6 +7,7 @@ or on another machine, and nothing has to be saved but the name.
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 
@@ -45,6 +46,32 @@ def seed_of(random_state: object) -> Seed:
     if isinstance(random_state, np.random.SeedSequence):
         return int(random_state.generate_state(1, np.uint64)[0])
     raise _refused(random_state)
+
+
+class _NotGiven(int):
+    """A default that is known from the same number given by the user."""
+
+
+DEFAULT_SEED: Seed = _NotGiven(0)
+
+
+def seed_or_state(seed: Any, random_state: Any) -> Any:
+    """`seed`, or scikit-learn's spelling `random_state` where that is given.
+
+    >>> seed_or_state(3, None), seed_or_state(DEFAULT_SEED, 7)
+    (3, 7)
+    """
+    if random_state is None:
+        return seed
+    both = (int, np.integer)
+    same = isinstance(seed, both) and isinstance(random_state, both) and seed == random_state
+    if seed is DEFAULT_SEED or seed is random_state or same:
+        return random_state
+    raise UsageError(
+        "seed-twice",
+        f"seed={seed!r} and random_state={random_state!r} are two spellings of one option",
+        do="Give one of them",
+    )
 
 
 def _refused(random_state: object) -> UsageError:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from numbers import Integral
 from typing import Generic, TypeVar
 
 from ilk.errors import UsageError
@@ -25,6 +26,25 @@ def thread_count(threads: int | None) -> int:
             "bad-threads", f"threads={threads!r}", do="Give a number of 1 or more, or -1 for all"
         )
     return min(int(threads), 256)
+
+
+def threads_or_jobs(threads: int | None, n_jobs: int | None) -> int | None:
+    """`threads`, or scikit-learn's spelling `n_jobs` where that is given.
+
+    >>> threads_or_jobs(2, None), threads_or_jobs(None, -1)
+    (2, -1)
+    """
+    if n_jobs is None:
+        return threads
+    if threads is not None:
+        raise UsageError(
+            "threads-twice",
+            f"threads={threads!r} and n_jobs={n_jobs!r} are two spellings of one option",
+            do="Give one of them",
+        )
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1):
+        raise UsageError("bad-n_jobs", f"n_jobs={n_jobs!r}", do="Give a number of 1 or more, or -1 for all")
+    return int(n_jobs)
 
 
 def in_order(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[Result]:

@@ -15,7 +15,7 @@ import pytest
 
 from ilk import meter
 from ilk.layout import Surface
-from ilk.selection.search import Progress
+from ilk.selection.progress import Progress
 
 DATA = Path(__file__).parents[1] / "data"
 

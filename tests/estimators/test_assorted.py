@@ -156,7 +156,7 @@ def test_options_are_checked():
 def test_a_budget_is_a_share_of_the_columns():
     table, _ = frame("craft_binary_disjoint")
     free = ilk.AssortedMixture(3, random_state=0).fit(table)
-    tight = ilk.AssortedMixture(3, selection="budget", share=0.1, random_state=0).fit(table)
+    tight = ilk.AssortedMixture(3, selection="share", share=0.1, random_state=0).fit(table)
     assert tight.chosen_.sum(axis=1).max() <= round(0.1 * free.chosen_.shape[1])
     assert tight.objective_ >= free.objective_
     assert free.objective_ <= free.trace_[0] * (1 + 1e-9)

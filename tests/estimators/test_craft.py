@@ -30,7 +30,7 @@ def test_overlapping_subspaces_of_numbers(seed):
     subspaces = golden("craft_synthetic_subspaces")["sets"]["craft_numeric_overlap"][
         "subspaces_0_based_columns"
     ]
-    model = ilk.CRAFT(n_clusters=3, share=1 / 3, random_state=seed).fit(X)
+    model = ilk.CRAFT(target_clusters=3, share=1 / 3, random_state=seed).fit(X)
     assert ilk.measures.ari(model.labels_, target) == 1.0
     assert wrong_choices(model, target, subspaces) == 1
     assert model.converged_
@@ -43,7 +43,7 @@ def test_disjoint_subspaces_of_categories():
         "subspaces_0_based_columns"
     ]
     types = {f"x{j}": "categorical" for j in range(24)}
-    models = [ilk.CRAFT(n_clusters=3, share=1 / 3, types=types, random_state=s).fit(X) for s in range(3)]
+    models = [ilk.CRAFT(target_clusters=3, share=1 / 3, types=types, random_state=s).fit(X) for s in range(3)]
     best = max(models, key=lambda model: ilk.measures.ari(model.labels_, target))
     assert ilk.measures.ari(best.labels_, target) == 1.0
     assert wrong_choices(best, target, subspaces) == 0
@@ -53,7 +53,7 @@ def test_figures_of_the_paper():
     """Monk-3 within the band in which it can be repeated, 0.05; decision 18 has the tables that cannot be."""
     X, target = numeric_table("monk3_full")
     types = {f"x{j}": "categorical" for j in range(X.shape[1])}
-    models = [ilk.CRAFT(n_clusters=2, share=0.5, types=types, random_state=s).fit(X) for s in range(10)]
+    models = [ilk.CRAFT(target_clusters=2, share=0.5, types=types, random_state=s).fit(X) for s in range(10)]
     printed = golden("craft_published")["tables"]["Monk-3"]["m_0.5"]
     purity = np.mean([ilk.measures.purity(m.labels_, target) for m in models])
     nmi = np.mean([ilk.measures.nmi(m.labels_, target, average="geometric") for m in models])
@@ -64,7 +64,7 @@ def test_figures_of_the_paper():
 def test_the_objective_can_rise():
     """No log variance in it: what the paper hopes to minimise goes up on its own table."""
     X, _ = numeric_table("craft_numeric_overlap")
-    model = ilk.CRAFT(n_clusters=3, share=1 / 3, random_state=0).fit(X)
+    model = ilk.CRAFT(target_clusters=3, share=1 / 3, random_state=0).fit(X)
     trace = np.array([record.cost for record in model.fit_.trace])
     assert (np.diff(trace) > 0).any()
     assert model.objective_ == trace[-1]
@@ -85,13 +85,13 @@ def mixed() -> tuple[pd.DataFrame, np.ndarray]:
     return frame, group
 
 
-@pytest.mark.parametrize("budget", ["exact", "approximate"])
-def test_mixed_columns_with_gaps(mixed, budget):
+@pytest.mark.parametrize("selection", ["exact", "approximate"])
+def test_mixed_columns_with_gaps(mixed, selection):
     frame, group = mixed
     gappy = frame.mask(np.random.default_rng(1).random(frame.shape) < 0.05)
     scores = []
     for seed in range(4):
-        model = ilk.CRAFT(n_clusters=2, budget=budget, random_state=seed).fit(gappy)
+        model = ilk.CRAFT(target_clusters=2, selection=selection, random_state=seed).fit(gappy)
         assert model.columns_ == ["height", "noise", "colour", "shape"]
         assert model.chosen_.shape == (model.n_clusters_, 4)
         assert np.array_equal(model.predict(gappy), model.labels_)
@@ -100,7 +100,7 @@ def test_mixed_columns_with_gaps(mixed, budget):
 
 
 def test_an_exact_budget_is_kept_for_each_kind(mixed):
-    model = ilk.CRAFT(n_clusters=2, share=0.5, random_state=0).fit(mixed[0])
+    model = ilk.CRAFT(target_clusters=2, share=0.5, random_state=0).fit(mixed[0])
     assert (model.chosen_[:, :2].sum(axis=1) == 1).all()
     assert (model.chosen_[:, 2:].sum(axis=1) == 1).all()
 
@@ -131,8 +131,8 @@ def test_rows_of_no_weight_open_nothing(mixed):
         {"locality": 0},
         {"locality": -0.1},
         {"open_cost": -1},
-        {"n_clusters": 0},
-        {"budget": "tight"},
+        {"target_clusters": 0},
+        {"selection": "tight"},
         {"least_gain": 2},
         {"max_iter": -1},
     ],

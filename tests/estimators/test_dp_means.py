@@ -105,7 +105,7 @@ def test_k_falls_as_a_group_costs_more(blobs):
 
 @pytest.mark.parametrize("k", [2, 5, 12])
 def test_a_wished_k_is_about_what_comes(blobs, k):
-    model = ilk.DPMeans(n_clusters=k).fit(blobs)
+    model = ilk.DPMeans(target_clusters=k).fit(blobs)
     assert abs(model.n_clusters_ - k) <= 1
     assert model.open_cost_ == ilk.suggest_open_cost(blobs, k)
     again = ilk.DPMeans(model.open_cost_).fit(blobs)
@@ -114,7 +114,7 @@ def test_a_wished_k_is_about_what_comes(blobs, k):
 
 def test_a_wish_beyond_the_distinct_rows():
     X = np.repeat([[0.0, 1.0], [2.0, 3.0], [5.0, 5.0]], 4, axis=0)
-    assert ilk.DPMeans(n_clusters=10).fit(X).n_clusters_ == 3
+    assert ilk.DPMeans(target_clusters=10).fit(X).n_clusters_ == 3
 
 
 def test_whole_weights_are_repeated_rows(blobs):
@@ -187,7 +187,7 @@ def test_standardised_columns_have_no_unit(blobs):
         {"open_cost": np.nan},
         {"open_cost": np.inf},
         {"open_cost": "dear"},
-        {"n_clusters": 0},
+        {"target_clusters": 0},
         {"mode": "parallel"},
         {"init": "k-means++"},
         {"init": [[np.nan, 0, 0, 0]]},

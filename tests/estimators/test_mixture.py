@@ -284,8 +284,8 @@ def test_small_components_are_merged(mixture):
     options = {"structure": "EII", "init": start}
     with_all = mixture(4, **options).fit(X)
     assert len(with_all.weights_) == 4
-    with pytest.warns(IlkWarning, match=r"1 of 4 components held fewer than min_size=5 rows") as told:
-        merged = mixture(4, min_size=5, **options).fit(X)
+    with pytest.warns(IlkWarning, match=r"1 of 4 components held fewer than min_weight=5 rows") as told:
+        merged = mixture(4, min_weight=5, **options).fit(X)
     assert told[0].message.code == "small-components"
     assert len(merged.weights_) == len(merged.means_) == 3
     assert merged.weights_.sum() == pytest.approx(1.0)
@@ -301,8 +301,8 @@ def test_small_components_are_merged(mixture):
 def test_a_small_component_counts_by_weight():
     X, label = apart(90)
     weight = np.where(label == 2, 0.1, 1.0)
-    with pytest.warns(IlkWarning, match="min_size=10"):
-        found = ilk.GaussianMixture(3, init=label, min_size=10).fit(X, sample_weight=weight)
+    with pytest.warns(IlkWarning, match="min_weight=10"):
+        found = ilk.GaussianMixture(3, init=label, min_weight=10).fit(X, sample_weight=weight)
     assert len(found.weights_) == 2
 
 
@@ -314,7 +314,7 @@ def test_a_small_component_counts_by_weight():
         (ilk.StudentMixture, {"dof": np.inf}, "bad-dof"),
         (ilk.LaplaceMixture, {"structure": "VVV"}, "bad-structure"),
         (ilk.GaussianMixture, {"structure": "V"}, "bad-structure"),
-        (ilk.GaussianMixture, {"min_size": -1}, "bad-min_size"),
+        (ilk.GaussianMixture, {"min_weight": -1}, "bad-min_weight"),
         (ilk.GaussianMixture, {"membership": "firm"}, "bad-membership"),
         (ilk.GaussianMixture, {"noise": "loud"}, "bad-noise"),
         (ilk.GaussianMixture, {"prior": "none"}, "bad-prior"),

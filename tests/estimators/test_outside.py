@@ -37,13 +37,13 @@ MODELS = {
     "k-means": (ilk.KMeans(3, n_init=2, random_state=0), NUMBERS),
     "k-medians": (ilk.KMedians(3, n_init=1, max_iter=3, random_state=0), NUMBERS),
     "trimmed": (ilk.TrimmedKMeans(3, n_init=1, max_iter=3, random_state=0), NUMBERS),
-    "dp-means": (ilk.DPMeans(n_clusters=3, random_state=0), NUMBERS),
+    "dp-means": (ilk.DPMeans(target_clusters=3, random_state=0), NUMBERS),
     "gaussian": (ilk.GaussianMixture(3, n_init=1, max_iter=5, random_state=0), NUMBERS),
     "student": (ilk.StudentMixture(2, n_init=1, max_iter=3, random_state=0), NUMBERS),
     "mixed": (ilk.MixedMixture(3, n_init=1, max_iter=5, random_state=0), MIXED),
     "assorted": (ilk.AssortedMixture(max_components=3, n_init=2, random_state=0), MIXED),
     "process": (ilk.DirichletProcessMixture(4, max_iter=5, random_state=0), MIXED),
-    "craft": (ilk.CRAFT(n_clusters=2, max_iter=3, random_state=0), MIXED),
+    "craft": (ilk.CRAFT(target_clusters=2, max_iter=3, random_state=0), MIXED),
     "binary": (ilk.BinaryDPMeans(), BITS),
 }
 FEW = ("k-means", "gaussian", "mixed", "binary")  # one of each way to the rows

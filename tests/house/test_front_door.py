@@ -15,7 +15,7 @@ import ilk
 pytest.importorskip("mypy")
 
 SOURCE = Path(ilk.__file__).resolve()
-USER = '''
+USER = """
 import numpy as np
 
 import ilk
@@ -50,14 +50,14 @@ reveal_type(model)
 reveal_type(model.labels_)
 reveal_type(first.name)
 reveal_type(mixture.bic())
-'''
-WRONG = '''
+"""
+WRONG = """
 import ilk
 
 ilk.KMeens
 ilk.KMeans(3, n_cluster=4)
 ilk.cluster([[1.0]], sed=3)
-'''
+"""
 
 
 def imported() -> dict[str, str]:
@@ -125,6 +125,8 @@ def test_a_script_with_misspelt_names_is_refused(checked):
 
 
 def test_without_docstrings_everything_works():
-    script = "import ilk; print(ilk.KMeans.__doc__, ilk.KMeans(2, random_state=0).fit([[0.0], [1], [9]]).labels_)"
+    script = (
+        "import ilk; print(ilk.KMeans.__doc__, ilk.KMeans(2, random_state=0).fit([[0.0], [1], [9]]).labels_)"
+    )
     told = subprocess.run([sys.executable, "-OO", "-c", script], capture_output=True, text=True, check=True)
     assert told.stdout == "None [0 0 1]\n"

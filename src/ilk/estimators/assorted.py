@@ -15,6 +15,7 @@ from ilk import kernels
 from ilk.errors import DataError, UsageError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
+from ilk.estimators.habits import callback_of, n_starts_of, threads_of
 from ilk.estimators.tables import Format, table_rows, told
 from ilk.fitting.assorted import Assortment, Quest, cost_from, fit_assorted
 from ilk.fitting.loop import Stop
@@ -25,6 +26,8 @@ from ilk.table.assort import assort
 from ilk.table.block import Array, Block
 from ilk.table.treat import Plan
 from ilk.table.weights import in_unit
+
+N_STARTS = 12
 
 
 class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
@@ -40,7 +43,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     n_components : "auto" or int
     membership : "soft", "hard" or "annealed"
         "annealed" cools a soft fit down to a hard one.
-    selection : "bic", "budget", "global" or "none"
+    selection : "bic", "share", "global" or "none"
         A cluster chooses the columns where its own distribution lowers J; or of these at most a `share`, those where
         it gains most; or a column matters to all clusters or to none; or every cluster has every column for itself.
     share : float
@@ -64,7 +67,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         Most clusters when they are found; starts when their number is given.
     types : None or mapping
         Kinds of columns that the rules get wrong, as in `ilk.cluster`.
-    tol, max_iter, max_time : float, int, float or None
+    tol, max_iter, budget : float, int, float or None
         Relative fall of J at which a fit ends; most passes of one fit; seconds after which the best so far is given.
     random_state, threads, callback : as in `KMeans`.
 
@@ -114,14 +117,16 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         criterion: str = "bic",
         open_cost: float = 0.0,
         max_components: int = 20,
-        n_init: int = 12,
+        n_init: int | str = N_STARTS,
         types: Any = None,
         tol: float = 1e-7,
         max_iter: int = 300,
-        max_time: float | None = None,
+        budget: float | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.membership = membership
@@ -139,24 +144,28 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.types = types
         self.tol = tol
         self.max_iter = max_iter
-        self.max_time = max_time
+        self.budget = budget
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the clusters of the rows of X: a frame, also of Spark or Dask, a path, or an array of numbers (NaN where
         missing)."""
         options, quest = self._options(), self._quest()
         rows, form = table_rows(
-            self, X, sample_weight, types=self.types, threads=self.threads, k=quest.k or 1
+            self, X, sample_weight, types=self.types, threads=threads_of(self), k=quest.k or 1
         )
         names = [c.name for c in form.schema.numeric]
         levels = [(c.name, c.levels or ()) for c in form.schema.coded]
         plan = assort(rows, names, levels, missing=self.missing)
-        if self.selection == "budget":
+        if self.selection == "share":
             options = replace(options, budget=max(1, round(self.share * len(plan.names))))
-        found = fit_assorted(rows, plan, options, quest, seed_of(self.random_state), callback=self.callback)
+        found = fit_assorted(
+            rows, plan, options, quest, seed_of(self.random_state), callback=callback_of(self)
+        )
         self._finish(found, form)
         warn_of(self, found.fit)
         return self
@@ -164,7 +173,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     # --- options
 
     def _options(self) -> Options:
-        one_of("selection", self.selection, ("bic", "budget", "global", "none"))
+        one_of("selection", self.selection, ("bic", "share", "global", "none"))
         one_of("sharing", self.sharing, ("background", "groups"))
         real_number("share", self.share, 0.0, np.nextafter(1.0, 2.0))
         one_of("membership", self.membership, ("soft", "hard", "annealed"))
@@ -182,13 +191,13 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     def _quest(self) -> Quest:
         one_of("criterion", self.criterion, ("bic", "icl"))
         auto = isinstance(self.n_components, str) and self.n_components == "auto"
-        seconds = inf if self.max_time is None else real_number("max_time", self.max_time, 0.0, inf)
+        seconds = inf if self.budget is None else real_number("budget", self.budget, 0.0, inf)
         stop = Stop(real_number("tol", self.tol, 0.0, inf), whole_number("max_iter", self.max_iter), seconds)
         return Quest(
             None if auto else whole_number("n_components", self.n_components),
             self.criterion,
             most=whole_number("max_components", self.max_components),
-            n_starts=whole_number("n_init", self.n_init),
+            n_starts=n_starts_of(self.n_init, N_STARTS),
             rescale=bool(self.transforms),
             stop=stop,
         )
@@ -197,7 +206,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
     def _finish(self, found: Assortment, form: Format) -> None:
         unit = form.encoding.weight_unit
-        self.found_, self._format, self.fit_ = found, form, found.fit.in_unit(unit)
+        self._found, self._format, self.fit_ = found, form, found.fit.in_unit(unit)
         plan, scales, params = found.scene.plan, found.scene.scales, found.params
         self.labels_ = found.fit.labels
         self.n_components_ = len(params)
@@ -227,7 +236,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     def traits(self) -> list[Trait]:
         """What every cluster is like in every column, the most telling first."""
         check_is_fitted(self)
-        return traits(self.found_, self._format.encoding)
+        return traits(self._found, self._format.encoding)
 
     def objective_from(self, labels: Any) -> float:
         """J of the fit that starts from a partition of the rows seen in `fit`, such as classes that are known.
@@ -243,15 +252,15 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
                 f"{len(label)} labels were given for {len(self.labels_)} rows",
                 do="Give one label per row",
             )
-        if not self.found_.scene.has_table:
+        if not self._found.scene.has_table:
             raise UsageError(
                 "rows-left-behind", "the model was pickled without the rows of its fit", do="Fit it again"
             )
-        return cost_from(self.found_, label.astype(np.int32), len(names))
+        return cost_from(self._found, label.astype(np.int32), len(names))
 
     def _told(self, X: Any, visit: Any, reply: Reply) -> Any:
         check_is_fitted(self)
-        return told(self, X, self._format, (visit, _Reader.of(self.found_)), reply, self.threads)
+        return told(self, X, self._format, (visit, _Reader.of(self._found)), reply, threads_of(self))
 
     def predict(self, X: Any) -> Any:
         """The likeliest cluster of each row, the lowest number among equals. A frame on a cluster of machines gets a

@@ -15,6 +15,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.errors import SHOWN_ROWS, DataError, UsageError
 from ilk.estimators.base import Callback, checked_array, given_weight, real_number, warn_of, whole_number
 from ilk.estimators.frames import is_frame, number_rows, opened, without_weight
+from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.kmeans import CentroidEstimator
 from ilk.families.bernoulli import Bernoulli
 from ilk.fitting.binary import default_open_cost, fit_binary, pooled_shares
@@ -72,7 +73,9 @@ class BinaryDPMeans(CentroidEstimator):
         max_iter: int = 300,
         tol: float = 0.0,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.open_cost = open_cost
         self.smoothing = smoothing
@@ -80,7 +83,9 @@ class BinaryDPMeans(CentroidEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the groups of the rows of X (0 and 1; NaN where missing)."""
@@ -93,7 +98,7 @@ class BinaryDPMeans(CentroidEstimator):
         rows = self._training_rows(X, sample_weight)
         pooled, n_rows = pooled_shares(rows)
         family = Bernoulli(pooled, self._open_cost(n_rows, rows.n_columns), smoothing)
-        found = fit_binary(rows, family, stop, self.callback)
+        found = fit_binary(rows, family, stop, callback_of(self))
         self._finish(rows, family, found)
         self.n_iter_ = found.trace[-1].number if found.trace else 0
         self.open_cost_ = family.open_cost
@@ -123,7 +128,7 @@ class BinaryDPMeans(CentroidEstimator):
             X, sample_weight = without_weight(X, sample_weight)
         if not is_frame(X):
             return self._binary_rows(X, sample_weight, reset=True)
-        found = number_rows(self, X, sample_weight, threads=self.threads, k=1)
+        found = number_rows(self, X, sample_weight, threads=threads_of(self), k=1)
         rows: Rows = found.encoded(found.encoding, is_complete(found))
         if self.binarize is not None:
             return derive(rows, _Binarize(self._threshold()))
@@ -138,7 +143,7 @@ class BinaryDPMeans(CentroidEstimator):
         made = _Binarize(self._threshold())(Block(raw, untouched, complete=complete))
         if self.binarize is None:
             _refuse_others(_visit_others(None, made))
-        return MemoryRows(made.raw, untouched, weight=weight, complete=complete, threads=self.threads)
+        return MemoryRows(made.raw, untouched, weight=weight, complete=complete, threads=threads_of(self))
 
 
 @dataclass(frozen=True)

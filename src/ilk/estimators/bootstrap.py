@@ -13,6 +13,7 @@ import numpy as np
 
 from ilk.engines.memory import MemoryRows
 from ilk.estimators.base import whole_number
+from ilk.estimators.habits import threads_of
 from ilk.estimators.mixed import MixedMixture
 from ilk.estimators.tables import Format, new_rows
 from ilk.random import seed_of, stream
@@ -60,7 +61,7 @@ def likelihood_ratio_test(
     n_draws, seed = whole_number("n_draws", n_draws), seed_of(random_state)
     fewer = MixedMixture(k - 1, random_state=seed, **options).fit(X)
     more = MixedMixture(k, random_state=seed, **options).fit(X)
-    rows = new_rows(fewer, X, fewer._form, threads=fewer.threads)
+    rows = new_rows(fewer, X, fewer._form, threads=threads_of(fewer))
     statistic = 2 * (more.loglik_ - fewer.loglik_)
     drawn = np.empty(n_draws)
     for number in range(n_draws):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import one_of, real_number, whole_number
+from ilk.estimators.habits import n_starts_of
 from ilk.estimators.tables import Format, held_rows, new_rows
 from ilk.paradigms.bottleneck import Joint, cells_as_levels, knots_of, mean_counts, squeeze
 from ilk.paradigms.order import by_size
@@ -18,6 +19,7 @@ from ilk.random import seed_of
 from ilk.table.block import Array, Block
 
 CELLS = ("table", "counts")
+N_STARTS = 10
 
 
 class InformationBottleneck(ClusterMixin, BaseEstimator):
@@ -61,18 +63,18 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        max_clusters: int = 8,
         *,
         beta: float | None = None,
         deterministic: bool = False,
         cells: str = "table",
         types: Any = None,
-        n_init: int = 10,
+        n_init: int | str = N_STARTS,
         max_iter: int = 500,
         tol: float = 1e-9,
         random_state: Any = None,
     ) -> None:
-        self.n_clusters = n_clusters
+        self.max_clusters = max_clusters
         self.beta = beta
         self.deterministic = deterministic
         self.cells = cells
@@ -85,7 +87,7 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the groups of the rows of X."""
         one_of("cells", self.cells, CELLS)
-        k = whole_number("n_clusters", self.n_clusters)
+        k = whole_number("max_clusters", self.max_clusters)
         counts = self._training_counts(X)
         if len(counts) < k:
             raise UsageError(
@@ -101,7 +103,7 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
             self.beta_,
             seed_of(self.random_state),
             deterministic=bool(self.deterministic),
-            n_starts=whole_number("n_init", self.n_init),
+            n_starts=n_starts_of(self.n_init, N_STARTS),
             tolerance=real_number("tol", self.tol, 0.0, np.inf),
             max_passes=whole_number("max_iter", self.max_iter),
         )

@@ -37,6 +37,7 @@ from ilk.estimators.frames import (
     opened,
     probabilities,
 )
+from ilk.estimators.habits import callback_of, n_starts_of, threads_of
 from ilk.families.covariance import Structure
 from ilk.families.mixture import Noise
 from ilk.families.prior import Prior
@@ -62,7 +63,7 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         stop = Stop(
             real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter, least=0)
         )
-        n_init = None if self.n_init is None else whole_number("n_init", self.n_init)
+        n_init = None if self.n_init in (None, "auto") else n_starts_of(self.n_init, 1)
         init = self.init if isinstance(self.init, str) else "auto"
         return MixturePlan(init, n_init, stop, real_number("trim", self.trim, 0.0, 1.0))
 
@@ -110,12 +111,12 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         X = opened(X)
         if is_frame(X):
             names = [*compress(fitted_names(self, X), self._varies)]
-            return answered(X, names, Answer(self._encoding, visit, state), reply, self.threads)
+            return answered(X, names, Answer(self._encoding, visit, state), reply, threads_of(self))
         raw = checked_array(self, X, reset=False)
         facts = survey(raw)
         if not self._varies.all():
             raw = raw[:, self._varies]
-        rows = MemoryRows(raw, self._encoding, complete=facts.complete, threads=self.threads)
+        rows = MemoryRows(raw, self._encoding, complete=facts.complete, threads=threads_of(self))
         return np.concatenate([*rows.scan(visit, state)])
 
     def predict(self, X: Any) -> Any:
@@ -194,8 +195,8 @@ class NumericMixture(MixtureEstimator, ABC):
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of the rows of X (numbers; NaN where missing)."""
         k = whole_number("n_components", self.n_components)
-        plan, min_size = self._plan(), real_number("min_size", self.min_size, 0.0, np.inf)
-        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=self.threads, k=k)
+        plan, min_weight = self._plan(), real_number("min_weight", self.min_weight, 0.0, np.inf)
+        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
         if rows.n_rows < 2:
             raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
         init = None if isinstance(self.init, str) else given_start(self.init, rows, k)
@@ -205,15 +206,15 @@ class NumericMixture(MixtureEstimator, ABC):
             init = init[:, varies]
         family = self._make_family(rows, moments, k)
         found = fit_mixture(
-            rows, family, k, seed_of(self.random_state), plan, init=init, callback=self.callback
+            rows, family, k, seed_of(self.random_state), plan, init=init, callback=callback_of(self)
         )
         n_before = len(found.size)
-        found = without_small(rows, family, found, plan, min_size)
+        found = without_small(rows, family, found, plan, min_weight)
         if len(found.size) < n_before:
             n_gone = n_before - len(found.size)
             warn(
                 "small-components",
-                f"{n_gone} of {n_before} components held fewer than min_size={min_size:g} rows "
+                f"{n_gone} of {n_before} components held fewer than min_weight={min_weight:g} rows "
                 "and were merged into the others.",
                 depth=3,
             )
@@ -246,13 +247,13 @@ class NumericMixture(MixtureEstimator, ABC):
         self.outliers_ = beyond if found.row_cost is None else found.row_cost > found.cut.limit
 
 
-def without_small(rows: Rows, family: Any, found: Fit, plan: MixturePlan, min_size: float) -> Fit:
-    """The fit without components that hold less than `min_size` rows (sum of weights, by label).
+def without_small(rows: Rows, family: Any, found: Fit, plan: MixturePlan, min_weight: float) -> Fit:
+    """The fit without components that hold less than `min_weight` rows (sum of weights, by label).
 
     The smallest goes, the others take its share of the mixing and run to their own end, and so on until every
     one is large enough or one is left: what comes back is a fit of the smaller mixture, not a relabelling.
     """
-    while len(found.size) > 1 and found.size[-1] < min_size:  # components stand in order of size
+    while len(found.size) > 1 and found.size[-1] < min_weight:  # components stand in order of size
         first = family.remaining(found.params, np.arange(len(found.size) - 1))
         runs = run_starts(rows, [family], [first], trim=plan.trim, stop=plan.stop)
         again = finish_mixture(rows, runs[0], runs, trim=plan.trim)

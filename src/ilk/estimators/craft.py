@@ -13,6 +13,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.estimators.base import one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL
+from ilk.estimators.habits import threads_of
 from ilk.estimators.tables import held_rows, told
 from ilk.families.paper import APPROXIMATE, EXACT, Choice, Paper, default_locality
 from ilk.fitting.loop import Stop
@@ -65,7 +66,7 @@ class CRAFT(ClusterMixin, BaseEstimator):
     >>> import numpy as np, ilk
     >>> draws = np.random.default_rng(0)
     >>> X = draws.normal(size=(60, 4)) + np.repeat([[0, 0, 0, 0], [9, 9, 0, 0]], 30, axis=0)
-    >>> model = ilk.CRAFT(n_clusters=2, share=0.5, random_state=0).fit(X)
+    >>> model = ilk.CRAFT(target_clusters=2, share=0.5, random_state=0).fit(X)
     >>> model.chosen_.sum(axis=1).tolist() == [2] * model.n_clusters_
     True
     """
@@ -74,41 +75,43 @@ class CRAFT(ClusterMixin, BaseEstimator):
         self,
         open_cost: float | None = None,
         *,
-        n_clusters: int = 8,
+        target_clusters: int = 8,
         share: float = 0.5,
         locality: float | None = None,
-        budget: str = EXACT,
+        selection: str = EXACT,
         least_gain: float = 0.1,
         most_variance: float = 0.5,
         types: Any = None,
         max_iter: int = 100,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.open_cost = open_cost
-        self.n_clusters = n_clusters
+        self.target_clusters = target_clusters
         self.share = share
         self.locality = locality
-        self.budget = budget
+        self.selection = selection
         self.least_gain = least_gain
         self.most_variance = most_variance
         self.types = types
         self.max_iter = max_iter
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the groups of the rows of X: an array of numbers, or a table of any kind. A table on a cluster, or
         larger than memory, is brought into it: the walk goes from row to row."""
         choice, stop = self._choice(), Stop(max_passes=whole_number("max_iter", self.max_iter, least=0))
-        one_of("budget", self.budget, (EXACT, APPROXIMATE))
+        one_of("selection", self.selection, (EXACT, APPROXIMATE))
         rows, self._format = held_rows(
-            self, X, sample_weight, types=self.types, scale="standard", threads=self.threads
+            self, X, sample_weight, types=self.types, scale="standard", threads=threads_of(self)
         )
         self._family = family = self._make_family(rows, choice)
         seed = seed_of(self.random_state)
         if self.open_cost is None:
-            wish = whole_number("n_clusters", self.n_clusters)
+            wish = whole_number("target_clusters", self.target_clusters)
             found, self.open_cost_ = fit_wished(rows, family, wish, seed, stop)
         else:
             self.open_cost_ = real_number("open_cost", self.open_cost, 0.0, np.inf)
@@ -145,7 +148,7 @@ class CRAFT(ClusterMixin, BaseEstimator):
             background_shares(rows.codes, weight, level_start),
             level_start,
             rows.n_columns,
-            self.budget,
+            self.selection,
             real_number("least_gain", self.least_gain, 0.0, 1.0),
             real_number("most_variance", self.most_variance, 0.0, np.inf),
         )
@@ -155,7 +158,7 @@ class CRAFT(ClusterMixin, BaseEstimator):
         `label`."""
         check_is_fitted(self)
         answer = (_visit_label, (self._family, self._params))
-        return told(self, X, self._format, answer, LABEL, self.threads)
+        return told(self, X, self._format, answer, LABEL, threads_of(self))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ilk import kernels
 from ilk.estimators.base import Callback, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, Reply, probabilities
+from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.tables import table_rows, told
 from ilk.fitting.dirichlet import fit_process, make_process
 from ilk.fitting.loop import Stop
@@ -56,7 +57,7 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 20,
+        max_components: int = 20,
         *,
         concentration: float = 1.0,
         types: Any = None,
@@ -65,9 +66,11 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         scale: str | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
-        self.n_components = n_components
+        self.max_components = max_components
         self.concentration = concentration
         self.types = types
         self.tol = tol
@@ -75,18 +78,20 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         self.scale = scale
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of the rows of X: a frame, an Arrow table, a dictionary, a path or an array."""
-        most = whole_number("n_components", self.n_components)
+        most = whole_number("max_components", self.max_components)
         tiny = float(np.finfo(np.float64).tiny)
         concentration = real_number("concentration", self.concentration, tiny, np.inf)
         stop = Stop(real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter))
-        options = {"types": self.types, "scale": self.scale, "threads": self.threads}
+        options = {"types": self.types, "scale": self.scale, "threads": threads_of(self)}
         rows, form = table_rows(self, X, sample_weight, **options)
         family = make_process(rows, form.level_start, concentration)
-        found = fit_process(rows, family, most, seed_of(self.random_state), stop, callback=self.callback)
+        found = fit_process(rows, family, most, seed_of(self.random_state), stop, callback=callback_of(self))
         kept = np.flatnonzero(found.size > 0)
         params = family.select(found.params, kept)
         self._family, self._params, self._form = family, params, form
@@ -111,7 +116,7 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         return self._told(X, _visit_label, LABEL)
 
     def _told(self, X: Any, visit: Any, reply: Reply) -> Any:
-        return told(self, X, self._form, (visit, (self._family, self._params)), reply, self.threads)
+        return told(self, X, self._form, (visit, (self._family, self._params)), reply, threads_of(self))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -17,6 +17,7 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
+from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.kmeans import CentroidEstimator
 from ilk.families.opening import OpenMeans
 from ilk.fitting.fit import Fit
@@ -78,7 +79,7 @@ class DPMeans(CentroidEstimator):
         self,
         open_cost: float | None = None,
         *,
-        n_clusters: int = 8,
+        target_clusters: int = 8,
         mode: str = "batched",
         init: Any = "mean",
         max_iter: int = 300,
@@ -86,10 +87,12 @@ class DPMeans(CentroidEstimator):
         scale: str | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.open_cost = open_cost
-        self.n_clusters = n_clusters
+        self.target_clusters = target_clusters
         self.mode = mode
         self.init = init
         self.max_iter = max_iter
@@ -97,7 +100,9 @@ class DPMeans(CentroidEstimator):
         self.scale = scale
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the groups of the rows of X (numbers; NaN where missing)."""
@@ -105,7 +110,7 @@ class DPMeans(CentroidEstimator):
         stop = Stop(
             real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter, least=0)
         )
-        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=self.threads, k=1)
+        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=1)
         seed = seed_of(self.random_state)
         family = OpenMeans(open_cost=self._encoded_open_cost(rows, seed))
         found = self._solve_open(rows, family, seed, stop)
@@ -118,14 +123,14 @@ class DPMeans(CentroidEstimator):
 
     def _encoded_open_cost(self, rows: Rows, seed: int) -> float:
         if self.open_cost is None:
-            return open_cost_for(rows, whole_number("n_clusters", self.n_clusters), seed)
+            return open_cost_for(rows, whole_number("target_clusters", self.target_clusters), seed)
         return _encoded(real_number("open_cost", self.open_cost, 0.0, np.inf), rows.encoding)
 
     def _solve_open(self, rows: Rows, family: OpenMeans, seed: int, stop: Stop) -> Fit:
         start = self._given_centres(rows)
         if self.mode == "sequential":
             return fit_sequential(rows, family, start, stop)
-        return fit_batched(rows, family, start, seed, stop, self.callback)
+        return fit_batched(rows, family, start, seed, stop, callback_of(self))
 
     def _given_centres(self, rows: Rows) -> Array | None:
         if isinstance(self.init, str):
@@ -148,7 +153,12 @@ def _encoded(open_cost: float, encoding: Encoding) -> float:
 
 
 def suggest_open_cost(
-    X: Any, n_clusters: int, *, sample_weight: Any = None, scale: str | None = None, random_state: Any = None
+    X: Any,
+    target_clusters: int,
+    *,
+    sample_weight: Any = None,
+    scale: str | None = None,
+    random_state: Any = None,
 ) -> float:
     """The open cost at which `DPMeans` finds about `n_clusters` groups, by farthest-first from the mean.
 
@@ -164,8 +174,8 @@ def suggest_open_cost(
     >>> suggest_open_cost(np.array([[0.0], [1.0], [10.0], [12.0]]), 2)
     33.0625
     """
-    model = DPMeans(n_clusters=n_clusters, scale=scale)
-    k = whole_number("n_clusters", n_clusters)
+    model = DPMeans(target_clusters=target_clusters, scale=scale)
+    k = whole_number("target_clusters", target_clusters)
     rows = training_rows(model, X, sample_weight, scale=scale, threads=None, k=1)
     cost = open_cost_for(rows, k, seed_of(random_state))
     return cost if scale is not None else cost / rows.encoding.power / rows.encoding.power

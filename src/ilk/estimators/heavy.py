@@ -26,7 +26,7 @@ class StudentMixture(NumericMixture):
 
     Parameters
     ----------
-    n_components, structure, init, n_init, membership, prior, noise, trim, min_size : as in `GaussianMixture`
+    n_components, structure, init, n_init, membership, prior, noise, trim, min_weight : as in `GaussianMixture`
     tol, max_iter, scale, random_state, threads, callback : as in `GaussianMixture`
     dof : "own", "shared" or float
         Degrees of freedom: one per component, one for all, or this number.
@@ -59,18 +59,20 @@ class StudentMixture(NumericMixture):
         structure: str = "VVV",
         dof: Any = "own",
         init: Any = "auto",
-        n_init: int | None = None,
+        n_init: int | str | None = None,
         membership: str = "soft",
         prior: Any = None,
         noise: Any = False,
         trim: float = 0.0,
-        min_size: float = 0,
+        min_weight: float = 0,
         tol: float = 1e-8,
         max_iter: int = 1000,
         scale: str | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.structure = structure
@@ -81,13 +83,15 @@ class StudentMixture(NumericMixture):
         self.prior = prior
         self.noise = noise
         self.trim = trim
-        self.min_size = min_size
+        self.min_weight = min_weight
         self.tol = tol
         self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Student:
         one_of("membership", self.membership, ("soft", "hard"))
@@ -126,7 +130,7 @@ class LaplaceMixture(NumericMixture):
     ----------
     structure : str
         What the scales share: one of EII VII EEI VEI EVI VVI.
-    n_components, init, n_init, membership, noise, trim, min_size : as in `GaussianMixture`
+    n_components, init, n_init, membership, noise, trim, min_weight : as in `GaussianMixture`
     tol, max_iter, scale, random_state, threads, callback : as in `GaussianMixture`
 
     Attributes
@@ -153,17 +157,19 @@ class LaplaceMixture(NumericMixture):
         *,
         structure: str = "VVI",
         init: Any = "auto",
-        n_init: int | None = None,
+        n_init: int | str | None = None,
         membership: str = "soft",
         noise: Any = False,
         trim: float = 0.0,
-        min_size: float = 0,
+        min_weight: float = 0,
         tol: float = 1e-8,
         max_iter: int = 1000,
         scale: str | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.structure = structure
@@ -172,13 +178,15 @@ class LaplaceMixture(NumericMixture):
         self.membership = membership
         self.noise = noise
         self.trim = trim
-        self.min_size = min_size
+        self.min_weight = min_weight
         self.tol = tol
         self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Laplace:
         one_of("membership", self.membership, ("soft", "hard"))

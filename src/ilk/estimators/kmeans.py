@@ -25,6 +25,7 @@ from ilk.estimators.base import (
     whole_number,
 )
 from ilk.estimators.frames import LABEL, Answer, answered, fitted_names, is_frame, opened
+from ilk.estimators.habits import callback_of, called_starts, n_starts_of, threads_of
 from ilk.families.base import Family
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import Stop
@@ -46,7 +47,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         """Find the groups of the rows of X (numbers; NaN where missing)."""
         k = whole_number("n_clusters", self.n_clusters)
         recipe = self._options()
-        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=self.threads, k=k)
+        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
         seed = seed_of(self.random_state)
         found = self._solve(rows, recipe, k, seed)
         self._finish(rows, recipe.family, found)
@@ -57,14 +58,20 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         stop = Stop(
             real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter, least=0)
         )
-        return replace(self._recipe, n_starts=whole_number("n_init", self.n_init), stop=stop)
+        return replace(self._recipe, n_starts=n_starts_of(self.n_init, self._recipe.n_starts), stop=stop)
 
     def _solve(self, rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         if isinstance(self.init, str):
             recipe = replace(recipe, init=self.init)
-            return fit_recipe(rows, recipe, k, seed, callback=self.callback)
-        starts = given_params(rows, recipe.family, given_start(self.init, rows, k), k)
-        return fit(rows, recipe.family, starts, trim=recipe.trim, stop=recipe.stop, callback=self.callback)
+            return fit_recipe(rows, recipe, k, seed, callback=callback_of(self))
+        if callable(self.init):
+            drawn = called_starts(self.init, rows, k, recipe.n_starts, seed)
+        else:
+            drawn = [given_start(self.init, rows, k)]
+        starts = [start for init in drawn for start in given_params(rows, recipe.family, init, k)]
+        return fit(
+            rows, recipe.family, starts, trim=recipe.trim, stop=recipe.stop, callback=callback_of(self)
+        )
 
     def _finish(self, rows: Rows, family: Family[Any], found: Fit) -> None:
         self._family, self._encoding = family, rows.encoding
@@ -89,7 +96,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def _new_rows(self, X: Any) -> MemoryRows:
         check_is_fitted(self)
         raw = checked_array(self, X, reset=False)
-        return MemoryRows(raw, self._encoding, complete=survey(raw).complete, threads=self.threads)
+        return MemoryRows(raw, self._encoding, complete=survey(raw).complete, threads=threads_of(self))
 
     def predict(self, X: Any) -> Any:
         """The group of each row: its nearest centre, the lowest number among equals. A frame on a cluster gets a
@@ -98,7 +105,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         if is_frame(X):
             check_is_fitted(self)
             answer = Answer(self._encoding, *self._labelling())
-            return answered(X, fitted_names(self, X), answer, LABEL, self.threads)
+            return answered(X, fitted_names(self, X), answer, LABEL, threads_of(self))
         return np.concatenate([*self._new_rows(X).scan(_visit_label, (self._family, self._params))])
 
     def _labelling(self) -> tuple[Any, Any]:
@@ -198,14 +205,16 @@ class KMeans(CentroidEstimator):
         n_clusters: int = 8,
         *,
         init: Any = "k-means++",
-        n_init: int = 10,
+        n_init: int | str = 10,
         max_iter: int = 300,
         tol: float = 0.0,
         scale: str | None = None,
         exact: bool = False,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -216,7 +225,9 @@ class KMeans(CentroidEstimator):
         self.exact = exact
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def _solve(self, rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         by_default = isinstance(self.init, str) and self.init == "k-means++" and solves_line(rows, recipe)
@@ -255,13 +266,15 @@ class KMedians(CentroidEstimator):
         n_clusters: int = 8,
         *,
         init: Any = "k-means++",
-        n_init: int = 10,
+        n_init: int | str = 10,
         max_iter: int = 300,
         tol: float = 0.0,
         scale: str | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.init = init
@@ -271,7 +284,9 @@ class KMedians(CentroidEstimator):
         self.scale = scale
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
 
 class TrimmedKMeans(CentroidEstimator):
@@ -300,13 +315,15 @@ class TrimmedKMeans(CentroidEstimator):
         *,
         trim: float = 0.05,
         init: Any = "k-log-k",
-        n_init: int = 10,
+        n_init: int | str = 10,
         max_iter: int = 300,
         tol: float = 0.0,
         scale: str | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.trim = trim
@@ -317,7 +334,9 @@ class TrimmedKMeans(CentroidEstimator):
         self.scale = scale
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def _options(self) -> Recipe:
         return replace(super()._options(), trim=real_number("trim", self.trim, 0.0, 1.0))

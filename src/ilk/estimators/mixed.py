@@ -15,6 +15,7 @@ from ilk.errors import DataError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.components import MixtureEstimator, full_matrices
 from ilk.estimators.frames import Reply
+from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.tables import Format, given_groups, table_rows, told
 from ilk.families.base import Cut
 from ilk.families.product import Product, ProductMixture
@@ -88,7 +89,7 @@ class MixedMixture(MixtureEstimator):
         smoothing: float = 0.0,
         prior: Any = None,
         init: Any = "auto",
-        n_init: int | None = None,
+        n_init: int | str | None = None,
         membership: str = "soft",
         trim: float = 0.0,
         types: Any = None,
@@ -97,7 +98,9 @@ class MixedMixture(MixtureEstimator):
         scale: str | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.structure = structure
@@ -113,13 +116,15 @@ class MixedMixture(MixtureEstimator):
         self.scale = scale
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of the rows of X: a frame, also of Spark or Dask, a dictionary, a path or an array."""
         k = whole_number("n_components", self.n_components)
         one_of("membership", self.membership, ("soft", "hard"))
-        options = {"types": self.types, "scale": self.scale, "threads": self.threads}
+        options = {"types": self.types, "scale": self.scale, "threads": threads_of(self)}
         rows, form = table_rows(self, X, sample_weight, k=k, **options)
         if rows.n_rows < 2:
             raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
@@ -140,7 +145,7 @@ class MixedMixture(MixtureEstimator):
             seed_of(self.random_state),
             plan,
             init=init,
-            callback=self.callback,
+            callback=callback_of(self),
             partitions=partitioner_for(form.level_start),
         )
         self._form, self._table_counts = form, counts
@@ -191,7 +196,7 @@ class MixedMixture(MixtureEstimator):
     def _scan(self, X: Any, visit: Any, reply: Reply) -> Any:
         check_is_fitted(self)
         answer = (visit, (self._family, self._params, self._log_unit))
-        return told(self, X, self._form, answer, reply, self.threads)
+        return told(self, X, self._form, answer, reply, threads_of(self))
 
     def relative_entropy(self) -> float:
         """1 - entropy of the memberships / (rows log K) of the training rows: 1 where every row is sure, 0 for none.

@@ -41,7 +41,7 @@ class GaussianMixture(NumericMixture):
         Gaussian. Such rows have the label -1.
     trim : float
         Share of the rows, those of lowest density, left out of every step; `outliers_` marks them.
-    min_size : float
+    min_weight : float
         A component to which fewer rows than this (sum of weights) belong at the end is taken away, the smallest
         first, and the others run on without it: its rows go to the likeliest of the remaining components.
     tol, max_iter : float, int
@@ -72,18 +72,20 @@ class GaussianMixture(NumericMixture):
         *,
         structure: str = "VVV",
         init: Any = "auto",
-        n_init: int | None = None,
+        n_init: int | str | None = None,
         membership: str = "soft",
         prior: Any = None,
         noise: Any = False,
         trim: float = 0.0,
-        min_size: float = 0,
+        min_weight: float = 0,
         tol: float = 1e-8,
         max_iter: int = 1000,
         scale: str | None = None,
         random_state: Any = None,
         threads: int | None = None,
+        n_jobs: int | None = None,
         callback: Callback | None = None,
+        verbose: int = 0,
     ) -> None:
         self.n_components = n_components
         self.structure = structure
@@ -93,13 +95,15 @@ class GaussianMixture(NumericMixture):
         self.prior = prior
         self.noise = noise
         self.trim = trim
-        self.min_size = min_size
+        self.min_weight = min_weight
         self.tol = tol
         self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
         self.threads = threads
+        self.n_jobs = n_jobs
         self.callback = callback
+        self.verbose = verbose
 
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Gaussian:
         one_of("membership", self.membership, ("soft", "hard"))

@@ -34,7 +34,8 @@ from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.cuts import joined_labels, split_labels
 from ilk.selection.first_sums import FirstSums
-from ilk.selection.search import Candidate, Progress, Search, choose, runner_up, told
+from ilk.selection.progress import Progress, told
+from ilk.selection.search import Candidate, Search, choose, runner_up
 from ilk.selection.searched import SEARCH_ROWS, each_once, searched
 from ilk.table.block import Array
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
-from ilk.errors import NoModelError, UsageError
+from ilk.errors import NoModelError
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.coreset import coreset
@@ -29,6 +29,7 @@ from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
+from ilk.selection.progress import Progress, told
 from ilk.selection.sharpness import Sharpness, sharpness_of
 
 SEARCH_ROWS = 20_000  # a larger table is searched on a coreset of so many rows; the winner then sees all rows
@@ -85,20 +86,6 @@ class Candidate:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a callback of `ilk.cluster` is told after each candidate; after each pass of a search whose end is not
-    known, and `total` and `k` are 0 then; and once as each later `stage` begins ("resampling", "describing")."""
-
-    done: int
-    total: int
-    method: str
-    k: int
-    best_bic: float | None
-    seconds: float
-    stage: str = "fitting"
 
 
 @dataclass(frozen=True)
@@ -177,20 +164,6 @@ def search(
 def _with_single(ks: Sequence[int]) -> list[int]:
     """One group is always fitted: it is what every other answer is held against."""
     return [*ks] if 1 in ks else [1, *ks]
-
-
-def told(callback: Callable[[Progress], None] | None, progress: Progress) -> None:
-    """Tell the user's callback, if there is one; its errors are named as its own."""
-    if callback is None:
-        return
-    try:
-        callback(progress)
-    except Exception as error:
-        raise UsageError(
-            "callback-failed",
-            f"the callback raised {type(error).__name__}",
-            do="Look at the error above this one",
-        ) from error
 
 
 class _Cells:

@@ -20,7 +20,8 @@ from ilk.engines.derived import reencoded
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.selection.mixtures import search_mixtures
-from ilk.selection.search import Candidate, Progress, Search, runner_up
+from ilk.selection.progress import Progress
+from ilk.selection.search import Candidate, Search, runner_up
 from ilk.selection.searched import SEARCH_ROWS, searched
 from ilk.table.block import Array, Encoding
 from ilk.table.condition import short
