@@ -326,3 +326,30 @@ def test_options_that_cannot_be_meant_are_refused(mixture, options, code):
         mixture(2, **options).fit(apart()[0])
     assert error.value.code == code
     assert error.value.do
+
+
+@pytest.mark.parametrize("kind", [ilk.GaussianMixture, ilk.StudentMixture, ilk.MixedMixture])
+@pytest.mark.parametrize(("factor", "offset"), [(1.0, 0.0), (1000.0, 5e4), (1e-3, 7.0)])
+@pytest.mark.parametrize("scale", [None, "standard"])
+def test_a_prior_is_in_the_units_of_the_table(kind, factor, offset, scale):
+    draws = np.random.default_rng(0)
+    X = np.vstack([draws.normal(0, 1, (60, 2)), draws.normal(6, 1, (40, 2))]) * [factor, 2 * factor] + offset
+    own = ilk.Prior.from_table(X.mean(axis=0), np.cov(X.T), 2)
+    options = {"structure": "EEE", "scale": scale, "random_state": 0}
+    given, default = (kind(2, prior=prior, **options).fit(X) for prior in (own, "default"))
+    np.testing.assert_allclose(given.means_, default.means_, rtol=1e-6)
+    np.testing.assert_allclose(given.covariances_, default.covariances_, rtol=1e-5)
+
+
+def test_a_prior_has_an_entry_for_every_column_of_the_table():
+    draws = np.random.default_rng(0)
+    X = np.column_stack([np.full(50, 3.0), draws.normal(size=(50, 2)) + 40])
+    own = ilk.Prior(np.array([3.0, 40, 40]), np.eye(3), 4.0)
+    with pytest.warns(IlkWarning, match="constant"):
+        found = ilk.GaussianMixture(1, prior=own).fit(X)
+    alone = ilk.GaussianMixture(1, prior=ilk.Prior(np.array([40.0, 40]), np.eye(2), 4.0)).fit(X[:, 1:])
+    np.testing.assert_allclose(found.covariances_[:, 1:, 1:], alone.covariances_, rtol=1e-9)
+    for wrong in (ilk.Prior(np.zeros(2), np.eye(2), 4.0), ilk.Prior(np.full(3, np.nan), np.eye(3), 4.0)):
+        with pytest.raises(UsageError) as refused, pytest.warns(IlkWarning, match="constant"):
+            ilk.GaussianMixture(1, prior=wrong).fit(X)
+        assert refused.value.code == "bad-prior"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any, Self
 
@@ -11,85 +11,106 @@ from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ilk import kernels
 from ilk.errors import DataError, UsageError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
 from ilk.estimators.habits import callback_of, n_starts_of, threads_of
+from ilk.estimators.reader import Reader, places, visit_label, visit_log_density, visit_membership
 from ilk.estimators.tables import Format, table_rows, told
+from ilk.estimators.texts import documented
 from ilk.fitting.assorted import Assortment, Quest, cost_from, fit_assorted
 from ilk.fitting.loop import Stop
 from ilk.fitting.portrait import Trait, traits
-from ilk.fitting.scene import BLOCKS, CELLS, Options, Treat
+from ilk.fitting.scene import BLOCKS, CELLS, Options
 from ilk.random import seed_of
 from ilk.table.assort import assort
-from ilk.table.block import Array, Block
-from ilk.table.treat import Plan
 from ilk.table.weights import in_unit
 
 N_STARTS = 12
 
 
+@documented
 class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
-    """Clusters of a table with numbers, categories and blanks: how many, which rows, and by which columns.
+    """Clusters of a table with numbers, categories and missing values: how many, which rows, and by which columns.
 
     In every column most clusters share one background distribution; a cluster has its own only where that lowers
-    the cost J: minus the log-likelihood, plus what parameters and switches cost. Numbers are Gaussian on a scale
-    chosen by J, categories have free shares, a missing cell says nothing. J never rises, and with
-    n_components="auto" the number of clusters is the one of least J that splits, merges and births reach.
+    the objective J: minus the log-likelihood, plus what the parameters and the choice of columns cost. Numbers are
+    Gaussian on a scale chosen by J, categories have free shares, a missing value says nothing. J never rises, and
+    with n_components="auto" the number of clusters is the one of least J that splits, merges and births reach.
 
     Parameters
     ----------
-    n_components : "auto" or int
-    membership : "soft", "hard" or "annealed"
-        "annealed" cools a soft fit down to a hard one.
-    selection : "bic", "share", "global" or "none"
-        A cluster chooses the columns where its own distribution lowers J; or of these at most a `share`, those where
-        it gains most; or a column matters to all clusters or to none; or every cluster has every column for itself.
-    share : float
-        Of the columns, that a cluster may choose with selection="budget".
-    sharing : "background" or "groups"
-        Clusters that do not choose a column share one background there; or fall in several groups.
-    variance : "own" or "shared"
+    n_components : int or "auto", default="auto"
+        Number of clusters; "auto" finds it.
+    membership : "soft", "hard" or "annealed", default="soft"
+        Whether a row belongs to clusters by probability or to one; "annealed" cools a soft fit down to a hard one.
+    selection : "bic", "share", "global" or "none", default="bic"
+        Which columns a cluster chooses, to have its own distribution there. "bic": those where that lowers J.
+        "share": of these at most the share `share`, those where it gains most. "global": a column matters to all
+        clusters or to none. "none": every cluster has every column for itself.
+    share : float, default=0.5
+        With selection="share", the largest share of the columns that a cluster chooses.
+    sharing : "background" or "groups", default="background"
+        Clusters that do not choose a column share one background there, or fall in several groups.
+    variance : "own" or "shared", default="own"
         Whether the clusters of a number have their own variances.
-    numbers : "auto", "cells", "EEE" or "VVV"
-        Numbers independent within a cluster, each with its switches; or one Gaussian block of correlated numbers,
-        with a covariance common to all clusters or one for each; "auto" takes cells or EEE, by J.
-    missing : "ignore" or "level"
-        "level" makes a missing category a level of its own.
-    transforms : bool
+    numbers : "auto", "cells", "EEE" or "VVV", default="auto"
+        "cells": numbers are independent within a cluster, each chosen on its own. "EEE" and "VVV": one Gaussian
+        block of correlated numbers, with a covariance common to all clusters or one for each. "auto" takes cells or
+        EEE, by J.
+    missing : "ignore" or "level", default="ignore"
+        "level" makes a missing value of a category a category of its own.
+    transforms : bool, default=True
         Whether numbers may be put on a logarithmic scale where J falls.
-    criterion : "bic" or "icl"
+    criterion : "bic" or "icl", default="bic"
         What chooses the number of clusters: J, or J plus the entropy of the memberships.
-    open_cost : float
-        What each cluster costs besides, in nats.
-    max_components, n_init : int
-        Most clusters when they are found; starts when their number is given.
-    types : None or mapping
-        Kinds of columns that the rules get wrong, as in `ilk.cluster`.
-    tol, max_iter, budget : float, int, float or None
-        Relative fall of J at which a fit ends; most passes of one fit; seconds after which the best so far is given.
-    random_state, threads, callback : as in `KMeans`.
+    open_cost : float, default=0.0
+        Additional cost of each cluster (a penalty), in nats.
+    max_components : int, default=20
+        Largest number of clusters where it is found.
+    n_init : int or "auto", default=12
+        Number of starts where the number of clusters is given, of which the best is kept; "auto" is 12.
+    {types}
+    tol : float, default=1e-07
+        A fit ends when a pass lowers J by less than this share of it.
+    {max_iter}
+    budget : None or float, default=None
+        Seconds after which the best found so far is taken; None sets no limit.
+    {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    labels_, n_components_, weights_
-    chosen_ : array (K, n_features) of bool
+    {labels_} {n_components_} {weights_}
+    chosen_ : bool array of shape (n_components, n_features)
         Columns in which the cluster has its own distribution.
-    relevance_ : array (K, n_features)
+    relevance_ : array of shape (n_components, n_features)
         What a column tells of the cluster, in nats per row; 0 where it is not chosen.
     numbers_ : str
-        The model of the numbers, as in `numbers`; of a block, `chosen_` and `relevance_` tell what each number
-        would tell on its own.
-    objective_, trace_ : float, list
-        J, and J after each pass of the fit that won.
-    bic_, icl_ : float
-        Twice J, and twice J plus entropy; lower is better.
+        The model of the numbers that was taken: "cells", "EEE" or "VVV". Of a block, `chosen_` and `relevance_` say
+        what each number would tell on its own.
+    objective_ : float
+        J, lower is better.
+    trace_ : list of float
+        J after each pass of the fit that won.
+    bic_ : float
+        Twice J.
+    icl_ : float
+        Twice J plus the entropy of the memberships.
     k_table_ : list of dict
-        Both for every number of clusters visited, on the rows searched.
+        Both criteria for every number of clusters visited, on the rows searched.
     treatment_ : dict
         What was made of each column, in words.
-    loglik_, n_parameters_, n_iter_, converged_, fit_
+    {loglik_} {n_parameters_} {n_iter_} {converged_} {fit_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    cluster : Fits this model, merges and describes its clusters.
+    MixedMixture : Every column matters to every component.
+    CRAFT : The printed method with choice of columns.
+
+    References
+    ----------
+    Garg, Rudin and Jaakkola (2016). CRAFT: cluster-specific assorted feature selection. AISTATS, 305-313.
 
     Examples
     --------
@@ -152,8 +173,17 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the clusters of the rows of X: a frame, also of Spark or Dask, a path, or an array of numbers (NaN where
-        missing)."""
+        """Find the clusters of the rows of X, and the columns that matter to each.
+
+        Parameters
+        ----------
+        {X/table} {y} {sample_weight}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         options, quest = self._options(), self._quest()
         rows, form = table_rows(
             self, X, sample_weight, types=self.types, threads=threads_of(self), k=quest.k or 1
@@ -211,7 +241,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.labels_ = found.fit.labels
         self.n_components_ = len(params)
         self.weights_ = params.mixing
-        self._place = _places(plan, form)
+        self._place = places(plan, form)
         n_features = len(form.schema.columns)
         self.chosen_ = np.zeros((len(params), n_features), dtype=bool)
         self.relevance_ = np.zeros((len(params), n_features))
@@ -234,15 +264,31 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.converged_ = found.fit.converged
 
     def traits(self) -> list[Trait]:
-        """What every cluster is like in every column, the most telling first."""
+        """Return what every cluster is like in every column, the most telling first.
+
+        Returns
+        -------
+        list of Trait
+            One for each cluster and column.
+        """
         check_is_fitted(self)
         return traits(self._found, self._format.encoding)
 
     def objective_from(self, labels: Any) -> float:
-        """J of the fit that starts from a partition of the rows seen in `fit`, such as classes that are known.
+        """Return J of the fit that starts from a partition of the rows of `fit`, such as known classes.
 
-        Where it is above `objective_`, the model explains the table better by its own clusters than by anything near
-        that partition; where it is below, the search has missed it.
+        Where it is above `objective_`, the model explains the table better by its own clusters than by anything
+        near that partition; where it is below, the search has missed it.
+
+        Parameters
+        ----------
+        labels : array of shape (n_rows,)
+            Name of the part of each row.
+
+        Returns
+        -------
+        float
+            J, lower is better.
         """
         check_is_fitted(self)
         names, label = np.unique(np.asarray(labels), return_inverse=True)
@@ -260,26 +306,63 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
     def _told(self, X: Any, visit: Any, reply: Reply) -> Any:
         check_is_fitted(self)
-        return told(self, X, self._format, (visit, _Reader.of(self._found)), reply, threads_of(self))
+        return told(self, X, self._format, (visit, Reader.of(self._found)), reply, threads_of(self))
 
     def predict(self, X: Any) -> Any:
-        """The likeliest cluster of each row, the lowest number among equals. A frame on a cluster of machines gets a
-        column `label`."""
-        return self._told(X, _visit_label, LABEL)
+        """Return the likeliest cluster of each row, the lowest number among equals.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        int array of shape (n_rows,) or frame
+            Cluster of each row. A Spark or Dask frame comes back with a column `label`.
+        """
+        return self._told(X, visit_label, LABEL)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probability of each cluster for each row (rows, K). A frame on a cluster of machines gets columns
-        `probability_0` and so on."""
+        """Return the probability of each cluster for each row.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        array of shape (n_rows, n_components) or frame
+            Probabilities. A Spark or Dask frame comes back with columns `probability_0`, `probability_1` and so on.
+        """
         check_is_fitted(self)
-        return self._told(X, _visit_membership, probabilities(self.n_components_))
+        return self._told(X, visit_membership, probabilities(self.n_components_))
 
     def score_samples(self, X: Any) -> Any:
-        """Log density of the observed cells of each row, in the user's units. A frame on a cluster of machines gets a
-        column `log_density`."""
-        return self._told(X, _visit_log_density, LOG_DENSITY)
+        """Return the log density of the observed values of each row, in the units given.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        array of shape (n_rows,) or frame
+            Log densities. A Spark or Dask frame comes back with a column `log_density`.
+        """
+        return self._told(X, visit_log_density, LOG_DENSITY)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of the rows."""
+        """Return the mean log density of the rows.
+
+        Parameters
+        ----------
+        {X/table} {y}
+
+        Returns
+        -------
+        float
+            The mean of `score_samples`.
+        """
         return float(self.score_samples(X).mean())
 
     def __sklearn_tags__(self) -> Tags:
@@ -288,42 +371,3 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _places(plan: Plan, form: Format) -> list[int]:
-    """The user's column of each treated column."""
-    place = {column.name: j for j, column in enumerate(form.schema.columns)}
-    numeric, coded = form.schema.numeric, form.schema.coded
-    numbers = [place[numeric[number.source].name] for number in plan.numbers]
-    sources = [coded if category.kind == "levels" else numeric for category in plan.categories]
-    pairs = zip(plan.categories, sources, strict=True)
-    return numbers + [place[source[category.source].name] for category, source in pairs]
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """What new rows are read by: plain data, that travels without the rows of the fit."""
-
-    treat: Treat
-    family: Any
-    params: Any
-
-    @classmethod
-    def of(cls, found: Assortment) -> _Reader:
-        return cls(Treat(found.scene.plan, found.scene.scales), found.family, found.params)
-
-    def scores(self, block: Block) -> Array:
-        return np.asarray(self.family.scores(self.params, self.treat(block)))
-
-
-def _visit_label(reader: _Reader, block: Block) -> Array:
-    return np.asarray(reader.scores(block).argmax(axis=1), dtype=np.int32)
-
-
-def _visit_membership(reader: _Reader, block: Block) -> Array:
-    return kernels.memberships(reader.scores(block), False)[0]
-
-
-def _visit_log_density(reader: _Reader, block: Block) -> Array:
-    cost = kernels.memberships(reader.scores(block), False)[1]
-    return np.asarray(reader.treat.plan.log_slopes(block, reader.treat.scales) - cost)

@@ -14,9 +14,10 @@ from ilk.engines.derived import derive
 from ilk.engines.memory import MemoryRows
 from ilk.errors import SHOWN_ROWS, DataError, UsageError
 from ilk.estimators.base import Callback, checked_array, given_weight, real_number, warn_of, whole_number
+from ilk.estimators.centroid import CentroidEstimator
 from ilk.estimators.frames import is_frame, number_rows, opened, without_weight
 from ilk.estimators.habits import callback_of, threads_of
-from ilk.estimators.kmeans import CentroidEstimator
+from ilk.estimators.texts import documented
 from ilk.families.bernoulli import Bernoulli
 from ilk.fitting.binary import default_open_cost, fit_binary, pooled_shares
 from ilk.fitting.loop import Stop
@@ -24,34 +25,46 @@ from ilk.table.block import Array, Block, Encoding
 from ilk.table.read import Table
 
 
+@documented
 class BinaryDPMeans(CentroidEstimator):
-    """Groups of binary rows, each described by its shares of ones; the number of groups is found.
+    """Groups of rows of zeros and ones, each described by its shares of ones; the number of groups is found.
 
     Minimises the cross entropy of rows to the shares of their group, plus `smoothing` times the divergence of these
     from the shares of the whole table, plus `open_cost` for each group (in nats). Begins with one group; then
-    births, splits and merges, each taken only if the cost falls, until none does. Nothing is random. A missing cell
-    (NaN) counts nowhere. This is Algorithm 3 of the CRAFT supplement, repaired: as printed, a group begun at a row is
-    infinitely far from every other row.
+    births, splits and merges, each taken only if the cost falls, until none does. Nothing is random. A missing
+    value (NaN) counts nowhere.
 
     Parameters
     ----------
-    open_cost : None or float
-        What a group must gain, in nats. None: N log 2 + (columns + 1)/2 log N, which is what it takes to tell two
-        groups from one in N rows (one bit a row for its group, and the BIC of a group's shares); noise gains less.
-    smoothing : float
+    open_cost : None or float, default=None
+        Cost of each group (the penalty lambda), in nats. None: N log 2 + (columns + 1)/2 log N, which is what it
+        takes to tell two groups from one in N rows (one bit a row for its group, and the BIC of a group's shares).
+    smoothing : float, default=1.0
         Weight of the pseudo-row with the shares of the whole table that every group gets; above 0.
-    binarize : None or float
+    binarize : None or float, default=None
         Values above it are ones, the others zeros. None: the table has only 0, 1 and NaN.
-    max_iter, tol, threads, callback
-        As in `KMeans`, for each round of moves.
+    {max_iter} {tol/cost} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    cluster_centers_ : array (K, n_features)
-        Smoothed shares of ones.
-    n_clusters_, open_cost_, labels_
-    inertia_, cost_ : float
-        Cross entropy of the rows; all that is minimised.
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        Smoothed shares of ones of each group.
+    {labels_} {n_clusters_} {open_cost_} {inertia_} {cost_} {n_iter_} {converged_} {fit_}
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    DPMeans : The same for numbers.
+    MixedMixture : Latent classes, with soft memberships.
+
+    Notes
+    -----
+    This is Algorithm 3 of the supplement of the paper, repaired: as printed, a group begun at a row is infinitely
+    far from every other row.
+
+    References
+    ----------
+    Garg, Rudin and Jaakkola (2016). CRAFT: cluster-specific assorted feature selection. AISTATS, 305-313.
 
     Examples
     --------
@@ -88,7 +101,19 @@ class BinaryDPMeans(CentroidEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the groups of the rows of X (0 and 1; NaN where missing)."""
+        """Find the groups of the rows of X, and how many there are.
+
+        Parameters
+        ----------
+        X : array, frame or path of shape (n_rows, n_features)
+            0 and 1, NaN where a value is missing; numbers where `binarize` is given.
+        {y} {sample_weight}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         stop = Stop(
             real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter, least=0)
         )

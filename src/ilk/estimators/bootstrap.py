@@ -16,6 +16,7 @@ from ilk.estimators.base import whole_number
 from ilk.estimators.habits import threads_of
 from ilk.estimators.mixed import MixedMixture
 from ilk.estimators.tables import Format, new_rows
+from ilk.estimators.texts import documented
 from ilk.random import seed_of, stream
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, survey
@@ -32,6 +33,7 @@ class LikelihoodRatioTest:
     p_value: float
 
 
+@documented
 def likelihood_ratio_test(
     X: Any, n_components: int, *, n_draws: int = 99, random_state: Any = None, **options: Any
 ) -> LikelihoodRatioTest:

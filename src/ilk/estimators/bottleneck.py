@@ -13,6 +13,7 @@ from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import one_of, real_number, whole_number
 from ilk.estimators.habits import n_starts_of
 from ilk.estimators.tables import Format, held_rows, new_rows
+from ilk.estimators.texts import documented
 from ilk.paradigms.bottleneck import Joint, cells_as_levels, knots_of, mean_counts, squeeze
 from ilk.paradigms.order import by_size
 from ilk.random import seed_of
@@ -22,6 +23,7 @@ CELLS = ("table", "counts")
 N_STARTS = 10
 
 
+@documented
 class InformationBottleneck(ClusterMixin, BaseEstimator):
     """Groups of rows that keep what the rows say about the columns: I(T;X) - beta I(T;Y) is least.
 

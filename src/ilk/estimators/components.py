@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.engines.derived import Columns, derive
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import (
@@ -26,6 +25,7 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
+from ilk.estimators.constants import set_constant_aside
 from ilk.estimators.frames import (
     LABEL,
     LOG_DENSITY,
@@ -38,13 +38,14 @@ from ilk.estimators.frames import (
     probabilities,
 )
 from ilk.estimators.habits import callback_of, n_starts_of, threads_of
+from ilk.estimators.texts import documented
 from ilk.families.covariance import Structure
 from ilk.families.mixture import Noise
 from ilk.families.prior import Prior
 from ilk.fitting.fit import Fit
 from ilk.fitting.loop import COMPONENT_VANISHED, OK, Stop, run_starts
 from ilk.fitting.mixture import MixturePlan, finish_mixture, fit_mixture
-from ilk.fitting.table_moments import TableMoments, bounding_noise, broad_noise, table_moments
+from ilk.fitting.table_moments import TableMoments, bounding_noise, broad_noise
 from ilk.measures.criteria import aic, bic, icl, log_certainty
 from ilk.random import seed_of, stream
 from ilk.table.block import Array, Block
@@ -52,6 +53,7 @@ from ilk.table.condition import survey
 from ilk.table.weights import in_unit
 
 
+@documented
 class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
     """The options and the answers of all mixtures; how they are fitted is theirs."""
 
@@ -83,12 +85,14 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
             )
         return structure
 
-    def _make_prior(self, moments: TableMoments, k: int) -> Prior | None:
-        return self._prior_from(moments.mean, moments.covariance, moments.row_weight, k)
+    def _make_prior(self, rows: Rows, moments: TableMoments, k: int) -> Prior | None:
+        if isinstance(self.prior, Prior):
+            return self.prior.encoded(rows.encoding, self._varies)
+        return self._default_prior(moments.mean, moments.covariance, moments.row_weight, k)
 
-    def _prior_from(self, mean: Array, covariance: Array, row_weight: float, k: int) -> Prior | None:
-        if self.prior is None or isinstance(self.prior, Prior):
-            return self.prior
+    def _default_prior(self, mean: Array, covariance: Array, row_weight: float, k: int) -> Prior | None:
+        if self.prior is None:
+            return None
         one_of("prior", self.prior, ("default",))
         if not len(mean):
             return None
@@ -120,24 +124,62 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         return np.concatenate([*rows.scan(visit, state)])
 
     def predict(self, X: Any) -> Any:
-        """The likeliest component of each row, the lowest number among equals; -1 for noise. A frame on a cluster
-        gets a column `label`."""
+        """Return the likeliest component of each row, the lowest number among equals; -1 for noise.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        int array of shape (n_rows,) or frame
+            Component of each row. A Spark or Dask frame comes back with a column `label`.
+        """
         return self._scan(X, _visit_label, LABEL)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probability of each component for each row (rows, K); the noise component, if any, comes last. A frame on
-        a cluster gets columns `probability_0` and so on."""
+        """Return the probability of each component for each row.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        array of shape (n_rows, n_components) or frame
+            Probabilities; those of the noise component, if there is one, come last. A Spark or Dask frame comes
+            back with columns `probability_0`, `probability_1` and so on.
+        """
         check_is_fitted(self)
         n_columns = len(self.weights_) + (getattr(self._family, "noise", None) is not None)
         return self._scan(X, _visit_membership, probabilities(n_columns))
 
     def score_samples(self, X: Any) -> Any:
-        """Log density of each row (of its observed cells), in the user's units. A frame on a cluster gets a column
-        `log_density`."""
+        """Return the log density of the observed values of each row, in the units given.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        array of shape (n_rows,) or frame
+            Log densities. A Spark or Dask frame comes back with a column `log_density`.
+        """
         return self._scan(X, _visit_log_density, LOG_DENSITY)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of the rows."""
+        """Return the mean log density of the rows.
+
+        Parameters
+        ----------
+        {X/table} {y}
+
+        Returns
+        -------
+        float
+            The mean of `score_samples`.
+        """
         return float(self.score_samples(X).mean())
 
     def _training_or(self, X: Any) -> tuple[float, float]:
@@ -149,22 +191,65 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         return float(density.sum()), float(len(density))
 
     def bic(self, X: Any = None) -> float:
-        """-2 log-likelihood + n_parameters log(rows), lower is better; of the training rows when X is None."""
+        """Return BIC: -2 log-likelihood + n_parameters log(rows), lower is better.
+
+        Parameters
+        ----------
+        {X/criterion}
+
+        Returns
+        -------
+        float
+            BIC of the rows.
+        """
         loglik, n_rows = self._training_or(X)
         return bic(loglik, self.n_parameters_, n_rows)
 
     def aic(self, X: Any = None) -> float:
-        """-2 log-likelihood + 2 n_parameters, lower is better; of the training rows when X is None."""
+        """Return AIC: -2 log-likelihood + 2 n_parameters, lower is better.
+
+        Parameters
+        ----------
+        {X/criterion}
+
+        Returns
+        -------
+        float
+            AIC of the rows.
+        """
         return aic(self._training_or(X)[0], self.n_parameters_)
 
     def icl(self, X: Any = None) -> float:
-        """BIC - 2 sum_n log(max_k probability_nk), lower is better; of the training rows when X is None."""
+        """Return ICL: BIC - 2 sum_n log(max_k probability_nk), lower is better.
+
+        Parameters
+        ----------
+        {X/criterion}
+
+        Returns
+        -------
+        float
+            ICL of the rows.
+        """
         loglik, n_rows = self._training_or(X)
         certainty = self._log_certainty if X is None else log_certainty(self.predict_proba(X))
         return icl(loglik, self.n_parameters_, n_rows, certainty)
 
     def sample(self, n_samples: int = 1) -> tuple[Array, Array]:
-        """Rows drawn from the mixture (without its noise), and their components."""
+        """Draw rows from the mixture, without its noise.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        rows : array of shape (n_samples, n_features)
+            The rows, in the units given.
+        components : int array of shape (n_samples,)
+            The component of each.
+        """
         check_is_fitted(self)
         n_samples = whole_number("n_samples", n_samples)
         draws = stream(seed_of(self.random_state), "sample mixture")
@@ -181,6 +266,7 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
         return tags
 
 
+@documented
 class NumericMixture(MixtureEstimator, ABC):
     """Mixtures over numbers: everything but what a component is."""
 
@@ -193,7 +279,17 @@ class NumericMixture(MixtureEstimator, ABC):
         """Set the attributes that tell of spread; `unit` is the user's units in one encoded unit, per column."""
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of the rows of X (numbers; NaN where missing)."""
+        """Find the components of the rows of X.
+
+        Parameters
+        ----------
+        {X/numbers} {y} {sample_weight}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         k = whole_number("n_components", self.n_components)
         plan, min_weight = self._plan(), real_number("min_weight", self.min_weight, 0.0, np.inf)
         rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
@@ -201,7 +297,7 @@ class NumericMixture(MixtureEstimator, ABC):
             raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
         init = None if isinstance(self.init, str) else given_start(self.init, rows, k)
         rows, moments, constants = set_constant_aside(rows)
-        varies = np.isnan(constants)
+        self._varies = varies = np.isnan(constants)
         if init is not None and init.ndim == 2:
             init = init[:, varies]
         family = self._make_family(rows, moments, k)
@@ -268,37 +364,6 @@ def without_small(rows: Rows, family: Any, found: Fit, plan: MixturePlan, min_we
             status=found.status if lost_before else again.status,
         )
     return found
-
-
-def full_matrices(matrices: Array, unit: Array, varies: Array) -> Array:
-    """Matrices (K, d, d) in the user's units, zero for constant columns."""
-    k, d = len(matrices), len(varies)
-    full = np.zeros((k, d, d))
-    with np.errstate(over="ignore", under="ignore"):
-        full[:, varies[:, None] & varies] = (matrices * unit[:, None] * unit).reshape(
-            k, int(varies.sum()) ** 2
-        )
-    return full
-
-
-def set_constant_aside(rows: Rows) -> tuple[Rows, TableMoments, Array]:
-    """The rows without constant columns, their moments, and the constants (NaN for a column that varies)."""
-    moments = table_moments(rows)
-    varies = moments.variance > 0
-    constants = np.full(rows.n_columns, np.nan)
-    if varies.all():
-        return rows, moments, constants
-    if not varies.any():
-        raise DataError(
-            "no-spread",
-            "every column is constant, so there is nothing to group",
-            do="Give at least one column that varies",
-        )
-    fixed = np.flatnonzero(~varies)
-    constants[fixed] = rows.encoding.undo(moments.mean)[fixed]
-    warn("constant-column", f"columns {', '.join(map(str, fixed))} are constant and set aside.", depth=4)
-    kept = derive(rows, Columns(varies))
-    return kept, table_moments(kept), constants
 
 
 State = tuple[Any, Any, Array]  # family, parameters, log of the units

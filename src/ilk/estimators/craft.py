@@ -15,6 +15,7 @@ from ilk.estimators.base import one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL
 from ilk.estimators.habits import threads_of
 from ilk.estimators.tables import held_rows, told
+from ilk.estimators.texts import documented
 from ilk.families.paper import APPROXIMATE, EXACT, Choice, Paper, default_locality
 from ilk.fitting.loop import Stop
 from ilk.fitting.paper import background_shares, fit_paper, fit_wished
@@ -22,44 +23,56 @@ from ilk.random import seed_of
 from ilk.table.block import Array, Block
 
 
+@documented
 class CRAFT(ClusterMixin, BaseEstimator):
     """CRAFT as printed (Garg, Rudin, Jaakkola, AISTATS 2016): the paper's variant, for comparison.
 
-    Groups of rows with numbers and categories, in which every group chooses a share of the columns. The walk depends
-    on the order of the rows and on chance, and its objective can rise: it ends when nothing changes, or at the limit.
-    Numbers are standardised first. Missing cells count nowhere. Own shares and variances get one pseudo-row of the
-    table, since as printed a new group is infinitely far from every row with another level.
+    Groups of rows with numbers and categories, in which every group chooses a share of the columns. The walk
+    depends on the order of the rows and on chance, and its objective can rise: it ends when nothing changes, or at
+    the limit. Numbers are standardised first. Missing values count nowhere. Own shares and variances get one
+    pseudo-row of the table, since as printed a new group is infinitely far from every row with another category.
 
     Parameters
     ----------
-    open_cost : None or float
-        What a group costs (the paper's lambda), in nats. None takes it from `n_clusters`.
-    n_clusters : int
-        A wish, used where `open_cost` is None: farthest-first from the table's own means and shares, and from there
-        upwards while more groups are found. Fewer may be.
-    share : float
+    open_cost : None or float, default=None
+        Cost of each group (the paper's lambda), in nats. None derives it from `target_clusters`.
+    target_clusters : int, default=8
+        Number of groups to aim at, used where `open_cost` is None: by farthest-first from the table's own means and
+        shares, and from there upwards while more groups are found. Fewer may be found.
+    share : float, default=0.5
         Share of the columns that a group chooses (the paper's m), between 0 and 1.
-    locality : None or float
+    locality : None or float, default=None
         The paper's rho, between 0 (all groups choose alike) and share * (1 - share) (each for itself), both excluded.
         None: max(0.01, share * (1 - share) - 0.01).
-    budget : "exact" or "approximate"
-        "exact": each group chooses `share` of the numbers, those of least variance, and `share` of the
-        categories, those that save most against the table. "approximate": all numbers with a variance below
+    selection : "exact" or "approximate", default="exact"
+        "exact": each group chooses `share` of the numbers, those of least variance, and `share` of the categories,
+        those that save most compared with the table. "approximate": all numbers with a variance below
         `most_variance` and all categories that save more than `least_gain` of what the table's shares cost.
-    least_gain, most_variance : float
-        See `budget`.
-    types : mapping, optional
-        Kinds of columns by name, where the guess is wrong.
-    max_iter, random_state, threads
-        As in `KMeans`.
+    least_gain : float, default=0.1
+        With selection="approximate", the share of the table's cost that a category must save.
+    most_variance : float, default=0.5
+        With selection="approximate", the variance below which a number is chosen.
+    {types} {max_iter} {random_state} {threads} {n_jobs}
 
     Attributes
     ----------
-    chosen_ : array of bool (K, columns used)
-        The columns of each group; their names are in `columns_`, numbers first.
-    n_clusters_, labels_, open_cost_, n_iter_, converged_
+    chosen_ : bool array of shape (n_clusters, number of columns used)
+        The columns of each group; their names are in `columns_`.
+    columns_ : list of str
+        Names of the columns used, numbers first.
+    {labels_} {n_clusters_} {open_cost_}
     objective_ : float
         The printed objective in the last pass; `fit_.trace` has it for every pass.
+    {n_iter_} {converged_} {fit_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    AssortedMixture : What ilk recommends for such tables.
+    DPMeans : Numbers alone, without choice of columns.
+
+    References
+    ----------
+    Garg, Rudin and Jaakkola (2016). CRAFT: cluster-specific assorted feature selection. AISTATS, 305-313.
 
     Examples
     --------
@@ -101,8 +114,17 @@ class CRAFT(ClusterMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the groups of the rows of X: an array of numbers, or a table of any kind. A table on a cluster, or
-        larger than memory, is brought into it: the walk goes from row to row."""
+        """Find the groups of the rows of X; a table that is not in memory is brought into it.
+
+        Parameters
+        ----------
+        {X/table} {y} {sample_weight}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         choice, stop = self._choice(), Stop(max_passes=whole_number("max_iter", self.max_iter, least=0))
         one_of("selection", self.selection, (EXACT, APPROXIMATE))
         rows, self._format = held_rows(
@@ -154,8 +176,17 @@ class CRAFT(ClusterMixin, BaseEstimator):
         )
 
     def predict(self, X: Any) -> Any:
-        """The group in which each row costs least, the lowest number among equals. A frame on a cluster gets a column
-        `label`."""
+        """Return the group in which each row costs least, the lowest number among equals.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        int array of shape (n_rows,) or frame
+            Group of each row. A Spark or Dask frame comes back with a column `label`.
+        """
         check_is_fitted(self)
         answer = (_visit_label, (self._family, self._params))
         return told(self, X, self._format, answer, LABEL, threads_of(self))

@@ -16,6 +16,7 @@ from ilk.estimators.base import Callback, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, Reply, probabilities
 from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.tables import table_rows, told
+from ilk.estimators.texts import documented
 from ilk.fitting.dirichlet import fit_process, make_process
 from ilk.fitting.loop import Stop
 from ilk.paradigms.order import by_size
@@ -23,6 +24,7 @@ from ilk.random import seed_of
 from ilk.table.block import Array, Block
 
 
+@documented
 class DirichletProcessMixture(ClusterMixin, BaseEstimator):
     """A Dirichlet process mixture of tables with numbers, categories and blanks; K is found.
 
@@ -134,6 +136,7 @@ def _visit_label(state: Any, block: Block) -> Array:
     return np.asarray(_visit_membership(state, block).argmax(axis=1), dtype=np.int32)
 
 
+@documented
 class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):
     """scikit-learn's `BayesianGaussianMixture` with a Dirichlet process, and with the labels of a clustering.
 

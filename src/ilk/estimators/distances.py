@@ -17,6 +17,7 @@ from sklearn.utils.validation import validate_data
 from ilk.errors import UsageError, warn
 from ilk.estimators.base import one_of, real_number, whole_number
 from ilk.estimators.tables import held_rows
+from ilk.estimators.texts import documented
 from ilk.paradigms.distance import EUCLIDEAN, GOWER, PRECOMPUTED, Distances, distances, given_distances
 from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
 from ilk.paradigms.linkage import LINKAGES, cut_at, cuts, longest_lived, tree_of
@@ -30,6 +31,7 @@ K_MOST = 20  # of n_clusters="auto"
 SMALL_SHARE = 0.02  # of the rows, below which a typical cut does not count by default
 
 
+@documented
 class DistanceEstimator(ClusterMixin, BaseEstimator, ABC):
     """From what the user gave to distances, from distances to labels in canonical order."""
 
@@ -88,6 +90,7 @@ class DistanceEstimator(ClusterMixin, BaseEstimator, ABC):
         return tags
 
 
+@documented
 class SpectralClustering(DistanceEstimator):
     """Spectral clustering of the neighbour graph: scikit-learn's, for arrays and for tables of mixed columns.
 
@@ -140,6 +143,7 @@ class SpectralClustering(DistanceEstimator):
         return spectral(apart.matrix, wanted, near, seed_of(self.random_state))
 
 
+@documented
 class TypicalCuts(DistanceEstimator):
     """Typical cuts: rows that random partitions of the neighbour graph keep together more often than not.
 
@@ -205,6 +209,7 @@ def small_cut(n_rows: int) -> int:
     return max(2, round(SMALL_SHARE * n_rows))
 
 
+@documented
 class AffinityPropagation(DistanceEstimator):
     """Affinity propagation: scikit-learn's, for arrays and for tables of mixed columns.
 
@@ -269,6 +274,7 @@ class AffinityPropagation(DistanceEstimator):
         return found.labels
 
 
+@documented
 class HierarchicalClustering(DistanceEstimator):
     """Hierarchical clustering by SciPy, with every linkage, and a cut in which small clusters do not count.
 

@@ -17,8 +17,9 @@ from ilk.estimators.base import (
     warn_of,
     whole_number,
 )
+from ilk.estimators.centroid import CentroidEstimator
 from ilk.estimators.habits import callback_of, threads_of
-from ilk.estimators.kmeans import CentroidEstimator
+from ilk.estimators.texts import documented
 from ilk.families.opening import OpenMeans
 from ilk.fitting.fit import Fit
 from ilk.fitting.loop import Stop
@@ -29,40 +30,50 @@ from ilk.table.block import Array, Encoding
 MODES = ("batched", "sequential")
 
 
+@documented
 class DPMeans(CentroidEstimator):
-    """DP-means: K-means that opens a group wherever a row is farther than a group costs.
+    """DP-means: K-means that creates a group wherever a row is farther than a group costs.
 
-    Minimises the sum over rows of `weight * |x - centre|^2`, plus `open_cost * K`. It ends with every row of weight 1
-    or more within `open_cost` (a squared distance) of its centre, and every centre the mean of its rows. An open cost
-    of at least the largest squared distance to the mean gives one group; 0 gives a group for each distinct row.
+    Minimises the sum over rows of `weight * |x - centre|^2`, plus `open_cost` for each group. It ends with every
+    row of weight 1 or more within `open_cost` (a squared distance) of its centre, and every centre the mean of its
+    rows. A cost of at least the largest squared distance to the mean gives one group; 0 gives a group for each
+    distinct row. No cost suits all tables, since it has the unit of the data.
 
     Parameters
     ----------
-    open_cost : None or float
-        What a group costs, in squared units of the data (of standard deviations with scale="standard"). None
-        takes it from `n_clusters`.
-    n_clusters : int
-        A wish, used where `open_cost` is None: the open cost is the squared distance at which farthest-first,
-        begun at the mean, meets its K-th row. The groups found may be more or fewer. No open cost suits all
-        tables, since it has the unit of the data.
-    mode : "batched" or "sequential"
-        "batched" lets each group propose its dearest rows in a pass and opens them one by one; the cost never
-        rises and the order of the rows does not matter. "sequential" is the published walk from row to row, in
-        memory, where their order does matter.
-    init : "mean" or array
-        One group at the mean of the table, or centres (any number, n_features).
-    max_iter, tol, scale, random_state, threads, callback
-        As in `KMeans`. `random_state` matters for tables of more than 65,536 rows, which begin on a sample;
-        `callback` is for "batched".
+    open_cost : None or float, default=None
+        Cost of each group (the penalty lambda), in squared units of the data, or of standard deviations with
+        scale="standard". None derives it from `target_clusters`.
+    target_clusters : int, default=8
+        Number of groups to aim at, used where `open_cost` is None: the cost is the squared distance at which
+        farthest-first, begun at the mean, meets its row of this number. More or fewer groups may be found.
+    mode : "batched" or "sequential", default="batched"
+        "batched" lets each group propose its worst-fitting rows in a pass and creates groups there one by one; the
+        cost never rises and the order of the rows does not matter. "sequential" is the published walk from row to
+        row, in memory, where their order does matter.
+    init : "mean" or array, default="mean"
+        One group at the mean of the table, or centres of shape (any number, n_features).
+    {max_iter} {tol/cost} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    n_clusters_ : int
-        Groups found.
-    open_cost_ : float
-        The open cost used.
-    inertia_, cost_ : float
-        Sum of squared distances; the same plus `open_cost_ * n_clusters_`.
+    {cluster_centers_} {labels_} {n_clusters_} {open_cost_} {inertia_} {cost_} {n_iter_} {converged_} {fit_}
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    suggest_open_cost : The cost that `target_clusters` leads to.
+    KMeans : With the number of groups given.
+    BinaryDPMeans : For rows of zeros and ones.
+
+    Notes
+    -----
+    `random_state` matters for tables of more than 65,536 rows, which begin on a sample; `callback` and `verbose`
+    are for mode="batched".
+
+    References
+    ----------
+    Kulis and Jordan (2012). Revisiting k-means: new algorithms via Bayesian nonparametrics. ICML.
 
     Examples
     --------
@@ -105,7 +116,17 @@ class DPMeans(CentroidEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the groups of the rows of X (numbers; NaN where missing)."""
+        """Find the groups of the rows of X, and how many there are.
+
+        Parameters
+        ----------
+        {X/numbers} {y} {sample_weight}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         one_of("mode", self.mode, MODES)
         stop = Stop(
             real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter, least=0)
@@ -152,6 +173,7 @@ def _encoded(open_cost: float, encoding: Encoding) -> float:
         return float(np.float64(open_cost) * encoding.power * encoding.power)
 
 
+@documented
 def suggest_open_cost(
     X: Any,
     target_clusters: int,
@@ -160,18 +182,30 @@ def suggest_open_cost(
     scale: str | None = None,
     random_state: Any = None,
 ) -> float:
-    """The open cost at which `DPMeans` finds about `n_clusters` groups, by farthest-first from the mean.
+    """Return the cost of a group at which `DPMeans` finds about `target_clusters` groups.
+
+    It is the squared distance at which farthest-first, begun at the mean, meets its row of this number.
 
     Parameters
     ----------
-    X : array (rows, columns), NaN where missing
-    n_clusters : int
-        The wish.
-    sample_weight, scale, random_state : as in `DPMeans`
+    {X/numbers}
+    target_clusters : int
+        Number of groups to aim at.
+    {sample_weight} {scale} {random_state}
+
+    Returns
+    -------
+    float
+        The cost, in squared units of the data, or of standard deviations with scale="standard".
+
+    See Also
+    --------
+    DPMeans : Takes it as `open_cost`.
 
     Examples
     --------
-    >>> suggest_open_cost(np.array([[0.0], [1.0], [10.0], [12.0]]), 2)
+    >>> import ilk
+    >>> ilk.suggest_open_cost([[0.0], [1.0], [10.0], [12.0]], 2)
     33.0625
     """
     model = DPMeans(target_clusters=target_clusters, scale=scale)

@@ -8,7 +8,9 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.estimators.base import Callback, one_of, real_number
-from ilk.estimators.components import NumericMixture, full_matrices
+from ilk.estimators.components import NumericMixture
+from ilk.estimators.constants import full_matrices
+from ilk.estimators.texts import documented
 from ilk.families.gaussian import Mixture
 from ilk.families.laplace import LAPLACE_STRUCTURES, Laplace
 from ilk.families.laplace import LaplaceMixture as LaplaceParams
@@ -17,30 +19,44 @@ from ilk.fitting.table_moments import TableMoments
 from ilk.table.block import Array
 
 
+@documented
 class StudentMixture(NumericMixture):
     """A mixture of Student (t) components with any of the fourteen structures, fitted by EM.
 
     A row far from a component counts (dof + d) / (dof + distance) in its mean and scale, so single outliers move
-    nothing. Degrees of freedom are found between 0.5 and 200; at 200 a component is called Gaussian
-    (`gaussian_`). Missing cells enter by the likelihood of the observed ones (Peel and McLachlan 2000).
+    nothing. Degrees of freedom are found between 0.5 and 200; at 200 a component is called Gaussian (`gaussian_`).
+    Missing values are NaN and enter by the likelihood of the observed ones.
 
     Parameters
     ----------
-    n_components, structure, init, n_init, membership, prior, noise, trim, min_weight : as in `GaussianMixture`
-    tol, max_iter, scale, random_state, threads, callback : as in `GaussianMixture`
-    dof : "own", "shared" or float
-        Degrees of freedom: one per component, one for all, or this number.
+    {n_components} {structure}
+    dof : "own", "shared" or float, default="own"
+        Degrees of freedom: one for each component, one for all, or this number.
+    {init/partitions} {n_init/partitions} {membership} {prior} {noise} {trim} {min_weight}
+    {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    weights_, means_, dof_ : arrays (K,), (K, d), (K,)
-    scales_ : array (K, d, d)
-        Scale matrices.
-    covariances_ : array (K, d, d)
-        `scales_ dof / (dof - 2)`, infinite where dof is 2 or less.
-    gaussian_ : array (K,)
+    {weights_} {means_}
+    dof_ : array of shape (n_components,)
+        Degrees of freedom of each component.
+    gaussian_ : bool array of shape (n_components,)
         Components whose estimated degrees of freedom are at the limit.
-    loglik_, n_parameters_, n_iter_, converged_, status_, labels_, outliers_, fit_ : as in `GaussianMixture`
+    scales_ : array of shape (n_components, n_features, n_features)
+        Scale matrix of each component, in the units given.
+    covariances_ : array of shape (n_components, n_features, n_features)
+        `scales_ dof / (dof - 2)`, infinite where dof is 2 or less.
+    {labels_/noise} {loglik_} {n_parameters_} {n_iter_} {converged_} {status_} {outliers_} {fit_}
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    GaussianMixture : For tables without outliers.
+    LaplaceMixture : Independent columns, with medians as centres.
+
+    References
+    ----------
+    Peel and McLachlan (2000). Robust mixture modelling using the t distribution. Statistics and Computing 10, 339-348.
 
     Examples
     --------
@@ -104,7 +120,7 @@ class StudentMixture(NumericMixture):
             self._make_structure(rows.n_columns),
             moments.variance,
             self.membership,
-            prior=self._make_prior(moments, k),
+            prior=self._make_prior(rows, moments, k),
             noise=self._make_noise(rows, moments),
             dof=dof,
         )
@@ -120,25 +136,36 @@ class StudentMixture(NumericMixture):
         )
 
 
+@documented
 class LaplaceMixture(NumericMixture):
     """A mixture of components with independent double-exponential columns, fitted by EM.
 
     `density_k = prod_j exp(-|x_j - mean_kj| / scale_kj) / (2 scale_kj)`: means are weighted medians, and a row
-    counts by its distance, not by its square. A missing cell drops out.
+    counts by its distance, not by its square. A missing value (NaN) drops out.
 
     Parameters
     ----------
-    structure : str
-        What the scales share: one of EII VII EEI VEI EVI VVI.
-    n_components, init, n_init, membership, noise, trim, min_weight : as in `GaussianMixture`
-    tol, max_iter, scale, random_state, threads, callback : as in `GaussianMixture`
+    {n_components}
+    structure : str, default="VVI"
+        What the scales share: one of EII VII EEI VEI EVI VVI. The letters are volume and shape, each E (equal for all
+        components), V (free) or I (the same for all columns).
+    {init/partitions} {n_init/partitions} {membership} {noise} {trim} {min_weight}
+    {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    weights_, means_, scales_ : arrays (K,), (K, d), (K, d)
-    covariances_ : array (K, d, d)
+    {weights_} {means_}
+    scales_ : array of shape (n_components, n_features)
+        Scale of each column in each component: its mean absolute deviation.
+    covariances_ : array of shape (n_components, n_features, n_features)
         Diagonal, `2 scales_^2`.
-    loglik_, n_parameters_, n_iter_, converged_, status_, labels_, outliers_, fit_ : as in `GaussianMixture`
+    {labels_/noise} {loglik_} {n_parameters_} {n_iter_} {converged_} {status_} {outliers_} {fit_}
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    KMedians : The hard form, with one scale for all.
+    StudentMixture : Heavy tails and correlated columns.
 
     Examples
     --------

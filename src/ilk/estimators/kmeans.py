@@ -3,187 +3,55 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.estimators.base import (
     Callback,
-    checked_array,
-    given_start,
-    given_weight,
-    number_type,
     real_number,
-    training_rows,
-    warn_of,
-    whole_number,
 )
-from ilk.estimators.frames import LABEL, Answer, answered, fitted_names, is_frame, opened
-from ilk.estimators.habits import callback_of, called_starts, n_starts_of, threads_of
+from ilk.estimators.centroid import CentroidEstimator
+from ilk.estimators.texts import documented
 from ilk.families.base import Family
-from ilk.fitting.fit import Fit, fit
-from ilk.fitting.loop import Stop
-from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, given_params, solves_line
-from ilk.random import seed_of
+from ilk.fitting.fit import Fit
+from ilk.fitting.restarts import Recipe, fit_exact, solves_line
 from ilk.recipes import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
-from ilk.table.block import Array, Block
-from ilk.table.condition import survey
-from ilk.table.weights import in_unit
 
 
-class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
-    """Fitting, labelling and measuring distances, the same for every kind of centroid."""
-
-    _recipe: Recipe
-    _power_of_cost: int  # cost grows with this power of the unit
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the groups of the rows of X (numbers; NaN where missing)."""
-        k = whole_number("n_clusters", self.n_clusters)
-        recipe = self._options()
-        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
-        seed = seed_of(self.random_state)
-        found = self._solve(rows, recipe, k, seed)
-        self._finish(rows, recipe.family, found)
-        warn_of(self, found)
-        return self
-
-    def _options(self) -> Recipe:
-        stop = Stop(
-            real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter, least=0)
-        )
-        return replace(self._recipe, n_starts=n_starts_of(self.n_init, self._recipe.n_starts), stop=stop)
-
-    def _solve(self, rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
-        if isinstance(self.init, str):
-            recipe = replace(recipe, init=self.init)
-            return fit_recipe(rows, recipe, k, seed, callback=callback_of(self))
-        if callable(self.init):
-            drawn = called_starts(self.init, rows, k, recipe.n_starts, seed)
-        else:
-            drawn = [given_start(self.init, rows, k)]
-        starts = [start for init in drawn for start in given_params(rows, recipe.family, init, k)]
-        return fit(
-            rows, recipe.family, starts, trim=recipe.trim, stop=recipe.stop, callback=callback_of(self)
-        )
-
-    def _finish(self, rows: Rows, family: Family[Any], found: Fit) -> None:
-        self._family, self._encoding = family, rows.encoding
-        self._params = found.params
-        self.fit_ = found.in_unit(rows.encoding.weight_unit)
-        self.cluster_centers_ = rows.encoding.undo(found.params.centre).astype(number_type(rows))
-        self.labels_ = found.labels
-        self.inertia_ = self._in_user_units(self.fit_.cost)
-        self.n_iter_ = found.n_passes
-        self.converged_ = found.converged
-        self._n_features_out = len(self.cluster_centers_)
-
-    def _in_user_units(self, cost: Any) -> Any:
-        """Costs as the user would compute them; standardised columns have no unit."""
-        if self._encoding.factor is not None:
-            return cost
-        with np.errstate(over="ignore", under="ignore"):
-            for _ in range(self._power_of_cost):  # one by one: the square of a unit may be out of range
-                cost = cost / np.float64(self._encoding.power)
-        return cost
-
-    def _new_rows(self, X: Any) -> MemoryRows:
-        check_is_fitted(self)
-        raw = checked_array(self, X, reset=False)
-        return MemoryRows(raw, self._encoding, complete=survey(raw).complete, threads=threads_of(self))
-
-    def predict(self, X: Any) -> Any:
-        """The group of each row: its nearest centre, the lowest number among equals. A frame on a cluster gets a
-        column `label`."""
-        X = opened(X)
-        if is_frame(X):
-            check_is_fitted(self)
-            answer = Answer(self._encoding, *self._labelling())
-            return answered(X, fitted_names(self, X), answer, LABEL, threads_of(self))
-        return np.concatenate([*self._new_rows(X).scan(_visit_label, (self._family, self._params))])
-
-    def _labelling(self) -> tuple[Any, Any]:
-        """The visit that labels the rows of a frame, and its state."""
-        return _visit_label, (self._family, self._params)
-
-    def transform(self, X: Any) -> Array:
-        """Distance of each row to each centre (rows, groups)."""
-        rows = self._new_rows(X)
-        cost = np.concatenate([*rows.scan(_visit_cost, (self._family, self._params))])
-        distance = cost ** (1.0 / self._power_of_cost)
-        if self._encoding.factor is None:
-            distance /= self._encoding.power
-        return distance.astype(rows.raw.dtype, copy=False)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the cost of X: the reconstruction error of the code book `cluster_centers_`."""
-        rows = self._new_rows(X)
-        cost = np.concatenate([*rows.scan(_visit_least_cost, (self._family, self._params))])
-        weight, unit = given_weight(sample_weight, len(cost))
-        total = float(cost.sum() if weight is None else weight @ cost)
-        return -float(self._in_user_units(in_unit(total, unit)))
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = False
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def _visit_label(state: Any, block: Block) -> Array:
-    family, params = state
-    found: Array = family.assign(params, block)[0]
-    return found
-
-
-def _visit_least_cost(state: Any, block: Block) -> Array:
-    family, params = state
-    found: Array = family.assign(params, block)[1]
-    return found
-
-
-def _visit_cost(state: Any, block: Block) -> Array:
-    family, params = state
-    cost: Array = family.cost(params, block)
-    return cost
-
-
+@documented
 class KMeans(CentroidEstimator):
     """K-means: groups whose rows lie near their mean.
 
     Minimises the sum over rows of `weight * |x - centre|^2` by Lloyd's steps from several starts that advance
-    together; one column is solved to the proven optimum. Missing cells are NaN: distances are taken over the
-    observed columns and scaled up. Labels are in canonical order, larger groups first.
+    together. A table of one column is solved to the proven optimum. Missing values are NaN: distances are taken
+    over the observed columns and scaled up.
 
     Parameters
     ----------
-    n_clusters : int
-        Number of groups.
-    init : str or array
-        "k-means++", "k-log-k", "farthest-first", "random", "random-hull", "ward", "k-means||" (which draws from
-        all rows, the others from a sample of a large table), an array of centres (n_clusters, n_features), or one
-        label per row.
-    n_init : int
-        Starts that run, the best of which is kept; 1 when `init` is an array.
-    max_iter, tol : int, float
-        Most passes over the rows; a relative fall of the cost at which to stop. With tol=0 a run ends when
-        nothing changes.
-    scale : None or "standard"
-        "standard" divides every column by its standard deviation first; constant columns then count nothing.
-    exact : bool
-        Prove the optimum: any table of one column, or at most 16 rows. Refused above that.
-    random_state : None, int, Generator, RandomState or SeedSequence
-    threads : None or int
-        None for all cores. The result does not depend on it.
-    callback : callable
-        Called after each pass with an `Event`.
+    {n_clusters} {init/centres} {n_init/centres} {max_iter} {tol/cost} {scale}
+    exact : bool, default=False
+        Prove the optimum: for any table of one column, or of at most 16 rows. Refused for others.
+    {random_state} {threads} {n_jobs} {callback} {verbose}
+
+    Attributes
+    ----------
+    {cluster_centers_} {labels_} {inertia_} {n_iter_} {converged_} {fit_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    KMedians : Absolute distances, less moved by outliers.
+    TrimmedKMeans : Leaves out the rows that fit worst.
+    DPMeans : Finds the number of groups from the cost of a group.
+    cluster : Chooses the number of groups and describes them.
+
+    References
+    ----------
+    Lloyd (1982). Least squares quantization in PCM. IEEE Transactions on Information Theory 28, 129-137.
+
+    Arthur and Vassilvitskii (2007). k-means++: the advantages of careful seeding. SODA, 1027-1035.
 
     Examples
     --------
@@ -240,15 +108,32 @@ class KMeans(CentroidEstimator):
         return fit_exact(rows, recipe, k, seed)
 
 
+@documented
 class KMedians(CentroidEstimator):
     """K-medians: groups whose rows lie near their column-wise median, in absolute distance.
 
-    Minimises the sum over rows of `weight * |x - centre|_1`. Less moved by outliers than K-means. The median of
-    an even number of rows is the lower one.
+    Minimises the sum over rows of `weight * |x - centre|_1`. Outliers move it less than K-means. The median of an
+    even number of rows is the lower one. Missing values are NaN: distances are taken over the observed columns and
+    scaled up.
 
     Parameters
     ----------
-    n_clusters, init, n_init, max_iter, tol, scale, random_state, threads, callback : as in `KMeans`
+    {n_clusters} {init/centres} {n_init/centres} {max_iter} {tol/cost} {scale}
+    {random_state} {threads} {n_jobs} {callback} {verbose}
+
+    Attributes
+    ----------
+    {cluster_centers_} {labels_} {inertia_} {n_iter_} {converged_} {fit_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    KMeans : Squared distances, and means as centres.
+    TrimmedKMeans : Leaves out the rows that fit worst.
+    LaplaceMixture : The soft form, with a scale for each column.
+
+    References
+    ----------
+    Bradley, Mangasarian and Street (1997). Clustering via concave minimization. NIPS 9, 368-374.
 
     Examples
     --------
@@ -289,21 +174,41 @@ class KMedians(CentroidEstimator):
         self.verbose = verbose
 
 
+@documented
 class TrimmedKMeans(CentroidEstimator):
     """K-means that leaves out the share `trim` of the rows that fit worst, in every step.
 
-    The rows left out still get the label of their nearest centre; `outliers_` marks them.
+    The rows left out still get the label of their nearest centre; `outliers_` marks them. Missing values are NaN:
+    distances are taken over the observed columns and scaled up.
 
     Parameters
     ----------
-    trim : float
-        Share of the rows to leave out.
-    n_clusters, init, n_init, max_iter, tol, scale, random_state, threads, callback : as in `KMeans`
+    {n_clusters} {trim} {init/centres} {n_init/centres} {max_iter} {tol/cost} {scale}
+    {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    outliers_ : array of bool
-        Rows beyond the cut; their cost is not in `inertia_`.
+    {cluster_centers_} {labels_} {outliers_} {inertia_} {n_iter_} {converged_} {fit_}
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    KMeans : Without trimming.
+    GaussianMixture : Has `trim` and `noise` for rows that belong to no component.
+    StudentMixture : Components with heavy tails.
+
+    References
+    ----------
+    Cuesta-Albertos, Gordaliza and Matrán (1997). Trimmed k-means: an attempt to robustify quantizers. Annals of
+    Statistics 25, 553-576.
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> X = np.array([[0.0], [1], [2], [50], [51], [52], [900]])
+    >>> model = ilk.TrimmedKMeans(2, trim=1 / 7, random_state=0).fit(X)
+    >>> model.cluster_centers_.ravel().tolist(), model.outliers_.tolist()
+    ([51.0, 1.0], [False, False, False, False, False, False, True])
     """
 
     _recipe = TRIMMED_K_MEANS

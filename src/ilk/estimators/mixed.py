@@ -13,11 +13,14 @@ from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.errors import DataError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
-from ilk.estimators.components import MixtureEstimator, full_matrices
+from ilk.estimators.components import MixtureEstimator
+from ilk.estimators.constants import full_matrices
 from ilk.estimators.frames import Reply
 from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.tables import Format, given_groups, table_rows, told
+from ilk.estimators.texts import documented
 from ilk.families.base import Cut
+from ilk.families.prior import Prior
 from ilk.families.product import Product, ProductMixture
 from ilk.fitting.fit import Fit
 from ilk.fitting.mixture import fit_mixture
@@ -30,48 +33,51 @@ from ilk.table.encode import level_value
 from ilk.table.weights import in_unit
 
 
+@documented
 class MixedMixture(MixtureEstimator):
     """A mixture over numbers, categories and counts together, fitted by EM.
 
     Within a component the numbers are Gaussian with any of the fourteen covariance structures, every category has
-    its own shares of levels, every count is Poisson, and these three groups are independent. With categories alone
-    this is latent class analysis. Missing cells drop out of the likelihood: nothing is imputed. An ordered category
-    is taken as a category.
+    its own shares, every count is Poisson, and these three kinds are independent. With categories alone this is
+    latent class analysis. Missing values drop out of the likelihood: nothing is imputed. An ordered category is
+    taken as a category.
 
     Parameters
     ----------
-    n_components : int
-    structure : str
-        Of the numbers: VVI (independent columns) by default, or any of EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV
-        VEV EVV VVV.
-    smoothing : float
-        Strength of the prior on the shares of levels, in pseudo-rows that have the shares of the table; 0 is plain
+    {n_components}
+    structure : str, default="VVI"
+        Covariance structure of the numbers: VVI has independent columns; any of EII VII EEI VEI EVI VVI EEE VEE EVE
+        VVE EEV VEV EVV VVV. The letters are volume, shape and orientation, each E (equal for all components), V
+        (free) or I.
+    smoothing : float, default=0.0
+        Strength of the prior on the shares of categories, in pseudo-rows that have the shares of the table; 0 is plain
         maximum likelihood.
-    prior : None or "default" or Prior
-        A conjugate prior on means and covariances, as in `GaussianMixture`.
-    init : str or array
-        "auto" (a mix of starts), "k-means", "k-log-k", "principal", "ward", any start of `KMeans`; one label per
-        row, or memberships (n_rows, n_components).
-    n_init : None or int
-        How many starts; None for the default of `init`.
-    membership : "soft" or "hard"
-        "hard" is classification EM: each row belongs to its likeliest component.
-    trim : float
-        Share of the rows, those of lowest density, left out of every step; `outliers_` marks them.
-    types : None or mapping or path
-        Kinds of columns where the rules guess wrong: "numeric", "count", "categorical", "binary", "ordinal" or
-        "ignore". Of a number array only the columns named here (x0, x1, ...) are anything but numeric.
-    tol, max_iter, scale, random_state, threads, callback : as in `GaussianMixture`.
+    {prior} {init/mixed} {n_init/partitions} {membership} {trim} {types}
+    {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    weights_ : array (K,)
-    means_, covariances_ : arrays (K, d), (K, d, d) over the measured columns, in table order
+    {weights_}
+    means_ : array of shape (n_components, number of measured columns)
+        Mean of each measured column in each component, in table order and the units given.
+    covariances_ : array of shape (n_components, number of measured columns, number of measured columns)
+        Covariance matrix of the measured columns in each component.
     shares_ : dict
-        Per categorical column its levels, each with its share in the components (K,).
+        For each categorical column its categories, each with its share in the components.
     rates_ : dict
-        Per count column the mean counts (K,).
-    loglik_, n_parameters_, n_iter_, converged_, status_, labels_, fit_, schema_
+        For each count column the mean counts of the components.
+    {labels_} {loglik_} {n_parameters_} {n_iter_} {converged_} {status_} {outliers_} {fit_} {schema_}
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    AssortedMixture : Finds the number of clusters and the columns that matter to each.
+    likelihood_ratio_test : Whether one more component is better, or only more.
+    GaussianMixture : Numbers alone.
+
+    References
+    ----------
+    Hunt and Jorgensen (2011). Clustering mixed data. WIREs Data Mining and Knowledge Discovery 1, 352-361.
 
     Examples
     --------
@@ -121,7 +127,17 @@ class MixedMixture(MixtureEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of the rows of X: a frame, also of Spark or Dask, a dictionary, a path or an array."""
+        """Find the components of the rows of X.
+
+        Parameters
+        ----------
+        {X/table} {y} {sample_weight}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         k = whole_number("n_components", self.n_components)
         one_of("membership", self.membership, ("soft", "hard"))
         options = {"types": self.types, "scale": self.scale, "threads": threads_of(self)}
@@ -153,7 +169,14 @@ class MixedMixture(MixtureEstimator):
         return found
 
     def _family_for(self, rows: Rows, form: Format, k: int) -> tuple[Product, TableCounts]:
-        n_measured = int((~form.is_count).sum())
+        measured = rows.encoding.columns(~form.is_count)
+        n_measured = len(measured.centre)
+
+        def prior(mean: Array, covariance: Array, weight: float) -> Prior | None:
+            if isinstance(self.prior, Prior):
+                return self.prior.encoded(measured, np.ones(n_measured, dtype=bool))
+            return self._default_prior(mean, covariance, weight, k)
+
         return make_product(
             rows,
             form.level_start,
@@ -161,7 +184,7 @@ class MixedMixture(MixtureEstimator):
             structure=self._make_structure(max(n_measured, 1)),
             membership=self.membership,
             smoothing=real_number("smoothing", self.smoothing, 0.0, np.inf),
-            prior=lambda mean, covariance, weight: self._prior_from(mean, covariance, weight, k),
+            prior=prior,
         )
 
     # --- what a user reads
@@ -199,25 +222,45 @@ class MixedMixture(MixtureEstimator):
         return told(self, X, self._form, answer, reply, threads_of(self))
 
     def relative_entropy(self) -> float:
-        """1 - entropy of the memberships / (rows log K) of the training rows: 1 where every row is sure, 0 for none.
+        """Return how sure the rows of `fit` are: 1 - entropy of the memberships / (rows log K).
 
-        1 for a single component.
+        Returns
+        -------
+        float
+            1 where every row is sure of its component, and for a single component; 0 where none is.
         """
         check_is_fitted(self)
         k = len(self.weights_)
         return 1.0 if k == 1 else 1.0 - self._sharpness.entropy / (self._n_rows * log(k))
 
     def average_posterior_table(self) -> Array:
-        """Mean probability of each component (columns) over the training rows of each group (rows), (K, K).
+        """Return the mean probability of each component over the rows of `fit` of each group.
 
-        The diagonal of latent class analysis: near 1 where groups are told apart; NaN for a group without rows.
+        Returns
+        -------
+        array of shape (n_components, n_components)
+            A row for each group, a column for each component. The diagonal is that of latent class analysis: near 1
+            where groups are told apart. NaN for a group without rows.
         """
         check_is_fitted(self)
         total, size = self._sharpness.posterior, self._sharpness.size[:, None]
         return np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)
 
     def sample(self, n_samples: int = 1) -> tuple[Any, Array]:
-        """Rows drawn from the mixture, as a table of the kind that was fitted, and their components."""
+        """Draw rows from the mixture, as a table of the kind that was fitted.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of rows.
+
+        Returns
+        -------
+        rows : frame or array
+            The rows, in the units given.
+        components : int array of shape (n_samples,)
+            The component of each.
+        """
         check_is_fitted(self)
         n_samples = whole_number("n_samples", n_samples)
         raw, codes, label = self._draw(n_samples, stream(seed_of(self.random_state), "sample mixture"))

@@ -6,55 +6,45 @@ from typing import Any
 
 from ilk.engines.base import Rows
 from ilk.estimators.base import Callback, one_of
-from ilk.estimators.components import NumericMixture, full_matrices
+from ilk.estimators.components import NumericMixture
+from ilk.estimators.constants import full_matrices
+from ilk.estimators.texts import documented
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.table_moments import TableMoments
 from ilk.table.block import Array
 
 
+@documented
 class GaussianMixture(NumericMixture):
     """A mixture of Gaussians with any of the fourteen covariance structures, fitted by EM.
 
-    The density of a row is sum_k weight_k N(x | mean_k, covariance_k). Structures are named by three letters:
-    volume, shape and orientation, each E (equal for all components) or V (free), I for round or along the
-    columns. Missing cells are NaN and enter by the likelihood of the observed ones. EII VII EVE VVE EEV VEV
-    depend on the units of single columns: use scale="standard" where columns have different units.
+    The density of a row is sum_k weight_k N(x | mean_k, covariance_k). Missing values are NaN and enter by the
+    likelihood of the observed ones. EII VII EVE VVE EEV VEV depend on the units of single columns: use
+    scale="standard" where columns have different units.
 
     Parameters
     ----------
-    n_components : int
-    structure : str
-        One of EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV, or full, tied, diag, spherical.
-    init : str or array
-        "auto" (a mix of starts), "tree", "k-means", "k-log-k", "two-step", "principal", "projection", "quantile",
-        any start of `KMeans`, an array of means (n_components, n_features), or one label per row.
-    n_init : None or int
-        How many starts; None for the default of `init`.
-    membership : "soft" or "hard"
-        "hard" is classification EM: each row belongs to its likeliest component. One that is left with too few
-        rows begins again at the rows that fit worst; where that is in vain it is dropped, with a warning
-        (`component-vanished`), and `status_` is "component_vanished".
-    prior : None or "default" or Prior
-        A conjugate prior on means and covariances, "default" with mclust's settings.
-    noise : bool or "uniform" or "gaussian"
-        One more component for rows that belong to none: uniform over the box of the table (True), or a broad
-        Gaussian. Such rows have the label -1.
-    trim : float
-        Share of the rows, those of lowest density, left out of every step; `outliers_` marks them.
-    min_weight : float
-        A component to which fewer rows than this (sum of weights) belong at the end is taken away, the smallest
-        first, and the others run on without it: its rows go to the likeliest of the remaining components.
-    tol, max_iter : float, int
-        Relative rise of the log-likelihood at which to stop; most passes.
-    scale : None or "standard"
-    random_state, threads, callback : as in `KMeans`.
+    {n_components} {structure} {init/partitions} {n_init/partitions} {membership} {prior} {noise} {trim} {min_weight}
+    {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    weights_, means_, covariances_ : arrays (K,), (K, d), (K, d, d)
-    loglik_ : float
-        Log-likelihood in the user's units (of the kept rows when trimmed).
-    n_parameters_, n_iter_, converged_, status_, labels_, fit_
+    {weights_} {means_} {covariances_} {labels_/noise} {loglik_} {n_parameters_} {n_iter_} {converged_} {status_}
+    {outliers_} {fit_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    select : Every structure at every number of components, compared by BIC.
+    StudentMixture : Components with heavy tails.
+    MixedMixture : Numbers, categories and counts together.
+    DirichletProcessGaussian : Finds the number of components.
+
+    References
+    ----------
+    Celeux and Govaert (1995). Gaussian parsimonious clustering models. Pattern Recognition 28, 781-793.
+
+    Fraley and Raftery (2002). Model-based clustering, discriminant analysis, and density estimation. Journal of the
+    American Statistical Association 97, 611-631.
 
     Examples
     --------
@@ -111,7 +101,7 @@ class GaussianMixture(NumericMixture):
             self._make_structure(rows.n_columns),
             moments.variance,
             self.membership,
-            prior=self._make_prior(moments, k),
+            prior=self._make_prior(rows, moments, k),
             noise=self._make_noise(rows, moments),
         )
 

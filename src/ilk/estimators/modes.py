@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ilk.engines.base import Rows
 from ilk.errors import DataError, warn
 from ilk.estimators.base import real_number, training_rows, whole_number
+from ilk.estimators.texts import documented
 from ilk.paradigms.blurring import blur
 from ilk.paradigms.modes import flat_bandwidth, gaussian_bandwidth, mean_shift
 from ilk.paradigms.order import by_size
@@ -20,6 +21,7 @@ from ilk.random import seed_of
 from ilk.table.block import Array
 
 
+@documented
 class ModeEstimator(ClusterMixin, BaseEstimator, ABC):
     """Conditioned numbers in, modes in the user's units out. `bandwidth` is in the user's units too, or in standard
     deviations with scale="standard"."""
@@ -59,6 +61,7 @@ def complete_points(rows: Rows) -> Array:
     return np.asarray(rows.take(np.arange(rows.n_rows)).numbers, dtype=np.float64)
 
 
+@documented
 class MeanShift(ModeEstimator):
     """Mean shift: groups are the regions that climb to one mode of the density; scikit-learn's, K is found.
 
@@ -102,6 +105,7 @@ class MeanShift(ModeEstimator):
         return np.asarray(cdist(points, self._modes).argmin(axis=1), dtype=np.int32)
 
 
+@documented
 class BlurringMeanShift(ModeEstimator):
     """Gaussian blurring mean shift: the rows themselves move to the kernel means, until groups have become points.
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ilk.errors import UsageError
 from ilk.families.covariance import Covariance, Structure
 from ilk.families.orientation import eigen_descending
-from ilk.table.block import Array
+from ilk.table.block import Array, Encoding
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,27 @@ class Prior:
         d = len(column_means)
         full = np.diag(covariance) if np.ndim(covariance) == 1 else np.asarray(covariance)
         return cls(np.asarray(column_means), full / n_components ** (2 / d), d + 2.0)
+
+    def encoded(self, encoding: Encoding, varies: Array) -> Prior:
+        """The prior of the columns that vary, from the user's units to those of `encoding`."""
+        location, scale = (
+            np.asarray(self.location, dtype=np.float64),
+            np.asarray(self.scale, dtype=np.float64),
+        )
+        d = len(varies)
+        if (
+            location.shape != (d,)
+            or scale.shape != (d, d)
+            or not np.isfinite([*location, *scale.ravel()]).all()
+        ):
+            raise UsageError(
+                "bad-prior",
+                f"the prior has a location of shape {location.shape} and a scale of shape {scale.shape}",
+                do=f"Give finite arrays of shapes ({d},) and ({d}, {d}), one entry for each column",
+            )
+        unit = encoding.unit
+        kept = scale[np.ix_(varies, varies)] * unit[:, None] * unit
+        return Prior(encoding.apply(location[varies]), kept, self.dof, self.shrinkage)
 
     def terms(self, structure: Structure, n_components: int) -> PriorTerms:
         """What each component's covariance gets; one covariance common to all gets one prior, in K parts."""
