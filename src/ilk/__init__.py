@@ -46,12 +46,12 @@ if TYPE_CHECKING:
     from ilk.report.displays import SelectionDisplay as SelectionDisplay
     from ilk.report.displays import SilhouetteDisplay as SilhouetteDisplay
     from ilk.report.displays import UncertaintyDisplay as UncertaintyDisplay
-    from ilk.report.facts import Fact as Fact
-    from ilk.report.facts import Group as Group
+    from ilk.report.groups import Fact as Fact
+    from ilk.report.groups import Group as Group
     from ilk.result import Result as Result
+    from ilk.selection.candidates import Candidate as Candidate
+    from ilk.selection.candidates import Search as Search
     from ilk.selection.progress import Progress as Progress
-    from ilk.selection.search import Candidate as Candidate
-    from ilk.selection.search import Search as Search
     from ilk.selection.verdict import Verdict as Verdict
 
 __all__ = [
@@ -109,15 +109,15 @@ _HOME = {
     "BinaryDPMeans": "ilk.estimators.binary",
     "BlurringMeanShift": "ilk.estimators.modes",
     "CRAFT": "ilk.estimators.craft",
-    "Candidate": "ilk.selection.search",
+    "Candidate": "ilk.selection.candidates",
     "DPMeans": "ilk.estimators.dp_means",
     "DirichletProcessGaussian": "ilk.estimators.dirichlet",
     "DirichletProcessMixture": "ilk.estimators.dirichlet",
     "Event": "ilk.fitting.loop",
-    "Fact": "ilk.report.facts",
+    "Fact": "ilk.report.groups",
     "Fit": "ilk.fitting.fit",
     "GaussianMixture": "ilk.estimators.mixture",
-    "Group": "ilk.report.facts",
+    "Group": "ilk.report.groups",
     "HierarchicalClustering": "ilk.estimators.distances",
     "InformationBottleneck": "ilk.estimators.bottleneck",
     "KMeans": "ilk.estimators.kmeans",
@@ -131,7 +131,7 @@ _HOME = {
     "ProfileDisplay": "ilk.report.displays",
     "Progress": "ilk.selection.progress",
     "Result": "ilk.result",
-    "Search": "ilk.selection.search",
+    "Search": "ilk.selection.candidates",
     "SelectionDisplay": "ilk.report.displays",
     "SilhouetteDisplay": "ilk.report.displays",
     "SpectralClustering": "ilk.estimators.distances",

@@ -21,11 +21,12 @@ from ilk.matching import carried_over
 from ilk.prepare import Job, Prepared
 from ilk.report.evidence import Evidence
 from ilk.report.explanation import explanation
-from ilk.report.facts import Group, describe
+from ilk.report.facts import describe
+from ilk.report.groups import Group
 from ilk.report.summary import plain, truth_entry
 from ilk.result import Result
+from ilk.selection.candidates import Search
 from ilk.selection.grouping import Grouping
-from ilk.selection.search import Search
 from ilk.selection.sharpness import Sharpness, sharpness_of
 from ilk.selection.verdict import judge
 from ilk.table.block import Array

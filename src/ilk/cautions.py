@@ -9,7 +9,7 @@ from ilk.errors import shown
 from ilk.fitting.fit import label_counts
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.prepare import Job, Prepared
-from ilk.selection.search import Search
+from ilk.selection.candidates import Search
 from ilk.table.ledger import Caution
 
 SHARP = 0.50  # silhouette; Kaufman and Rousseeuw 1990: from 0.51 a reasonable structure

@@ -12,8 +12,8 @@ from ilk.prepare import Job, Prepared
 from ilk.recipes import PARADIGMS
 from ilk.report.provenance import provenance
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry
+from ilk.selection.candidates import Search
 from ilk.selection.grouping import Grouping
-from ilk.selection.search import Search
 from ilk.selection.sharpness import Sharpness
 from ilk.table.fingerprint import fingerprint
 from ilk.table.ledger import Caution

@@ -25,12 +25,13 @@ from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
 from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
 from ilk.result import Result
 from ilk.selection.assorted import ASSORTED, Grown, search_assorted
+from ilk.selection.candidates import Search
 from ilk.selection.contest import with_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.k_range import k_range
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress, spoken, told
-from ilk.selection.search import Search, search
+from ilk.selection.search import search
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.ledger import Caution

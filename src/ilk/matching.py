@@ -15,8 +15,8 @@ from ilk.fitting.model import Model
 from ilk.fitting.model_file import read_model
 from ilk.measures.external import corresponding
 from ilk.prepare import Prepared
-from ilk.report.facts import Group
 from ilk.report.figures import letter
+from ilk.report.groups import Group
 from ilk.table.block import Array
 
 SHARED = 0.5  # of the rows of one of the two; below, a group is new

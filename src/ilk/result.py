@@ -12,8 +12,8 @@ from ilk.cautions import STOPPED
 from ilk.errors import UsageError, shown
 from ilk.fitting.model import Model
 from ilk.report.explanation import without_rows
-from ilk.report.facts import Group
-from ilk.selection.search import Candidate
+from ilk.report.groups import Group
+from ilk.selection.candidates import Candidate
 from ilk.selection.verdict import Verdict
 from ilk.table.block import Array
 from ilk.table.ledger import Caution

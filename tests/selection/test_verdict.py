@@ -13,9 +13,9 @@ from benchmarks.made import CLOUDS, MIXED_CLOUDS, mixed_cloud, mixed_parted, par
 from ilk import kernels
 from ilk.fitting.grouped import Grouped
 from ilk.fitting.restarts import Recipe
+from ilk.selection.candidates import Candidate, Search
 from ilk.selection.grouping import Grouping
 from ilk.selection.merging import Level, Merge
-from ilk.selection.search import Candidate, Search
 from ilk.selection.valley import NUMBERS
 from ilk.selection.verdict import judge
 

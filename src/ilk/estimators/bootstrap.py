@@ -24,8 +24,31 @@ from ilk.table.condition import encoding_of, survey
 
 @dataclass(frozen=True)
 class LikelihoodRatioTest:
-    """`statistic` = 2 (loglik of K - loglik of K - 1), the same of tables drawn at K - 1, and the share of them,
-    the table itself among them, that reaches it."""
+    """What `likelihood_ratio_test` found.
+
+    Attributes
+    ----------
+    n_components : int
+        K: the test is of K - 1 against K components.
+    statistic : float
+        2 (log-likelihood of K - log-likelihood of K - 1).
+    drawn : array of shape (n_draws,)
+        The same of tables drawn from the fit of K - 1 components.
+    p_value : float
+        Share of them, the table itself among them, that reaches `statistic`. A small one speaks for K components.
+
+    See Also
+    --------
+    likelihood_ratio_test : Makes it.
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> X = np.random.default_rng(0).normal(size=(60, 1))
+    >>> found = ilk.likelihood_ratio_test(X, 2, n_draws=9, random_state=0)
+    >>> found.n_components, len(found.drawn)
+    (2, 9)
+    """
 
     n_components: int
     statistic: float
@@ -37,26 +60,41 @@ class LikelihoodRatioTest:
 def likelihood_ratio_test(
     X: Any, n_components: int, *, n_draws: int = 99, random_state: Any = None, **options: Any
 ) -> LikelihoodRatioTest:
-    """Test `n_components` - 1 against `n_components` of a `MixedMixture` with these options.
+    """Test K - 1 against K components of a `MixedMixture`, by a parametric bootstrap.
 
-    Drawn tables have the rows of X, and blanks where X has them. A small `p_value` speaks for K components.
+    Drawn tables have as many rows as X, and missing values where X has them.
 
     Parameters
     ----------
-    X : table, as in `MixedMixture`
+    {X/table}
     n_components : int
         K, at least 2.
-    n_draws : int
-        Tables drawn from the fit of K - 1 components.
-    random_state : as in `KMeans`
-    **options
-        Of `MixedMixture`.
+    n_draws : int, default=99
+        Number of tables drawn from the fit of K - 1 components.
+    {random_state}
+    **options : dict
+        Other parameters of `MixedMixture`.
+
+    Returns
+    -------
+    LikelihoodRatioTest
+        The statistic, those of the drawn tables, and the p-value.
+
+    See Also
+    --------
+    MixedMixture : The model that is tested.
+    select : Structures and numbers of components compared by BIC.
+
+    References
+    ----------
+    McLachlan (1987). On bootstrapping the likelihood ratio test statistic for the number of components in a normal
+    mixture. Applied Statistics 36, 318-324.
 
     Examples
     --------
-    >>> import numpy as np
+    >>> import numpy as np, ilk
     >>> X = np.random.default_rng(0).normal(size=(60, 1)) + 6.0 * (np.arange(60) < 20)[:, None]
-    >>> likelihood_ratio_test(X, 2, n_draws=19, random_state=0).p_value
+    >>> ilk.likelihood_ratio_test(X, 2, n_draws=19, random_state=0).p_value
     0.05
     """
     k = whole_number("n_components", n_components, least=2)

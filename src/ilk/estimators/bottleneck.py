@@ -27,33 +27,62 @@ N_STARTS = 10
 class InformationBottleneck(ClusterMixin, BaseEstimator):
     """Groups of rows that keep what the rows say about the columns: I(T;X) - beta I(T;Y) is least.
 
-    With cells="counts" the table is a joint distribution: words in documents, purchases of goods. With cells="table"
-    every cell is one count: for its level where it is a category; for the two nearest of five quantiles of its
-    column, by nearness, where it is a number; for nothing where it is missing. A row then weighs what its cells weigh.
+    With cells="counts" the table is a joint distribution: words in documents, purchases of goods. With
+    cells="table" every value is one count: for its category; for the two nearest of five quantiles of its column,
+    by nearness, where it is a number; for nothing where it is missing. A row then weighs what its values weigh.
 
     Parameters
     ----------
-    n_clusters : int
-        The most groups; fewer are found where they keep as much, or where beta is small.
-    beta : None or float
+    max_clusters : int, default=8
+        Largest number of groups; fewer are found where they keep as much, or where beta is small.
+    beta : None or float, default=None
         What a nat of I(T;Y) is worth. Small values give one group, large ones groups that forget nothing. None is
         the mean number of counts in a row: the soft form then is EM for a mixture of multinomials.
-    deterministic : bool
+    deterministic : bool, default=False
         H(T) in place of I(T;X): every row belongs to one group, and needless groups vanish.
-    cells : "table" or "counts"
-    types : as in `MixedMixture`; for cells="table"
-    n_init, max_iter, tol, random_state
+    cells : "table" or "counts", default="table"
+        Whether X is a table of any columns, or holds counts.
+    {types}
+    n_init : int or "auto", default=10
+        Number of starts, of which the best is kept; "auto" is 10.
+    {max_iter}
+    tol : float, default=1e-09
+        A run ends when a pass lowers the functional by less than this share of it.
+    {random_state}
 
     Attributes
     ----------
-    labels_, n_clusters_, n_iter_, converged_
-    memberships_ : array (rows, K), p(t | x)
-    weights_ : array (K,), p(t)
-    level_shares_ : array (K, levels), p(y | t)
-    beta_, functional_, compression_, relevance_, information_ : float
-        The beta used; I(T;X) - beta I(T;Y) (or H(T) - ...) and its two parts; I(X;Y), the most that can be kept. Nats.
-    trace_ : tuple
+    {labels_} {n_clusters_}
+    memberships_ : array of shape (n_rows, n_clusters)
+        Probability p(t | x) of each group for each row.
+    weights_ : array of shape (n_clusters,)
+        Share p(t) of each group.
+    level_shares_ : array of shape (n_clusters, number of levels)
+        Shares p(y | t) of the columns of counts, or of the levels of all columns.
+    beta_ : float
+        The beta that was used.
+    functional_ : float
+        I(T;X) - beta I(T;Y), or H(T) - beta I(T;Y); in nats, as are its parts.
+    compression_ : float
+        I(T;X), or H(T).
+    relevance_ : float
+        I(T;Y), what the groups keep.
+    information_ : float
+        I(X;Y), the most that can be kept.
+    trace_ : tuple of float
         The functional after each pass; it never rises.
+    {n_iter_} {converged_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    MixedMixture : Latent classes by maximum likelihood.
+    SpectralClustering : Groups of any shape, by distances.
+
+    References
+    ----------
+    Tishby, Pereira and Bialek (1999). The information bottleneck method. Allerton Conference, 368-377.
+
+    Strouse and Schwab (2017). The deterministic information bottleneck. Neural Computation 29, 1611-1630.
 
     Examples
     --------
@@ -87,7 +116,19 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the groups of the rows of X."""
+        """Find the groups of the rows of X.
+
+        Parameters
+        ----------
+        X : array, frame, mapping or path
+            A table with columns of any type; with cells="counts" numbers of 0 or more.
+        {y}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         one_of("cells", self.cells, CELLS)
         k = whole_number("max_clusters", self.max_clusters)
         counts = self._training_counts(X)
@@ -129,13 +170,35 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """p(t | x) of each row by its own counts."""
+        """Return the probability p(t | x) of each group for each row, by its own counts.
+
+        Parameters
+        ----------
+        X : array, frame, mapping or path
+            A table with the columns of `fit`.
+
+        Returns
+        -------
+        array of shape (n_rows, n_clusters)
+            Probabilities.
+        """
         check_is_fitted(self)
         counts = self._new_counts(X)
         return self._groups.memberships(Joint.of_counts(counts).given if counts.any() else counts)
 
     def predict(self, X: Any) -> Array:
-        """The likeliest group of each row."""
+        """Return the likeliest group of each row.
+
+        Parameters
+        ----------
+        X : array, frame, mapping or path
+            A table with the columns of `fit`.
+
+        Returns
+        -------
+        int array of shape (n_rows,)
+            Group of each row.
+        """
         return np.asarray(self.predict_proba(X).argmax(axis=1), dtype=np.int32)
 
     def _training_counts(self, X: Any) -> Array:

@@ -26,28 +26,39 @@ from ilk.table.block import Array, Block
 
 @documented
 class DirichletProcessMixture(ClusterMixin, BaseEstimator):
-    """A Dirichlet process mixture of tables with numbers, categories and blanks; K is found.
+    """A Dirichlet process mixture of tables with numbers, categories and missing values; K is found.
 
-    Columns are independent within a component: Gaussian numbers, categories with their levels' shares. Variational
-    Bayes on sticks cut off after `n_components`; those that keep no row are left out of the answer. For Gaussians with
-    full covariances see `DirichletProcessGaussian`.
+    Columns are independent within a component: Gaussian numbers, categories with their shares. Variational Bayes on
+    sticks cut off after `max_components`; those that keep no row are left out of the answer. An ordinal column is
+    taken as a category, a count as a number.
 
     Parameters
     ----------
-    n_components : int
-        The most components.
-    concentration : float
-        Of the process: larger values expect more components.
-    types, scale : as in `MixedMixture`; an ordinal column is taken as a category, a count as a number
-    tol, max_iter, random_state, threads, callback : as in `GaussianMixture`
+    {max_components}
+    concentration : float, default=1.0
+        Concentration of the process: larger values expect more components.
+    {types}
+    tol : float, default=1e-08
+        A run ends when a pass raises the evidence lower bound by less than this share of it.
+    {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
-    labels_, n_components_, n_iter_, converged_, fit_, schema_
-    weights_ : array (K,), expected shares
-    means_ : array (K, numeric columns), expected means in the user's units
+    {labels_} {n_components_} {weights_}
+    means_ : array of shape (n_components, number of numeric columns)
+        Expected mean of each numeric column in each component, in the units given.
     lower_bound_ : float
         The evidence lower bound, in conditioned units; `fit_.trace` holds minus this for every pass, and never rises.
+    {n_iter_} {converged_} {fit_} {schema_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    DirichletProcessGaussian : Gaussians with full covariances.
+    AssortedMixture : Finds the number of clusters by BIC.
+
+    References
+    ----------
+    Blei and Jordan (2006). Variational inference for Dirichlet process mixtures. Bayesian Analysis 1, 121-143.
 
     Examples
     --------
@@ -85,7 +96,17 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components of the rows of X: a frame, an Arrow table, a dictionary, a path or an array."""
+        """Find the components of the rows of X, and how many there are.
+
+        Parameters
+        ----------
+        {X/table} {y} {sample_weight}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         most = whole_number("max_components", self.max_components)
         tiny = float(np.finfo(np.float64).tiny)
         concentration = real_number("concentration", self.concentration, tiny, np.inf)
@@ -107,13 +128,32 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """Probability of each component for each row (rows, K). A frame on a cluster gets columns `probability_0` and
-        so on."""
+        """Return the probability of each component for each row.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        array of shape (n_rows, n_components) or frame
+            Probabilities. A Spark or Dask frame comes back with columns `probability_0`, `probability_1` and so on.
+        """
         check_is_fitted(self)
         return self._told(X, _visit_membership, probabilities(len(self.weights_)))
 
     def predict(self, X: Any) -> Any:
-        """The likeliest component of each row. A frame on a cluster gets a column `label`."""
+        """Return the likeliest component of each row.
+
+        Parameters
+        ----------
+        {X/table}
+
+        Returns
+        -------
+        int array of shape (n_rows,) or frame
+            Component of each row. A Spark or Dask frame comes back with a column `label`.
+        """
         check_is_fitted(self)
         return self._told(X, _visit_label, LABEL)
 
@@ -138,10 +178,95 @@ def _visit_label(state: Any, block: Block) -> Array:
 
 @documented
 class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):
-    """scikit-learn's `BayesianGaussianMixture` with a Dirichlet process, and with the labels of a clustering.
+    """A Dirichlet process mixture of Gaussians: scikit-learn's `BayesianGaussianMixture` as a clustering.
 
-    All its options and attributes; `labels_` numbers the components that keep rows, larger first, and `n_clusters_`
-    counts them.
+    `labels_` numbers the components that keep rows, larger first, and `n_clusters_` counts them. Parameters and all
+    other attributes are scikit-learn's, under its names: `n_components` is a maximum here.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Largest number of components; fewer may keep rows.
+    covariance_type : "full", "tied", "diag" or "spherical", default="full"
+        What the covariances are like.
+    tol : float, default=0.001
+        A run ends when a pass raises the lower bound by less than this.
+    reg_covar : float, default=1e-06
+        Added to the diagonal of the covariances.
+    max_iter : int, default=500
+        Largest number of passes over the rows.
+    n_init : int, default=1
+        Number of starts, of which the best is kept.
+    init_params : "kmeans", "k-means++", "random" or "random_from_data", default="kmeans"
+        How rows are first parted.
+    weight_concentration_prior_type : str, default="dirichlet_process"
+        "dirichlet_process" or "dirichlet_distribution".
+    weight_concentration_prior : None or float, default=None
+        Concentration: larger values spread the weight over more components. None is 1 / n_components.
+    mean_precision_prior : None or float, default=None
+        How near the means are to `mean_prior`; None is 1.
+    mean_prior : None or array of shape (n_features,), default=None
+        Expected mean; None is the mean of the table.
+    degrees_of_freedom_prior : None or float, default=None
+        Of the Wishart prior on the precisions; None is the number of columns.
+    covariance_prior : None, float or array, default=None
+        Expected covariance; None is that of the table.
+    random_state : None, int or RandomState, default=None
+        Seed of the random draws.
+    warm_start : bool, default=False
+        Whether a fit begins with the result of the one before.
+    verbose : int, default=0
+        1 prints each start and some passes, 2 their bounds as well.
+    verbose_interval : int, default=10
+        Passes between two lines.
+
+    Attributes
+    ----------
+    {labels_} {n_clusters_}
+    weights_ : array of shape (n_components,)
+        Share of each component.
+    means_ : array of shape (n_components, n_features)
+        Mean of each component.
+    covariances_ : array
+        Covariances; the shape depends on `covariance_type`.
+    precisions_ : array
+        Their inverses.
+    precisions_cholesky_ : array
+        The Cholesky factors of these.
+    weight_concentration_ : tuple or array
+        Posterior of the shares.
+    weight_concentration_prior_ : float
+        Prior concentration that was used.
+    mean_precision_ : array of shape (n_components,)
+        Posterior precision of the means.
+    mean_precision_prior_ : float
+        Prior precision that was used.
+    mean_prior_ : array of shape (n_features,)
+        Prior mean that was used.
+    degrees_of_freedom_ : array of shape (n_components,)
+        Posterior degrees of freedom.
+    degrees_of_freedom_prior_ : float
+        Prior degrees of freedom that were used.
+    covariance_prior_ : float or array
+        Prior covariance that was used.
+    converged_ : bool
+        Whether the best start settled.
+    n_iter_ : int
+        Passes of the best start.
+    lower_bound_ : float
+        Lower bound of the evidence of the best start.
+    lower_bounds_ : list of float
+        The bound after each of its passes.
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    DirichletProcessMixture : Tables of any columns, with missing values.
+    GaussianMixture : With the number of components given.
+
+    References
+    ----------
+    Blei and Jordan (2006). Variational inference for Dirichlet process mixtures. Bayesian Analysis 1, 121-143.
 
     Examples
     --------
@@ -194,7 +319,17 @@ class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):
         )
 
     def fit_predict(self, X: Any, y: Any = None) -> Array:
-        """Fit, and the label of each row."""
+        """Fit, and return the group of each row.
+
+        Parameters
+        ----------
+        {X/complete} {y}
+
+        Returns
+        -------
+        int array of shape (n_rows,)
+            Group of each row.
+        """
         found = BayesianGaussianMixture.fit_predict(
             self, X, y
         )  # the mixin's would call `fit`, which calls this

@@ -36,7 +36,17 @@ class DistanceEstimator(ClusterMixin, BaseEstimator, ABC):
     """From what the user gave to distances, from distances to labels in canonical order."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the groups of the rows of X: an array, a table, or distances with metric="precomputed"."""
+        """Find the groups of the rows of X.
+
+        Parameters
+        ----------
+        {X/distances} {y}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         found = self._cluster(self._distances(X))
         self.labels_, self._old_labels = by_size(found)
         self.n_clusters_ = len(self._old_labels)
@@ -96,18 +106,25 @@ class SpectralClustering(DistanceEstimator):
 
     Parameters
     ----------
-    n_clusters : int or "auto"
-        "auto" takes the K, up to 20, after which the eigenvalues of the Laplacian leap most; it may be 1.
-    n_neighbors : int
-        Neighbours of a row in the graph, itself included.
-    metric : "auto", "euclidean", "gower" or "precomputed"
-        "auto" is Euclidean for numbers without blanks and Gower's dissimilarity otherwise.
-    types, scale : as in `MixedMixture`
-    random_state : seed
+    n_clusters : int or "auto", default=8
+        Number of groups. "auto" takes the number, up to 20, after which the eigenvalues of the Laplacian leap most;
+        it may be 1.
+    {n_neighbors} {metric} {types} {scale} {random_state}
 
     Attributes
     ----------
-    labels_, n_clusters_, metric_
+    {labels_} {n_clusters_} {metric_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    TypicalCuts : Also on the neighbour graph; finds the number of groups.
+    HierarchicalClustering : A tree of merges.
+
+    References
+    ----------
+    Ng, Jordan and Weiss (2001). On spectral clustering: analysis and an algorithm. NIPS 14, 849-856.
+
+    von Luxburg (2007). A tutorial on spectral clustering. Statistics and Computing 17, 395-416.
 
     Examples
     --------
@@ -149,20 +166,35 @@ class TypicalCuts(DistanceEstimator):
 
     Parameters
     ----------
-    n_clusters : int or "auto"
-        "auto" takes the number of clusters that survives the widest range of temperatures, which may be 1.
-    n_neighbors : int
+    n_clusters : int or "auto", default="auto"
+        Number of groups; where the data have no such cut the nearest is taken, with a warning. "auto" takes the
+        number that survives the widest range of temperatures, which may be 1.
+    n_neighbors : int, default=10
         Two rows are neighbours where each is among so many nearest of the other.
-    min_size : None or int
-        Fewer rows are no cluster and go with their strongest neighbours; None is 2 % of the rows, and at least 2.
-    metric, types, scale, random_state : as in `SpectralClustering`
+    min_size : None or int, default=None
+        Smallest number of rows of a group; smaller sets of rows join their strongest neighbours. None is 2 % of the
+        rows, and at least 2.
+    {metric} {types} {scale} {random_state}
 
     Attributes
     ----------
-    labels_, n_clusters_, metric_
+    {labels_} {n_clusters_} {metric_}
     temperature_ : float
-        Of the partitions whose typical cut was taken.
-    counts_ : list of (temperature, clusters)
+        Temperature of the partitions whose typical cut was taken.
+    counts_ : list of (float, int)
+        Each temperature, and its number of groups.
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    SpectralClustering : Also on the neighbour graph.
+
+    References
+    ----------
+    Blatt, Wiseman and Domany (1996). Superparamagnetic clustering of data. Physical Review Letters 76, 3251-3254.
+
+    Gdalyahu, Weinshall and Werman (2001). Self-organization in vision: stochastic clustering for image segmentation,
+    perceptual grouping, and image database organization. IEEE PAMI 23, 1053-1074.
 
     Examples
     --------
@@ -213,22 +245,32 @@ def small_cut(n_rows: int) -> int:
 class AffinityPropagation(DistanceEstimator):
     """Affinity propagation: scikit-learn's, for arrays and for tables of mixed columns.
 
-    Rows send messages until some of them, the exemplars, stand for all; K is found. The similarity of two rows is
-    minus their squared distance.
+    Rows send messages until some of them, the exemplars, stand for all; the number of groups is found. The
+    similarity of two rows is minus their squared distance.
 
     Parameters
     ----------
-    damping : float in [0.5, 1)
-    preference : None or float
+    damping : float, default=0.5
+        Share of the old message that is kept in each pass; at least 0.5 and below 1.
+    preference : None or float, default=None
         How much a row wants to be an exemplar, in squared units of the distance; None is the median similarity.
-    max_iter : int
-    metric, types, scale, random_state : as in `SpectralClustering`
+    {max_iter} {metric} {types} {scale} {random_state}
 
     Attributes
     ----------
-    labels_, n_clusters_, metric_, converged_, n_iter_
-    cluster_centers_indices_ : array
+    {labels_} {n_clusters_}
+    cluster_centers_indices_ : int array of shape (n_clusters,)
         The row that stands for each group.
+    {metric_} {n_iter_} {converged_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    HierarchicalClustering : A tree of merges.
+    KMedians : Centres that outliers move little.
+
+    References
+    ----------
+    Frey and Dueck (2007). Clustering by passing messages between data points. Science 315, 972-976.
 
     Examples
     --------
@@ -278,24 +320,36 @@ class AffinityPropagation(DistanceEstimator):
 class HierarchicalClustering(DistanceEstimator):
     """Hierarchical clustering by SciPy, with every linkage, and a cut in which small clusters do not count.
 
-    Single linkage finds groups of any shape, and takes every outlier for a group of its own: with `min_size` the tree
-    is cut until `n_clusters` clusters of so many rows are there, and the rows of smaller ones have the label -1.
+    Single linkage finds groups of any shape, and takes every outlier for a group of its own: with `min_size` the
+    tree is cut until there are `n_clusters` groups of so many rows, and the rows of smaller ones have the label -1.
 
     Parameters
     ----------
-    n_clusters : int or "auto"
-        "auto" takes the number of clusters, up to 20, that survives the widest range of heights.
-    linkage : "average", "single", "complete", "weighted", "ward", "centroid" or "median"
-        Ward, centroid and median are for Euclidean distances.
-    min_size : int
-        Clusters of fewer rows do not count.
-    metric, types, scale : as in `SpectralClustering`
+    n_clusters : int or "auto", default=2
+        Number of groups. "auto" takes the number, up to 20, that survives the widest range of heights.
+    linkage : str, default="average"
+        One of "average", "single", "complete", "weighted", "ward", "centroid" and "median". Ward, centroid and
+        median are for Euclidean distances.
+    min_size : int, default=1
+        Smallest number of rows of a group; the rows of smaller ones have the label -1.
+    {metric} {types} {scale}
 
     Attributes
     ----------
-    labels_, n_clusters_, metric_
-    tree_ : array (rows - 1, 4)
+    {labels_} {n_clusters_} {metric_}
+    tree_ : array of shape (n_rows - 1, 4)
         The merges, as `scipy.cluster.hierarchy.linkage` gives them.
+    {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    SpectralClustering : Groups of any shape.
+    AffinityPropagation : Groups around exemplars.
+
+    References
+    ----------
+    Murtagh and Contreras (2012). Algorithms for hierarchical clustering: an overview. WIREs Data Mining and Knowledge
+    Discovery 2, 86-97.
 
     Examples
     --------

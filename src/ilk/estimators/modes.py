@@ -27,7 +27,17 @@ class ModeEstimator(ClusterMixin, BaseEstimator, ABC):
     deviations with scale="standard"."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the modes of the rows of X (numbers without blanks)."""
+        """Find the modes of the rows of X.
+
+        Parameters
+        ----------
+        {X/complete} {y}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
         rows = training_rows(self, X, None, scale=self.scale, threads=1, k=1)
         points = complete_points(rows)
         unit = rows.encoding.power if rows.encoding.factor is None else 1.0
@@ -67,15 +77,26 @@ class MeanShift(ModeEstimator):
 
     Parameters
     ----------
-    bandwidth : None or float
-        Radius of the flat kernel; None is scikit-learn's estimate.
-    scale : None or "standard"
-    random_state : seed of the rows on which the bandwidth of a large table is estimated
+    bandwidth : None or float, default=None
+        Radius of the flat kernel in the units given, or in standard deviations with scale="standard". None is
+        scikit-learn's estimate.
+    {scale} {random_state}
 
     Attributes
     ----------
-    labels_, n_clusters_, bandwidth_
-    cluster_centers_ : array (K, columns), the modes
+    {labels_} {n_clusters_}
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        The modes, in the units given.
+    {bandwidth_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    BlurringMeanShift : The rows themselves move; fewer passes.
+    DPMeans : Groups of a given radius around means.
+
+    References
+    ----------
+    Comaniciu and Meer (2002). Mean shift: a robust approach toward feature space analysis. IEEE PAMI 24, 603-619.
 
     Examples
     --------
@@ -98,7 +119,17 @@ class MeanShift(ModeEstimator):
         return mean_shift(points, width)
 
     def predict(self, X: Any) -> Array:
-        """The nearest mode of each row."""
+        """Return the nearest mode of each row.
+
+        Parameters
+        ----------
+        {X/complete}
+
+        Returns
+        -------
+        int array of shape (n_rows,)
+            Group of each row.
+        """
         check_is_fitted(self)
         raw = validate_data(self, X, reset=False, dtype=np.float64)
         points = self._encoding.apply(raw)
@@ -109,20 +140,30 @@ class MeanShift(ModeEstimator):
 class BlurringMeanShift(ModeEstimator):
     """Gaussian blurring mean shift: the rows themselves move to the kernel means, until groups have become points.
 
-    It needs few passes and finds K. The entropy of the lengths of the moves says when to end, before all points meet
-    in one. Each pass compares all pairs of rows.
+    It needs few passes and finds the number of groups. The entropy of the lengths of the moves says when to end,
+    before all points meet in one. Each pass compares all pairs of rows.
 
     Parameters
     ----------
-    bandwidth : None or float
-        Standard deviation of the kernel; None takes the one with the spread of mean shift's flat kernel.
-    max_iter : int
-    scale, random_state : as in `MeanShift`
+    bandwidth : None or float, default=None
+        Standard deviation of the kernel in the units given, or in standard deviations of the columns with
+        scale="standard". None takes the one with the spread of mean shift's flat kernel.
+    {max_iter} {scale} {random_state}
 
     Attributes
     ----------
-    labels_, n_clusters_, bandwidth_, n_iter_, converged_
-    cluster_centers_ : array (K, columns), the points in which the groups ended
+    {labels_} {n_clusters_}
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        The points in which the groups ended, in the units given.
+    {bandwidth_} {n_iter_} {converged_} {n_features_in_} {feature_names_in_}
+
+    See Also
+    --------
+    MeanShift : The density stays as it is, and has a rule for new rows.
+
+    References
+    ----------
+    Carreira-Perpiñán (2006). Fast nonparametric clustering with Gaussian blurring mean-shift. ICML, 153-160.
 
     Examples
     --------

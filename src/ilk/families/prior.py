@@ -31,8 +31,40 @@ class PseudoSums:
 
 @dataclass(frozen=True)
 class Prior:
-    """Conjugate prior: mean_k | covariance_k ~ N(location, covariance_k / shrinkage), inverse-Wishart-like
-    covariances with `dof` and `scale` (Fraley and Raftery 2007, Journal of Classification 24, section 3)."""
+    """Conjugate prior on the means and covariances of a mixture of Gaussians.
+
+    mean_k | covariance_k ~ N(location, covariance_k / shrinkage), and covariances have an inverse-Wishart prior
+    with `dof` and `scale`; for diagonal and round structures its counterpart. Everything is in the units of the
+    table.
+
+    Parameters
+    ----------
+    location : array of shape (n_features,)
+        Expected mean.
+    scale : array of shape (n_features, n_features)
+        Expected scatter of a covariance.
+    dof : float
+        Degrees of freedom: how much the prior counts.
+    shrinkage : float, default=0.01
+        How much the mean of a component is drawn to `location`, in rows.
+
+    See Also
+    --------
+    GaussianMixture : Takes it as `prior`.
+
+    References
+    ----------
+    Fraley and Raftery (2007). Bayesian regularization for normal mixture estimation and model-based clustering.
+    Journal of Classification 24, 155-181.
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> prior = ilk.Prior.from_table(X.mean(axis=0), np.cov(X.T), n_components=2)
+    >>> ilk.GaussianMixture(2, prior=prior, random_state=0).fit(X).converged_
+    True
+    """
 
     location: Array  # (d,)
     scale: Array  # (d, d)
@@ -41,9 +73,21 @@ class Prior:
 
     @classmethod
     def from_table(cls, column_means: Array, covariance: Array, n_components: int) -> Prior:
-        """The default: dof = d + 2, scale = covariance / K^(2/d).
+        """Return the default prior of a table: dof = d + 2, scale = covariance / K^(2/d).
 
-        `covariance` of the table has divisor rows - 1; (d, d), or (d,) when only variances are known.
+        Parameters
+        ----------
+        column_means : array of shape (n_features,)
+            Means of the columns.
+        covariance : array of shape (n_features, n_features) or (n_features,)
+            Covariance of the table, with divisor rows - 1, or variances alone.
+        n_components : int
+            K.
+
+        Returns
+        -------
+        Prior
+            The prior that mclust takes.
         """
         d = len(column_means)
         full = np.diag(covariance) if np.ndim(covariance) == 1 else np.asarray(covariance)

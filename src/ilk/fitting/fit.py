@@ -29,7 +29,52 @@ class StartRecord:
 
 @dataclass(frozen=True)
 class Fit:
-    """Plain data, savable and printable. Components are in canonical order: larger first, ties by first row."""
+    """A finished fit, as the attribute `fit_` of an estimator and as `Search.fit`: plain data.
+
+    Components are numbered by size, the largest first, ties by first row.
+
+    Attributes
+    ----------
+    params : object
+        Parameters of the components, in conditioned units.
+    labels : int array of shape (n_rows,)
+        Component of each row.
+    cost : float
+        What was minimised, in conditioned units.
+    size : array of shape (n_components,)
+        Sum of the weights of the rows of each component.
+    n_rows : int
+        Number of rows.
+    n_passes : int
+        Passes of the start that won.
+    reason : str
+        Why it ended, such as "nothing changed" or "pass limit".
+    status : str
+        "ok", or what is wrong with it.
+    trace : tuple of Record
+        Cost and number of components of each pass.
+    starts : tuple of StartRecord
+        Cost, passes, reason and status of each start.
+    cut : Cut
+        The cost beyond which rows were trimmed.
+    row_cost : None or array of shape (n_rows,)
+        Cost of each row, where rows were trimmed.
+    log_certainty : float
+        Of a mixture: the sum over rows of the log of the largest membership.
+    converged : bool
+        Whether it ended by itself, and not at a limit.
+
+    See Also
+    --------
+    KMeans : One of the estimators that keep it.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> fit = ilk.KMeans(2, random_state=0).fit([[0.0, 0], [1, 0], [9, 1]]).fit_
+    >>> fit.converged, fit.size.tolist()
+    (True, [2.0, 1.0])
+    """
 
     params: Any
     labels: Array
@@ -47,6 +92,7 @@ class Fit:
 
     @property
     def converged(self) -> bool:
+        """Whether it ended by itself, and not at a limit."""
         return self.reason in CONVERGED
 
     def in_unit(self, unit: float) -> Fit:

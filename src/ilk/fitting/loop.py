@@ -60,7 +60,33 @@ class Record:
 
 @dataclass(frozen=True)
 class Event:
-    """What a callback is told after each pass."""
+    """What the `callback` of an estimator is told after each pass.
+
+    Attributes
+    ----------
+    pass_number : int
+        Number of the pass, from 1.
+    n_running : int
+        Starts that still run.
+    n_starts : int
+        Starts in all.
+    best_cost : float
+        Lowest cost so far.
+    seconds : float
+        Time since the fit began.
+
+    See Also
+    --------
+    Progress : What the callback of `cluster` and `select` is told.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> events = []
+    >>> model = ilk.KMeans(2, random_state=0, init="random", callback=events.append).fit([[0.0, 0], [1, 0], [9, 1]])
+    >>> events[0].pass_number
+    1
+    """
 
     pass_number: int
     n_running: int

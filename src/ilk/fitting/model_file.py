@@ -79,11 +79,33 @@ TRAINING = record(
 
 
 def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model back; a file that is not ours, damaged or senseless is refused. Nothing in it is run.
+    """Read a model back from the file that `Result.save` or `ilk fit` wrote.
+
+    A file that is not ours, is damaged or makes no sense is refused. Nothing in it is run.
 
     Parameters
     ----------
-    path : path of a file that `Result.save` or `ilk fit` wrote
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Model
+        The model, ready to assign rows.
+
+    See Also
+    --------
+    Result.save : Writes the file.
+    Model.assign : Gives new rows their groups.
+
+    Examples
+    --------
+    >>> import ilk, os, tempfile
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.ilk")
+    >>> result.save(path)
+    >>> ilk.load(path).names
+    ('low size', 'high size')
     """
     return read_model(path)
 

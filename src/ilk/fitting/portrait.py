@@ -16,9 +16,37 @@ LEVELS_TOLD = 3
 
 @dataclass(frozen=True)
 class Trait:
-    """One column of one group: whether it is chosen, what it tells (nats per row), and both distributions.
+    """One column of one cluster of an `AssortedMixture`, compared with the background.
 
     A number is told by its quantiles at 16, 50 and 84 %, a category by the shares of its levels.
+
+    Attributes
+    ----------
+    group : int
+        Number of the cluster.
+    column : str
+        Name of the column.
+    chosen : bool
+        Whether the cluster has its own distribution there.
+    relevance : float
+        What the column tells of the cluster, in nats per row.
+    own : dict
+        Distribution of the cluster.
+    background : dict
+        Distribution of the clusters that did not choose the column.
+    text : str
+        Both in words.
+
+    See Also
+    --------
+    AssortedMixture.traits : Makes them.
+
+    Examples
+    --------
+    >>> import numpy as np, ilk
+    >>> X = np.random.default_rng(0).normal(size=(80, 1)) + 9.0 * (np.arange(80) < 40)[:, None]
+    >>> [trait.column for trait in ilk.AssortedMixture(2, random_state=0).fit(X).traits()]
+    ['x0', 'x0']
     """
 
     group: int
@@ -30,6 +58,7 @@ class Trait:
 
     @property
     def text(self) -> str:
+        """Both distributions in words."""
         return f"{in_words(self.own)} (else {in_words(self.background)})"
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ilk.report.evidence import Evidence
-from ilk.report.facts import Array, Group
+from ilk.report.facts import Array
+from ilk.report.groups import Group
 from ilk.report.plane import Design
 
 TYPICAL, BORDER = 3, 2

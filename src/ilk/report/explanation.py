@@ -8,7 +8,7 @@ from typing import Any
 
 from ilk.report import exemplars, plane, profile, quality, rule
 from ilk.report.evidence import Evidence
-from ilk.report.facts import Group
+from ilk.report.groups import Group
 
 
 def explanation(evidence: Evidence, groups: Sequence[Group]) -> dict[str, Any]:

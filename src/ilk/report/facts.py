@@ -10,17 +10,17 @@ put in order by one measure, the divergence of the group from the whole table in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil, log, log10
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ilk.report.figures import letter
+from ilk.report.groups import Fact, Group, Sign
 
 Array = NDArray[Any]
-Sign = Literal["up", "down", "same"]
 
 NOTABLE_SHIFT = 0.25  # of the table's standard deviation; below, a number is told apart by being narrower
 NOTABLE_SHARE = 0.05  # change of a level's share below which it reads as the same
@@ -45,52 +45,6 @@ class Described:
     @property
     def is_number(self) -> bool:
         return self.levels is None
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One column of one group beside the whole table.
-
-    `value` and `whole` are means, or for a category the shares of `level`, the level that moved most.
-    `tells` says that the divergence is worth its price in BIC: nats * weight > free parameters / 2 * log n.
-    """
-
-    column: str
-    kind: Literal["number", "category"]
-    used: bool
-    nats: float
-    tells: bool
-    sign: Sign
-    value: float | None
-    whole: float | None
-    level: str | None = None
-    decimals: int = 0
-    spread: float | None = None
-    whole_spread: float | None = None
-    missing: float = 0.0
-
-
-@dataclass(frozen=True)
-class Group:
-    """A group: mark, name, size, its facts with the most telling column first, and a short rule for it.
-
-    `rule` holds `terms`, `coverage` (of the group), `purity` (of the rows it picks), `rows`, `f`; see `report/rule.py`.
-    """
-
-    letter: str
-    name: str
-    rows: int
-    weight: float
-    share: float
-    silhouette: float | None
-    sure: float | None
-    facts: tuple[Fact, ...]
-    rule: dict[str, Any] | None = None
-    stable: float | None = None  # share of it that returns in resamples
-    nearest: dict[str, Any] | None = None  # the group it is parted from least, and by what valley
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def describe(

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ilk.report.evidence import Evidence
-from ilk.report.facts import Array, Described, Group
+from ilk.report.facts import Array, Described
+from ilk.report.groups import Group
 
 BINS = 18
 LEVELS_TOLD = 8  # the most frequent; the others are told as one

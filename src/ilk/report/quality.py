@@ -9,7 +9,8 @@ import numpy as np
 
 from ilk.measures.silhouettes import silhouette
 from ilk.report.evidence import Evidence
-from ilk.report.facts import Array, Group
+from ilk.report.facts import Array
+from ilk.report.groups import Group
 from ilk.report.plane import Design
 
 MOST_BARS = 400  # silhouettes drawn in all; more are told by as many quantiles

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ilk.report.evidence import Evidence
-from ilk.report.facts import Array, Described, Group
+from ilk.report.facts import Array, Described
+from ilk.report.groups import Group
 
 MOST_TERMS = 3
 COLUMNS_TRIED = 12  # of a group, the most telling

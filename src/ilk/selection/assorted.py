@@ -17,8 +17,9 @@ from ilk.fitting.growth import FINAL_FIT
 from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.scene import CELLS, Options, Treat
+from ilk.selection.candidates import OK, REFERENCE, Candidate, Search
 from ilk.selection.progress import Progress, told
-from ilk.selection.search import OK, REFERENCE, STATUS_OF_REASON, Candidate, Search, ranking
+from ilk.selection.search import STATUS_OF_REASON, ranking
 from ilk.table.assort import assort
 from ilk.table.schema import Schema
 from ilk.table.treat import Plan

@@ -17,8 +17,9 @@ from ilk.engines.base import Rows
 from ilk.fitting.assorted import glimpse
 from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, Grown, plan_of, search_assorted
+from ilk.selection.candidates import Candidate, Search
 from ilk.selection.progress import Progress
-from ilk.selection.search import Candidate, Search, runner_up
+from ilk.selection.search import runner_up
 from ilk.selection.searched import SEARCH_ROWS
 from ilk.table.schema import Schema
 from ilk.table.treat import Plan

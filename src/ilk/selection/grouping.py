@@ -20,12 +20,12 @@ from ilk.fitting.restarts import from_labels
 from ilk.fitting.scene import Untreat
 from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
+from ilk.selection.candidates import EXACT, Search
 from ilk.selection.cuts import split_labels
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SPLIT_PASSES
 from ilk.selection.resampling import Plan, refit_of, returns
 from ilk.selection.samples import CloseUp, Samples, Scope
-from ilk.selection.search import EXACT, Search
 from ilk.selection.searched import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
 from ilk.selection.valley import Ground, NumberGround, Thresholds

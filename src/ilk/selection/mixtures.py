@@ -32,10 +32,11 @@ from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe, memberships_of
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
+from ilk.selection.candidates import Candidate, Search
 from ilk.selection.cuts import joined_labels, split_labels
 from ilk.selection.first_sums import FirstSums
 from ilk.selection.progress import Progress, told
-from ilk.selection.search import Candidate, Search, choose, runner_up
+from ilk.selection.search import choose, runner_up
 from ilk.selection.searched import SEARCH_ROWS, each_once, searched
 from ilk.table.block import Array
 

@@ -18,12 +18,13 @@ from ilk.fitting.restarts import Recipe
 from ilk.measures.external import contingency, jaccard_per_cluster
 from ilk.random import stream
 from ilk.recipes import PARADIGMS, Paradigm
+from ilk.selection.candidates import Candidate, Search
 from ilk.selection.grouping import Grouping
 from ilk.selection.material import Material
 from ilk.selection.merging import Merge, valley_matrix, weakest_pair
 from ilk.selection.paradigms import PARTS, Parting
 from ilk.selection.resampling import N_RESAMPLES
-from ilk.selection.search import STATUS_OF_REASON, Candidate, Search
+from ilk.selection.search import STATUS_OF_REASON
 from ilk.selection.sharpness import Sharpness
 from ilk.selection.valley import MOST_ROWS, NumberGround, Projection
 from ilk.selection.verdict import CLEAR_GAP

@@ -11,8 +11,42 @@ from ilk.errors import UsageError
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback of `ilk.cluster` is told after each candidate; after each pass of a search whose end is not
-    known, and `total` and `k` are 0 then; and once as each later `stage` begins ("resampling", "describing")."""
+    """What the `callback` of `cluster` and `select` is told.
+
+    After each candidate; after each pass of a search whose end is not known, with `total` and `k` 0; and once as
+    each later stage begins.
+
+    Attributes
+    ----------
+    done : int
+        Candidates, or passes, so far.
+    total : int
+        Candidates in all; 0 where that is not known.
+    method : str
+        Method of the last candidate.
+    k : int
+        Its number of groups; 0 where there is none yet.
+    best_bic : None or float
+        Lowest BIC so far.
+    seconds : float
+        Time since the search began.
+    stage : str
+        "fitting", "resampling" or "describing".
+    line : str
+        All this as a line of text.
+
+    See Also
+    --------
+    Event : What the callback of an estimator is told.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> told = []
+    >>> found = ilk.select([[0.0], [1.0], [2.0], [7.0]], k=2, structures="E", callback=told.append)
+    >>> told[-1].stage, told[-1].done == told[-1].total
+    ('fitting', True)
+    """
 
     done: int
     total: int

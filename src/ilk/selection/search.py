@@ -13,129 +13,33 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows
 from ilk.errors import NoModelError
 from ilk.families.base import Family
-from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.coreset import coreset
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
+from ilk.selection.candidates import EXACT, OK, REFERENCE, SINGULAR, Candidate, Search
 from ilk.selection.progress import Progress, told
 from ilk.selection.sharpness import Sharpness, sharpness_of
 
 SEARCH_ROWS = 20_000  # a larger table is searched on a coreset of so many rows; the winner then sees all rows
 SAME_OPTIMUM = 1e-6  # starts whose costs differ relatively by less ended in the same place
 
-Model = tuple[Gaussian, Mixture]
 
-OK, EXACT, SINGULAR, REFERENCE = "ok", "ok_exact", "singular", "reference"
-ELIGIBLE = frozenset({OK, EXACT, "ok_iteration_limit", "ok_time_limit", "ok_interrupted"})
 STATUS_OF_REASON = {
     PASS_LIMIT: "ok_iteration_limit",
     TIME_LIMIT: "ok_time_limit",
     INTERRUPTED: "ok_interrupted",
 }
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One cell of the table: a method, a structure and a K, with what was measured and how it ended.
-
-    All criteria are lower-is-better, None where there is no finite value; `icl`, `aic`, `adjusted_bic` and
-    `structure` belong to mixtures. After a search on a sample the criteria are those of the sample, and
-    `bic_all_rows` that of the whole table for the cells that were fitted to it.
-    """
-
-    method: str
-    structure: str | None
-    k: int
-    status: str
-    loglik: float | None = None
-    parameters: int | None = None
-    bic: float | None = None
-    icl: float | None = None
-    aic: float | None = None
-    adjusted_bic: float | None = None
-    bic_all_rows: float | None = None
-    cost: float | None = None
-    silhouette: float | None = None
-    silhouette_error: float | None = None
-    n_starts: int = 0
-    n_starts_at_best: int = 0
-    n_passes: int = 0
-    seconds: float = 0.0
-
-    @property
-    def eligible(self) -> bool:
-        return self.status in ELIGIBLE
-
-    @property
-    def last_bic(self) -> float:
-        """On all rows where the cell was fitted to them; infinite where there is none."""
-        known = (value for value in (self.bic_all_rows, self.bic) if value is not None)
-        return next(known, math.inf)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Search:
-    """Everything that was tried. `winner` and `runner_up` are numbers of candidates."""
-
-    candidates: tuple[Candidate, ...]
-    winner: int
-    runner_up: int | None
-    fit: Fit
-    recipe: Recipe
-    sharpness: Sharpness | None
-    n_rows_searched: int
-    interrupted: bool
-    few: MemoryRows | None = None  # on which mixtures were searched, in the units of the winner
-    rivals: tuple[Model, ...] = ()  # mixtures that came near, for a contest where there are more rows
-
-    def __repr__(self) -> str:
-        """BIC by structure and K, the best marked; a cell without one shows its status."""
-        rows = list(dict.fromkeys(c.structure or c.method for c in self.candidates))
-        columns = sorted({c.k for c in self.candidates})
-        cells = {(c.structure or c.method, c.k): c for c in self.candidates}
-        lines = ["BIC (lower is better)", "".join(f"{text:>11}" for text in ["K", *map(str, columns)])]
-        for row in rows:
-            line = f"{row:>11}"
-            for k in columns:
-                cell = cells.get((row, k))
-                text = "" if cell is None else cell.status[:9] if cell.bic is None else f"{cell.bic:.1f}"
-                line += f"{text + ('*' if cell is self.chosen else ''):>11}"
-            lines.append(line)
-        return "\n".join(lines)
-
-    @property
-    def chosen(self) -> Candidate:
-        return self.candidates[self.winner]
-
-    def margin(self, other: int | None) -> float | None:
-        """By how much candidate `other` has the higher BIC: on all rows where both were fitted to them."""
-        if other is None:
-            return None
-        one, rival = self.chosen, self.candidates[other]
-        if one.bic_all_rows is not None and rival.bic_all_rows is not None:
-            return rival.bic_all_rows - one.bic_all_rows
-        return None if rival.bic is None or one.bic is None else rival.bic - one.bic
-
-    @property
-    def single(self) -> int | None:
-        """The candidate of one group, of the winner's method."""
-        same = (i for i, c in enumerate(self.candidates) if c.k == 1 and c.method == self.chosen.method)
-        return next((i for i in same if self.candidates[i].bic is not None), None)
 
 
 def search(

@@ -19,9 +19,10 @@ from ilk.engines.base import Rows
 from ilk.engines.derived import reencoded
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
+from ilk.selection.candidates import Candidate, Search
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress
-from ilk.selection.search import Candidate, Search, runner_up
+from ilk.selection.search import runner_up
 from ilk.selection.searched import SEARCH_ROWS, searched
 from ilk.table.block import Array, Encoding
 from ilk.table.condition import short

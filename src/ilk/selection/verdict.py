@@ -18,10 +18,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ilk.selection.candidates import EXACT, OK, Search
 from ilk.selection.grouping import Grouping
 from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
 from ilk.selection.merging import lowest
-from ilk.selection.search import EXACT, OK, Search
 
 Word = Literal["solid", "fair", "weak"]
 
@@ -48,7 +48,39 @@ class Reason:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`word` is "solid", "fair" or "weak"; `sentence` says why, in words; no clear groups are "weak"."""
+    """How far to trust the groups.
+
+    Attributes
+    ----------
+    word : "solid", "fair" or "weak"
+        The verdict; where there are no clear groups it is "weak".
+    sentence : str
+        The verdict in words.
+    reasons : tuple of Reason
+        Why it is not better: a stable code and a sentence each.
+    valley : None or float
+        Separation of the two groups that are least separated.
+    icl_k : None or int
+        Number of groups that ICL prefers.
+    stable_min : None or float
+        Stability (mean Jaccard) of the least stable group.
+    stable_mean : None or float
+        Mean stability of the groups.
+    pieces : int
+        Number of mixture components that make the groups.
+    thresholds : dict
+        What each figure is compared with.
+
+    See Also
+    --------
+    Result : Holds the verdict.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2).verdict.word
+    'weak'
+    """
 
     word: Word
     sentence: str
@@ -61,6 +93,13 @@ class Verdict:
     thresholds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a plain dictionary.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
         return asdict(self)
 
 

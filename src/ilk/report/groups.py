@@ -1,0 +1,134 @@
+"""A group and its facts, as results, reports and the terminal tell them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Sign = Literal["up", "down", "same"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One column of one group, compared with the whole table.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    kind : "number" or "category"
+        What it is described as.
+    used : bool
+        Whether the model used it.
+    nats : float
+        Divergence of the group from the whole table, per row.
+    tells : bool
+        Whether that is worth its price in BIC: nats * weight > free parameters / 2 * log n.
+    sign : str
+        Whether the group is above, below or like the table.
+    value : None or float
+        Mean of the group; of a category the share of `level`.
+    whole : None or float
+        The same of the whole table.
+    level : None or str
+        The category whose share differs most.
+    decimals : int
+        Digits with which the values are shown.
+    spread : None or float
+        Standard deviation in the group.
+    whole_spread : None or float
+        Standard deviation in the whole table.
+    missing : float
+        Share of missing values in the group.
+
+    See Also
+    --------
+    Group : Holds the facts of a group.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> fact = result.groups[0].facts[0]
+    >>> fact.column, fact.value, fact.whole
+    ('size', 1.05, 4.55)
+    """
+
+    column: str
+    kind: Literal["number", "category"]
+    used: bool
+    nats: float
+    tells: bool
+    sign: Sign
+    value: float | None
+    whole: float | None
+    level: str | None = None
+    decimals: int = 0
+    spread: float | None = None
+    whole_spread: float | None = None
+    missing: float = 0.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group: its letter, name and size, and the facts about it with the most telling column first.
+
+    Attributes
+    ----------
+    letter : str
+        Letter of the group.
+    name : str
+        What it is like, in a few words.
+    rows : int
+        Number of rows.
+    weight : float
+        Sum of their weights.
+    share : float
+        Their share of the table.
+    silhouette : None or float
+        Mean silhouette.
+    sure : None or float
+        Mean probability of its rows to belong to it; None for methods that give no probabilities.
+    facts : tuple of Fact
+        A fact for each column.
+    rule : None or dict
+        A short rule for the group: `terms`, `coverage` (of the group), `purity` (of the rows it picks), `rows` and
+        `f`.
+    stable : None or float
+        Stability: mean Jaccard similarity with the best match in resamples.
+    nearest : None or dict
+        The group it is least separated from, and the separation.
+
+    See Also
+    --------
+    Result : Holds the groups.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> [(group.letter, group.name, group.rows) for group in result.groups]
+    [('A', 'low size', 4), ('B', 'high size', 4)]
+    """
+
+    letter: str
+    name: str
+    rows: int
+    weight: float
+    share: float
+    silhouette: float | None
+    sure: float | None
+    facts: tuple[Fact, ...]
+    rule: dict[str, Any] | None = None
+    stable: float | None = None  # share of it that returns in resamples
+    nearest: dict[str, Any] | None = None  # the group it is parted from least, and by what valley
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as a plain dictionary.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        return asdict(self)
