@@ -284,7 +284,7 @@ def test_small_components_are_merged(mixture):
     options = {"structure": "EII", "init": start}
     with_all = mixture(4, **options).fit(X)
     assert len(with_all.weights_) == 4
-    with pytest.warns(IlkWarning, match=r"1 of 4 components held fewer than min_weight=5 rows") as told:
+    with pytest.warns(IlkWarning, match=r"1 of 4 components held less than min_weight=5 ") as told:
         merged = mixture(4, min_weight=5, **options).fit(X)
     assert told[0].message.code == "small-components"
     assert len(merged.weights_) == len(merged.means_) == 3
@@ -326,6 +326,19 @@ def test_options_that_cannot_be_meant_are_refused(mixture, options, code):
         mixture(2, **options).fit(apart()[0])
     assert error.value.code == code
     assert error.value.do
+
+
+@pytest.mark.parametrize("unit", [1.0, 0.001, 3e5 / 7])
+def test_min_weight_is_in_the_unit_of_the_weights(unit):
+    draws = np.random.default_rng(0)
+    X = np.vstack([draws.normal(place, 1, (size, 1)) for place, size in ((0, 40), (20, 40), (60, 8))])
+    label = np.repeat([0, 1, 2], [40, 40, 8])
+    weight = np.full(len(X), unit)
+    kept = ilk.GaussianMixture(3, init=label, min_weight=7.9 * unit).fit(X, sample_weight=weight)
+    assert len(kept.weights_) == 3
+    with pytest.warns(IlkWarning, match="1 of 3 components held less than min_weight="):
+        found = ilk.GaussianMixture(3, init=label, min_weight=8.1 * unit).fit(X, sample_weight=weight)
+    assert len(found.weights_) == 2
 
 
 @pytest.mark.parametrize("kind", [ilk.GaussianMixture, ilk.StudentMixture, ilk.MixedMixture])

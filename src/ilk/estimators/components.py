@@ -305,12 +305,12 @@ class NumericMixture(MixtureEstimator, ABC):
             rows, family, k, seed_of(self.random_state), plan, init=init, callback=callback_of(self)
         )
         n_before = len(found.size)
-        found = without_small(rows, family, found, plan, min_weight)
+        found = without_small(rows, family, found, plan, min_weight / rows.encoding.weight_unit)
         if len(found.size) < n_before:
             n_gone = n_before - len(found.size)
             warn(
                 "small-components",
-                f"{n_gone} of {n_before} components held fewer than min_weight={min_weight:g} rows "
+                f"{n_gone} of {n_before} components held less than min_weight={min_weight:g} "
                 "and were merged into the others.",
                 depth=3,
             )
