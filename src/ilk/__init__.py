@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ilk import errors as errors
     from ilk import measures as measures
+    from ilk.api import cluster as cluster
+    from ilk.api import select as select
     from ilk.estimators.assorted import AssortedMixture as AssortedMixture
     from ilk.estimators.binary import BinaryDPMeans as BinaryDPMeans
     from ilk.estimators.bootstrap import LikelihoodRatioTest as LikelihoodRatioTest
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from ilk.fitting.model import Model as Model
     from ilk.fitting.model_file import load as load
     from ilk.fitting.portrait import Trait as Trait
-    from ilk.job import cluster as cluster
-    from ilk.job import select as select
     from ilk.report.displays import ProfileDisplay as ProfileDisplay
     from ilk.report.displays import SelectionDisplay as SelectionDisplay
     from ilk.report.displays import SilhouetteDisplay as SilhouetteDisplay
@@ -141,10 +141,10 @@ _HOME = {
     "TypicalCuts": "ilk.estimators.distances",
     "UncertaintyDisplay": "ilk.report.displays",
     "Verdict": "ilk.selection.verdict",
-    "cluster": "ilk.job",
+    "cluster": "ilk.api",
     "likelihood_ratio_test": "ilk.estimators.bootstrap",
     "load": "ilk.fitting.model_file",
-    "select": "ilk.job",
+    "select": "ilk.api",
     "suggest_open_cost": "ilk.estimators.dp_means",
 }
 _MODULES = ("errors", "measures")

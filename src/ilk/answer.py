@@ -16,7 +16,8 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.unruled import UNRULED
 from ilk.fitting.fit import label_counts
 from ilk.fitting.grouped import visit_memberships
-from ilk.fitting.model import N_QUANTILES, Model, Placed, cost_quantiles
+from ilk.fitting.model import Model
+from ilk.fitting.placed import N_QUANTILES, Placed, cost_quantiles
 from ilk.matching import carried_over
 from ilk.prepare import Job, Prepared
 from ilk.report.evidence import Evidence

@@ -14,7 +14,8 @@ import numpy as np
 from scipy.stats import binom
 
 from ilk.errors import ModelFileError, shown
-from ilk.fitting.model import Model, Placed
+from ilk.fitting.model import Model
+from ilk.fitting.placed import Placed
 from ilk.measures.drift import (
     binned_levels,
     binned_numbers,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,14 +13,12 @@ from typing import Any
 from ilk.afar import Afar
 from ilk.answer import answer_of
 from ilk.engines.base import Rows
-from ilk.errors import NoModelError, ResourceError, UsageError, shown, warn
-from ilk.families.covariance import STRUCTURES, Structure
-from ilk.fitting.model import Model
+from ilk.errors import NoModelError, ResourceError, UsageError, shown
 from ilk.fitting.scene import CELLS, Untreat
 from ilk.fitting.weights import row_weights
 from ilk.matching import earlier
 from ilk.prepare import Job, Prepared, at_a_glance, only_rows, prepare, with_every_group
-from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
+from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
 from ilk.result import Result
 from ilk.selection.assorted import ASSORTED, Grown, search_assorted
@@ -30,153 +27,15 @@ from ilk.selection.contest import with_assorted
 from ilk.selection.grouping import MERGES, Grouping, Wish, group
 from ilk.selection.k_range import k_range
 from ilk.selection.mixtures import search_mixtures
-from ilk.selection.progress import Progress, spoken, told
+from ilk.selection.progress import Progress, told
 from ilk.selection.search import search
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.ledger import Caution
-from ilk.threads import threads_or_jobs
 
 GAUSSIAN = "gaussian"
 METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE, *PARADIGMS)
 N_STARTS = 30  # of K-means and its kin, for each K
-
-
-def cluster(
-    data: Any,
-    *,
-    k: Any = "auto",
-    method: str = "auto",
-    weight: str | None = None,
-    types: Any = None,
-    truth: str | None = None,
-    id: str | None = None,
-    ignore: str | Sequence[str] = (),
-    scale: str | None = "standard",
-    merge: str = "valley",
-    min_size: int | None = None,
-    max_size: int | None = None,
-    match_to: Model | str | os.PathLike[str] | None = None,
-    seed: int = DEFAULT_SEED,
-    random_state: Any = None,
-    budget: float | None = None,
-    threads: int | None = None,
-    n_jobs: int | None = None,
-    callback: Callable[[Progress], None] | None = None,
-    verbose: int = 0,
-    memory: float | str | None = None,
-) -> Result:
-    """Find the groups of a table, choose how many there are, and say what each is.
-
-    Parameters
-    ----------
-    data : frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), 2-D array, list of rows, or path of a file
-    k : "auto", a number, or a range of numbers to choose from
-        A number is taken as the number of groups; otherwise it is how many pieces the best model may have.
-    method : "auto" or "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means", or another paradigm
-        "auto" takes the assorted model where there are categories or blanks; where all columns are numbers, the better
-        by BIC of that and of Gaussian mixtures of fourteen structures. The other paradigms ("spectral",
-        "typical-cuts", "dirichlet-process", ...) and what each is for: `ilk choose`.
-    weight, truth, id : names of columns
-        How much a row counts; a known class to compare with, never used for fitting; what names a row.
-    types : mapping or path of a types file
-        Kinds of columns where the rules guess wrong: {"year": "categorical"}.
-    ignore : names of columns to leave out
-    scale : "standard" divides each column by its standard deviation; None takes the units as they are
-    merge : "valley" joins pieces that no valley parts into one group; "none" takes every piece as a group
-    min_size, max_size : numbers of rows
-        Smaller groups join the one they fit best; full ones hand the rows on that it costs least.
-    match_to : model, or path of a model file or run
-        Its letters and names go to the groups that correspond to its own.
-    seed : whole number; the same seed gives the same result, whatever the number of threads
-    budget : seconds after which the best found so far is taken
-    threads : None for all cores, or a number; the result does not depend on it
-    callback : called with a `Progress` after each candidate
-    memory : bytes, or a text such as "2GB", that the run may use; by default most of what the machine has
-        A Parquet file or folder, a text file or an Arrow stream that does not fit is read in pieces: labels, sizes and
-        parameters are those of memory, groups are described from a sample of rows, and there are no `probabilities`.
-
-    Examples
-    --------
-    >>> import ilk
-    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
-    >>> result.labels.tolist()
-    [0, 0, 0, 0, 1, 1, 1, 1]
-    >>> [group.name for group in result.groups]
-    ['low size', 'high size']
-    """
-    seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
-    job = Job(
-        data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads,
-        spoken(callback, verbose), merge=merge, min_size=min_size, max_size=max_size, match_to=match_to, memory=memory,
-    )  # fmt: skip
-    result = run(job)
-    if result.interrupted:
-        warn("interrupted", "the run was interrupted; this is the best found so far")
-    return result
-
-
-def select(
-    data: Any,
-    *,
-    k: Any = range(1, 10),
-    structures: str | Sequence[str] = "all",
-    thorough: bool = True,
-    weight: str | None = None,
-    types: Any = None,
-    ignore: str | Sequence[str] = (),
-    scale: str | None = None,
-    seed: int = DEFAULT_SEED,
-    random_state: Any = None,
-    budget: float | None = None,
-    threads: int | None = None,
-    n_jobs: int | None = None,
-    callback: Callable[[Progress], None] | None = None,
-    verbose: int = 0,
-) -> Search:
-    """Gaussian mixtures of every structure at every K: the whole table of candidates, and the lowest BIC.
-
-    Each candidate has log-likelihood, parameters, BIC, ICL, AIC and adjusted BIC (all lower is better), its
-    status, and how many of its starts reached the best. Units are taken as they are unless scale="standard".
-    `thorough=False` is several times faster: every cell has one start (two for EEE and VVV), and only the ten
-    most promising cells have all. The result prints as a table of BIC; `.chosen` is the winner,
-    `.margin(.runner_up)` by how much.
-
-    Parameters
-    ----------
-    data : as in `cluster`; all columns that are used must be numbers
-    k : a number or a range of numbers
-    structures : "all", or names such as "VEV"
-    thorough : bool
-    weight, types, ignore, scale, seed, budget, threads, callback : as in `cluster`
-
-    Examples
-    --------
-    >>> import ilk, numpy as np
-    >>> draws = np.random.default_rng(0)
-    >>> X = np.vstack([draws.normal(0, 1, (40, 2)), draws.normal(9, 1, (40, 2))])
-    >>> found = ilk.select(X, k=range(1, 4), structures=["EII", "VVV"])
-    >>> found.chosen.structure, found.chosen.k
-    ('EII', 2)
-    """
-    seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
-    callback = spoken(callback, verbose)
-    job = Job(data, k, GAUSSIAN, weight, types, None, None, ignore, scale, seed, budget, threads, callback)
-    names = (
-        [s.name for s in STRUCTURES] if isinstance(structures, str) and structures == "all" else structures
-    )
-    wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
-    ready = prepare(job)
-    ks, _ = ks_to_try(k, ready.rows)
-    return search_mixtures(
-        ready.rows,
-        ks,
-        seed_of(seed),
-        structures=wanted,
-        thorough=thorough,
-        budget=_seconds(budget),
-        callback=callback,
-    )
 
 
 def run(job: Job) -> Result:
@@ -184,7 +43,7 @@ def run(job: Job) -> Result:
     began = time.monotonic()
     known("method", job.method, METHODS)
     known("merge", job.merge, MERGES)
-    seed, budget = seed_of(job.seed), _seconds(job.budget)
+    seed, budget = seed_of(job.seed), seconds_of(job.budget)
     job = replace(job, seed=seed)  # a generator gives one number only once
     old = None if job.match_to is None else earlier(job.match_to)
     afar = Afar.of(job.data, seed)
@@ -320,7 +179,7 @@ def known(option: str, value: str, allowed: Sequence[str]) -> None:
         raise UsageError(f"bad-{option}", what, do=f"{meant}Use {', '.join(allowed)}")
 
 
-def _seconds(budget: float | None) -> float | None:
+def seconds_of(budget: float | None) -> float | None:
     if budget is None:
         return None
     if (

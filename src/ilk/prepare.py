@@ -15,8 +15,8 @@ from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
 from ilk.errors import DataError, rows_shown, shown
+from ilk.fitting.columns import design, numbers_only
 from ilk.fitting.fit import label_counts
-from ilk.fitting.model import design, numbers_only
 from ilk.fitting.scene import Treat
 from ilk.recipes import PARADIGMS
 from ilk.report.facts import Described

@@ -23,15 +23,50 @@ from ilk.table.read import Table
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Groups found in a table.
+    """Groups found in a table by `cluster`.
 
-    `labels` holds a group number per row of the table, larger groups first, -1 for a row that has no value in
-    the columns used; `groups` tells what each group is; `candidates` is the table of all that was tried
-    (`pandas.DataFrame(result.candidates)` shows it); `verdict` says how far to trust it. `probabilities` is
-    None for methods that give none, for tables read in pieces, and for large tables whose run was interrupted;
-    in these two cases `assign` has them. `pieces` counts the components that make the `k` groups. Where no valley
-    parts the pieces there are no clear groups: `k` is 1, and labels, groups and probabilities are those of the
-    pieces, slices of one cloud.
+    Where components have no density dip between them there are no clear groups: `k` is 1, and labels, groups and
+    probabilities are those of the components, arbitrary segments of a single cluster.
+
+    Attributes
+    ----------
+    labels : int array of shape (n_rows,)
+        Group number of each row of the table, larger groups first; -1 for a row without a value in the columns used.
+    probabilities : None or array of shape (n_rows, number of groups)
+        Probability of each group for each row. None for methods that give none, for tables read in parts, and for
+        large tables whose run was interrupted; in these two cases `assign` has them.
+    k : int
+        Number of groups.
+    pieces : int
+        Number of components that make the groups.
+    groups : tuple of Group
+        What each group is.
+    candidates : tuple of Candidate
+        All that was tried; `pandas.DataFrame(result.candidates)` shows it.
+    verdict : Verdict
+        How far to trust the groups.
+    warnings : tuple of (str, str)
+        Cautions: a stable code and a sentence each.
+    model : Model
+        Gives new rows their groups.
+    table : Table
+        The table as it was read.
+    interrupted : bool
+        Whether the run was interrupted, and this is the best found until then.
+
+    See Also
+    --------
+    cluster : Makes it.
+    Model : What is needed to give new rows their groups.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> result.k, result.verdict.word
+    (2, 'weak')
+    >>> result.assign({"size": [7.5]})["group"].to_pylist()
+    ['B']
     """
 
     labels: Array
@@ -48,10 +83,17 @@ class Result:
 
     @property
     def interrupted(self) -> bool:
+        """Whether the run was interrupted, and this is the best found until then."""
         return bool(self._summary["interrupted"])
 
     def stopped(self) -> Result:
-        """The same result, said to be that of a run that was interrupted."""
+        """Return the same result, said to be that of a run that was interrupted.
+
+        Returns
+        -------
+        Result
+            The result, with the warning.
+        """
         if self.interrupted:
             return self
         code, text = STOPPED
@@ -59,11 +101,27 @@ class Result:
         return replace(self, warnings=(*self.warnings, STOPPED), _summary={**self._summary, **told})
 
     def summary(self) -> dict[str, Any]:
-        """Everything as one plain document, the content of `summary.json`."""
+        """Return everything as one plain document, the content of `summary.json`.
+
+        Returns
+        -------
+        dict
+            A copy; its form is described by a JSON schema.
+        """
         return copy.deepcopy(self._summary)
 
     def report(self, path: str | os.PathLike[str], *, rows: bool = True, overwrite: bool = True) -> None:
-        """Write the report, one HTML file that needs nothing else; `rows=False` leaves single rows out of it."""
+        """Write the report: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write it.
+        rows : bool, default=True
+            False leaves single rows out of it.
+        overwrite : bool, default=True
+            Whether a file that is there is replaced.
+        """
         from ilk.report.page import page
         from ilk.store import write_atomically
 
@@ -76,7 +134,18 @@ class Result:
         return fragment(self._summary)
 
     def rename(self, names: Mapping[str, str]) -> Result:
-        """The same result with other names for its groups: `result.rename({"A": "large ones"})`."""
+        """Return the same result with other names for its groups.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New names by letter, such as {"A": "large ones"}.
+
+        Returns
+        -------
+        Result
+            The result with these names.
+        """
         unknown = set(names) - set(self.model.letters)
         if unknown:
             raise UsageError(
@@ -92,11 +161,32 @@ class Result:
         return replace(self, groups=groups, model=model, _summary=summary)
 
     def assign(self, data: Any, *, absent: str = "error") -> Any:
-        """Groups of new rows; see `Model.assign`."""
+        """Return the groups of new rows; see `Model.assign`.
+
+        Parameters
+        ----------
+        data : frame, array, list, mapping or path
+            New rows with the columns of the table.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        frame
+            Columns `group`, `probability`, `second` and `novelty`, in a frame of the caller's kind.
+        """
         return self.model.assign(data, absent=absent)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to one file, to be read by `ilk.load`."""
+        """Write the model to one file, to be read by `load`.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write it.
+        overwrite : bool, default=False
+            Whether a file that is there is replaced.
+        """
         self.model.save(path, overwrite=overwrite)
 
     def __repr__(self) -> str:

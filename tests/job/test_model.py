@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import ilk
 from ilk import store
 from ilk.errors import DataError, IlkWarning, ModelFileError
-from ilk.fitting.model import KIND, novelty_of
+from ilk.fitting.model import KIND
+from ilk.fitting.placed import novelty_of
 from tests.export.test_sql import correlated_table
 
 

@@ -19,7 +19,7 @@ from ilk.engines.frames import FRAMES, DaskArray, Frame, Packer, frame_of
 from ilk.engines.packed import Cutter, NumberPacker, Pack, PackLayout
 from ilk.engines.pieces import PieceFrame
 from ilk.errors import DataError, UsageError, shown, warn
-from ilk.fitting.model import free_names
+from ilk.fitting.columns import free_names
 from ilk.fitting.packer import ModelPacker
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
 from ilk.table.cells import as_numbers

@@ -16,7 +16,8 @@ from ilk.export.cells import Cell, Cells, cells_of
 from ilk.export.dialects import Dialect
 from ilk.export.gaps import steps, terms
 from ilk.export.scores import Scored, Terms, check_exportable, check_length, scores_of
-from ilk.fitting.model import Model, free_names
+from ilk.fitting.columns import free_names
+from ilk.fitting.model import Model
 
 INDENT = "    "
 BOTH = """scores AS (

@@ -94,7 +94,20 @@ class Prior:
         return cls(np.asarray(column_means), full / n_components ** (2 / d), d + 2.0)
 
     def encoded(self, encoding: Encoding, varies: Array) -> Prior:
-        """The prior of the columns that vary, from the user's units to those of `encoding`."""
+        """Return the prior of the columns that vary, in the units of an encoding.
+
+        Parameters
+        ----------
+        encoding : Encoding
+            How the columns that vary are conditioned.
+        varies : bool array of shape (n_features,)
+            Which columns vary.
+
+        Returns
+        -------
+        Prior
+            The prior that numeric code sees.
+        """
         location, scale = (
             np.asarray(self.location, dtype=np.float64),
             np.asarray(self.scale, dtype=np.float64),
@@ -115,7 +128,20 @@ class Prior:
         return Prior(encoding.apply(location[varies]), kept, self.dof, self.shrinkage)
 
     def terms(self, structure: Structure, n_components: int) -> PriorTerms:
-        """What each component's covariance gets; one covariance common to all gets one prior, in K parts."""
+        """Return what each component's covariance gets; one covariance common to all gets one prior, in K parts.
+
+        Parameters
+        ----------
+        structure : Structure
+            Covariance structure.
+        n_components : int
+            K.
+
+        Returns
+        -------
+        PriorTerms
+            Power and scatter.
+        """
         d = len(self.location)
         structure = structure.for_columns(d)
         mean_scale = np.trace(self.scale) / d * np.eye(d)
@@ -127,12 +153,28 @@ class Prior:
         return PriorTerms(part * (self.dof + 2) / d, part * mean_scale / d)
 
     def apply(self, structure: Structure, count: Array, mean: Array, scatter: Array) -> PseudoSums:
-        """Pseudo-sums from the sums; every form of `count` and `scatter` that `update_covariance` takes.
+        """Return the sums of the rows with the prior added.
 
         share    = count / (count + shrinkage),  away = mean - location
         count*   = count + 1 + power             (the 1 is the mean's prior; 0 without shrinkage)
         scatter* = scatter + shrinkage share away away' + the prior's scatter
         mean*    = location + share away
+
+        Parameters
+        ----------
+        structure : Structure
+            Covariance structure.
+        count : array
+            Weights of the components, in every form that `update_covariance` takes.
+        mean : array of shape (n_components, n_features)
+            Means of the components.
+        scatter : array
+            Scatter of the components, likewise.
+
+        Returns
+        -------
+        PseudoSums
+            The sums whose M-step is that of the posterior.
         """
         n_components, d = mean.shape
         terms = self.terms(structure, n_components)
@@ -150,10 +192,24 @@ class Prior:
         return PseudoSums(counted, self.location + share * away, scatter + added)
 
     def log_density(self, structure: Structure, covariance: Covariance, mean: Array) -> float:
-        """What the log-posterior adds to the log-likelihood, up to a constant:
+        """Return what the log-posterior adds to the log-likelihood, up to a constant.
 
         -1/2 sum_k [ (power + 1) log|covariance_k| + trace(scatter_k covariance_k^-1) ]
         scatter_k = the prior's scatter + shrinkage away_k away_k',  away = mean - location
+
+        Parameters
+        ----------
+        structure : Structure
+            Covariance structure.
+        covariance : Covariance
+            Covariances of the components.
+        mean : array of shape (n_components, n_features)
+            Means of the components.
+
+        Returns
+        -------
+        float
+            The log density.
         """
         terms, factors = self.terms(structure, len(mean)), covariance.factors()
         values, vectors = eigen_descending(terms.scatter)

@@ -96,7 +96,18 @@ class Fit:
         return self.reason in CONVERGED
 
     def in_unit(self, unit: float) -> Fit:
-        """The same, of weights that were divided by `unit`, in the unit they had before."""
+        """Return the same fit in the unit that the weights had before they were divided.
+
+        Parameters
+        ----------
+        unit : float
+            What they were divided by.
+
+        Returns
+        -------
+        Fit
+            The fit with its sums in that unit.
+        """
         if unit == 1:
             return self
         return replace(

@@ -9,27 +9,26 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ilk import kernels, store
+from ilk import store
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, warn
-from ilk.families.base import Family
 from ilk.families.dirichlet import Posteriors, process_of
 from ilk.families.unruled import UNRULED
-from ilk.fitting.fit import Fit
+from ilk.fitting.columns import OUTPUT, design, free_names
 from ilk.fitting.grouped import Grouped
+from ilk.fitting.placed import Placed, visit_placed
 from ilk.fitting.placing import Params, family_of, is_soft, parameter_tree, takes_codes
 from ilk.fitting.scene import Treat
-from ilk.table.block import Array, Block, Encoding
+from ilk.table.block import Array, Encoding
 from ilk.table.encode import Encoded, encode_new
 from ilk.table.piecewise import PieceTable
 from ilk.table.read import Table, from_arrow, read
@@ -37,27 +36,59 @@ from ilk.table.room import open_table
 from ilk.table.schema import Schema
 
 KIND = "clustering model"
-N_QUANTILES = 201  # costs at every half per cent of the rows of a group
-OUTPUT = ("group", "probability", "second", "novelty")
-SUFFIX = "ilk"
-
-
-@dataclass(frozen=True)
-class Placed:
-    """Where rows belong: group and second group (-1 for none), probability and novelty (NaN likewise).
-
-    Hard methods give no probability: it is NaN throughout, and has no column.
-    """
-
-    group: Array
-    second: Array
-    novelty: Array
-    probability: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model; `assign` places new rows, `save` writes it, `ilk.load` reads it back."""
+    """A fitted model without its rows: `assign` gives new rows their groups, `save` writes it, `load` reads it back.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    family : str
+        What a component is.
+    options : mapping
+        Options of the fit.
+    schema : Schema
+        Columns, their types and categories.
+    encoding : Encoding
+        How numbers are conditioned.
+    params : object
+        Parameters of the components, in conditioned units.
+    group_of : tuple of int
+        The group of each component.
+    letters : tuple of str
+        Letter of each group.
+    names : tuple of str
+        Name of each group.
+    sizes : array of shape (k,)
+        Sum of the weights of the training rows of each group.
+    quantiles : array of shape (k, 201)
+        Costs of the training rows of each group at equal steps, from which novelty is read.
+    training : mapping
+        What is known of the training rows.
+    treat : None or Treat
+        What the assorted model makes of the columns.
+    k : int
+        Number of groups.
+    grouped : Grouped
+        The components and the groups they belong to.
+    has_rule : bool
+        Whether new rows can be placed; methods of distances have no rule for that.
+
+    See Also
+    --------
+    load : Reads a model back.
+    Result : Holds the model of a run.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> model = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2).model
+    >>> model.assign({"size": [1.3, 7.0]})["group"].to_pylist()
+    ['A', 'B']
+    """
 
     method: str
     family: str
@@ -75,6 +106,7 @@ class Model:
 
     @property
     def k(self) -> int:
+        """Number of groups."""
         return len(self.letters)
 
     @property
@@ -97,16 +129,27 @@ class Model:
         return f"<ilk.Model {self.method}, {groups}, {columns} column{'s' * (columns != 1)}>"
 
     def assign(self, data: Any, *, absent: str = "error") -> Any:
-        """The group of each row of `data`, in a frame of the caller's kind (arrays, paths: an Arrow table).
+        """Return the group of each row of `data`.
 
-        Columns: `group` (its letter), `probability` (of that group; methods that give none have no such
-        column), `second` (the next likeliest or nearest group), `novelty` (how unusual the row is among the
-        training rows of its group: 0 is at the centre, 1 is further out than any of them). Columns are
-        matched by name: order does not matter, unknown ones are ignored with a warning, a missing one is
-        refused. A level that was not seen in training counts as missing, with a warning. A row without a
-        value in the columns used has no group.
-        A column of ours that `data` has already is named `group_ilk`, with a warning. `absent="missing"`
-        takes every cell of a missing column as missing. A Spark frame comes back with our columns beside its own.
+        Columns are matched by name: order does not matter, unknown ones are ignored with a warning. A category that
+        was not seen in training counts as missing, with a warning. A row without a value in the columns used has no
+        group.
+
+        Parameters
+        ----------
+        data : frame, array, list, mapping or path
+            New rows.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        frame
+            A frame of the caller's kind (for arrays and paths an Arrow table). Columns: `group` (its letter),
+            `probability` (of that group; not of methods that give none), `second` (the next likeliest or nearest
+            group), `novelty` (how unusual the row is among the training rows of its group, from 0 at the centre to
+            1, further out than any of them). A column that `data` has already is named `group_ilk`, with a warning.
+            A Spark frame comes back with these columns.
         """
         frame = frame_of(data)
         if frame is not None:
@@ -130,14 +173,42 @@ class Model:
         return frame.filled(_Assign(self, names, absent), dict(zip(names, kinds.values(), strict=True)))
 
     def read(self, data: Any, **reading: Any) -> Table:
-        """New data as a table; a file with a header alone is an empty table, not a refusal."""
+        """Read new data as a table; a file with a header alone is an empty table.
+
+        Parameters
+        ----------
+        data : frame, array, list, mapping or path
+            New rows.
+        **reading : dict
+            How to read a text file.
+
+        Returns
+        -------
+        Table
+            The table.
+        """
         try:
             return read(data, **reading)
         except DataError as error:
             return self._empty(error)
 
     def open(self, data: Any, memory: Any = None, **reading: Any) -> Table | PieceTable:
-        """As `read`, in pieces where the table is larger than memory."""
+        """Read new data as a table, in parts where it is larger than memory.
+
+        Parameters
+        ----------
+        data : frame, array, list, mapping or path
+            New rows.
+        memory : None, float or str, default=None
+            Bytes that may be used.
+        **reading : dict
+            How to read a text file.
+
+        Returns
+        -------
+        Table or PieceTable
+            The table.
+        """
         try:
             return open_table(data, memory, **reading)
         except DataError as error:
@@ -151,7 +222,20 @@ class Model:
         return from_arrow(pa.table(empty, names=[c.name for c in self.schema.used]), "the table")
 
     def assign_table(self, table: Table | PieceTable, *, absent: str = "error") -> Any:
-        """As `assign`, for a table that has been read."""
+        """Return the group of each row of a table that has been read.
+
+        Parameters
+        ----------
+        table : Table or PieceTable
+            New rows.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        frame
+            As `assign` returns it.
+        """
         if isinstance(table, PieceTable):
             parts = [self.columns_for(self.place(part, absent=absent), table.names) for part in table.parts()]
             return pa.concat_tables([pa.table(part) for part in parts], promote_options="default")
@@ -159,7 +243,20 @@ class Model:
         return table.give_back(columns)
 
     def place(self, table: Table, *, absent: str = "error") -> Placed:
-        """Group, second group and novelty of each row."""
+        """Return group, second group, probability and novelty of each row, as arrays.
+
+        Parameters
+        ----------
+        table : Table
+            New rows.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        Placed
+            Where the rows belong.
+        """
         if not self.has_rule:
             UNRULED.refuse()
         untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
@@ -185,14 +282,38 @@ class Model:
         return rows if self.treat is None else derive(rows, self.treat)
 
     def place_rows(self, rows: Rows) -> Placed:
-        """Group, second group, probability and novelty of every row, in row order."""
-        parts = [*rows.scan(_visit, self)] if rows.n_rows else []
+        """Return group, second group, probability and novelty of rows that are encoded.
+
+        Parameters
+        ----------
+        rows : Rows
+            Encoded rows, wherever they lie.
+
+        Returns
+        -------
+        Placed
+            Where the rows belong, in row order.
+        """
+        parts = [*rows.scan(visit_placed, self)] if rows.n_rows else []
         if not parts:
             return Placed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
         return Placed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def columns_for(self, placed: Placed, taken: tuple[str, ...] = ()) -> dict[str, Array]:
-        """The output columns under names that the table does not use itself."""
+        """Return the output columns under names that the table does not use itself.
+
+        Parameters
+        ----------
+        placed : Placed
+            Where the rows belong.
+        taken : tuple of str, default=()
+            Names of the columns of the table.
+
+        Returns
+        -------
+        dict
+            Names and arrays.
+        """
         values = {
             "group": self._marks(placed.group),
             "probability": np.round(placed.probability, 4),
@@ -204,7 +325,20 @@ class Model:
         return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
 
     def label_columns(self, labels: Array, taken: tuple[str, ...]) -> dict[str, Array]:
-        """The output column of known labels, for groups without a rule."""
+        """Return the output column of known labels, for groups without a rule.
+
+        Parameters
+        ----------
+        labels : int array of shape (n_rows,)
+            Group number of each row.
+        taken : tuple of str
+            Names of the columns of the table.
+
+        Returns
+        -------
+        dict
+            Name and array.
+        """
         return {free_names(taken, ("group",))[0]: self._marks(labels)}
 
     def _marks(self, number: Array) -> Array:
@@ -214,7 +348,15 @@ class Model:
         return np.array([*self.letters, None], dtype=object)[number]  # -1 picks the last
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to one file: JSON and plain arrays, at one stroke."""
+        """Write the model to one file of JSON and plain arrays, atomically.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write it.
+        overwrite : bool, default=False
+            Whether a file that is there is replaced.
+        """
         document, arrays = store.flatten(self._tree())
         store.save(path, KIND, document, arrays, overwrite=overwrite)
 
@@ -253,102 +395,3 @@ class _Assign:
             warnings.simplefilter("ignore")
             placed = self.model.place(from_arrow(arrow, "the frame"), absent=self.absent)
         return dict(zip(self.names, self.model.columns_for(placed).values(), strict=True))
-
-
-def _visit(model: Model, block: Block) -> tuple[Array, Array, Array, Array]:
-    grouped = model.grouped
-    _, cost = grouped.family.assign(model.params, block)
-    label, costs = grouped.label(block), grouped.costs(block)
-    everyone = np.arange(block.n_rows)
-    probability = np.full(block.n_rows, np.nan)
-    if grouped.soft:
-        probability = kernels.memberships(-costs, False)[0][everyone, label]
-    costs = np.minimum(costs, np.finfo(costs.dtype).max)  # infinite ones, too, come before the own
-    costs[everyone, label] = np.inf
-    second = costs.argmin(axis=1).astype(np.int32) if model.k > 1 else np.full(block.n_rows, -1, np.int32)
-    novelty = np.empty(block.n_rows)
-    for g in range(model.k):
-        mine = label == g
-        novelty[mine] = novelty_of(cost[mine], model.quantiles[g])
-    lost = block.blank
-    if lost is not None:
-        label, second = np.where(lost, -1, label), np.where(lost, -1, second)
-        novelty[lost] = probability[lost] = np.nan
-    return label, second, novelty, probability
-
-
-def novelty_of(cost: Array, quantiles: Array) -> Array:
-    """Share of the training rows that cost less; equal costs count half.
-
-    >>> novelty_of(np.array([0.0, 1.5, 9.0]), np.array([1.0, 2.0])).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    below, upto = (np.searchsorted(quantiles, cost, side=side) for side in ("left", "right"))
-    return np.asarray((below + upto) / (2 * len(quantiles)))
-
-
-def design(numbers: Array, codes: Array | None, schema: Schema, used: Schema | None = None) -> Array:
-    """The numbers a method works on: numeric columns, then the binary ones it uses as 0 and 1; NaN where missing."""
-    wanted = {column.name for column in (used or schema).used}
-    places = [j for j, column in enumerate(schema.coded) if column.kind == "binary" and column.name in wanted]
-    if not places or codes is None:
-        return numbers
-    binary = codes[:, places].astype(numbers.dtype)
-    binary[binary < 0] = np.nan
-    return np.hstack([numbers, binary])
-
-
-def numbers_only(schema: Schema, method: str) -> Schema:
-    """The schema of a method of numbers: numeric columns, and for K-means binary ones; the others by name only.
-    The assorted model uses them all."""
-    if method == "assorted":
-        return replace(schema, warnings=())
-    others = ("categorical", "ordinal", "binary") if method == "gaussian" else ("categorical", "ordinal")
-    columns = tuple(
-        replace(c, kind="left out", levels=None, reason=f"described, not used by {method}")
-        if c.kind in others
-        else c
-        for c in schema.columns
-    )
-    return replace(schema, columns=columns, warnings=())
-
-
-def cost_quantiles(rows: Rows, family: Family[Any], found: Fit, weight: Array | None) -> Array:
-    """Per group, the costs of its training rows at equal steps of their weight."""
-    cost = np.concatenate([*rows.scan(partial(_visit_cost), (family, found.params))])
-    weight = np.ones(len(cost)) if weight is None else weight
-    steps = np.linspace(0.0, 1.0, N_QUANTILES)
-    made = np.zeros((len(found.size), N_QUANTILES))
-    for g in range(len(found.size)):
-        mine = (found.labels == g) & (weight > 0)
-        if mine.any():
-            order = np.argsort(cost[mine], kind="stable")
-            reached = np.cumsum(weight[mine][order])
-            at = np.searchsorted(reached, steps * reached[-1], side="left")
-            made[g] = cost[mine][order][np.minimum(at, len(order) - 1)]
-    return made
-
-
-def _visit_cost(state: tuple[Family[Any], Any], block: Block) -> Array:
-    return state[0].assign(state[1], block)[1]
-
-
-def free_names(taken: tuple[str, ...], wanted: tuple[str, ...] = OUTPUT) -> tuple[str, ...]:
-    """Our output columns, renamed where the table has a column of that name.
-
-    >>> free_names(("size",))
-    ('group', 'probability', 'second', 'novelty')
-    """
-    clash = [name for name in wanted if name in taken]
-    made = []
-    for name in wanted:
-        free = name
-        while free in taken:
-            free = f"{free}_{SUFFIX}"
-        made.append(free)
-    if clash:
-        now = ", ".join(
-            f"{old} is written as {new}" for old, new in zip(wanted, made, strict=True) if old != new
-        )
-        warn("column-renamed", f"the table has columns called {', '.join(clash)}; {now}", depth=5)
-    return tuple(made)

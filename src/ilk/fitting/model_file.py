@@ -18,8 +18,9 @@ from ilk.errors import ModelFileError, UsageError, shown
 from ilk.families.unruled import UNRULED
 from ilk.fitting import model_parameters as parameters
 from ilk.fitting.levels import SOFT_LEVELS
-from ilk.fitting.model import KIND, N_QUANTILES, Model
+from ilk.fitting.model import KIND, Model
 from ilk.fitting.model_treatment import treatment
+from ilk.fitting.placed import N_QUANTILES
 from ilk.fitting.placing import ASSORTED, PROCESS, Params, family_of, is_soft, takes_codes
 from ilk.fitting.scene import CELLS, Treat
 from ilk.store.check import (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.packed import Pack, PackLayout
-from ilk.fitting.model import design
+from ilk.fitting.columns import design
 from ilk.table.block import Encoding
 from ilk.table.cells import as_numbers
 from ilk.table.encode import encode_new

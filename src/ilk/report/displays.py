@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -42,12 +42,36 @@ class _Display(ABC):
     figure_: Any = field(default=None, init=False, repr=False)
 
     @classmethod
-    def from_result(cls, result: Any, *, ax: Any = None) -> Any:
-        """Draw a result of `ilk.cluster`."""
+    def from_result(cls, result: Any, *, ax: Any = None) -> Self:
+        """Draw a result of `cluster`.
+
+        Parameters
+        ----------
+        result : Result
+            What to draw.
+        ax : None or Axes, default=None
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        Self
+            The display, with `ax_` and `figure_`.
+        """
         return cls(result.summary()).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw, on `ax` where it is given."""
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw the summary.
+
+        Parameters
+        ----------
+        ax : None or Axes, default=None
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        Self
+            The display, with `ax_` and `figure_`.
+        """
         self.ax_, self.figure_ = _axes(ax)
         self._draw(self.ax_)
         return self
@@ -59,7 +83,31 @@ class _Display(ABC):
 
 @dataclass
 class SelectionDisplay(_Display):
-    """BIC by number of groups, one line for each structure; the chosen cell is ringed. Lower is better."""
+    """BIC by number of components, one line for each structure; the chosen one is ringed. Lower is better.
+
+    Parameters
+    ----------
+    summary : mapping
+        What `Result.summary` returns.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes that were drawn on.
+    figure_ : Figure
+        Their figure.
+
+    See Also
+    --------
+    select : The same as a table.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> ilk.SelectionDisplay.from_result(result).ax_.get_ylabel()
+    'BIC (lower is better)'
+    """
 
     def _draw(self, ax: Any) -> None:
         chosen = self.summary["chosen"]
@@ -81,7 +129,31 @@ class SelectionDisplay(_Display):
 
 @dataclass
 class SilhouetteDisplay(_Display):
-    """A bar for each row looked at, by group, from long to short."""
+    """A bar for each row looked at, by group, from long to short.
+
+    Parameters
+    ----------
+    summary : mapping
+        What `Result.summary` returns.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes that were drawn on.
+    figure_ : Figure
+        Their figure.
+
+    See Also
+    --------
+    measures.silhouette : The values.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> ilk.SilhouetteDisplay.from_result(result).ax_.get_xlabel()
+    'silhouette'
+    """
 
     def _draw(self, ax: Any) -> None:
         found = self.summary["silhouettes"]
@@ -103,7 +175,33 @@ class SilhouetteDisplay(_Display):
 
 @dataclass
 class ProfileDisplay(_Display):
-    """How far each group lies from the whole table in the most relevant columns, in nats per row."""
+    """How far each group lies from the whole table in the most relevant columns, in nats per row.
+
+    Parameters
+    ----------
+    summary : mapping
+        What `Result.summary` returns.
+    columns : int, default=12
+        Largest number of columns that are drawn.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes that were drawn on.
+    figure_ : Figure
+        Their figure.
+
+    See Also
+    --------
+    Group : Holds the same as facts.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> [tick.get_text() for tick in ilk.ProfileDisplay.from_result(result).ax_.get_yticklabels()]
+    ['size']
+    """
 
     columns: int = 12
 
@@ -127,7 +225,32 @@ class ProfileDisplay(_Display):
 
 @dataclass
 class UncertaintyDisplay(_Display):
-    """The rows on the map; the less sure a row is of its group, the larger its dot."""
+    """The rows on the map; the less sure a row is of its group, the larger its dot.
+
+    Parameters
+    ----------
+    summary : mapping
+        What `Result.summary` returns.
+
+    Attributes
+    ----------
+    ax_ : Axes
+        The axes that were drawn on.
+    figure_ : Figure
+        Their figure.
+
+    See Also
+    --------
+    Model.assign : Gives the probability of each row.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> sizes = [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]
+    >>> result = ilk.cluster({"size": sizes, "depth": sizes[::-1]}, k=2, method="k-means")
+    >>> ilk.UncertaintyDisplay.from_result(result).ax_.get_legend().get_title().get_text()
+    'group'
+    """
 
     def _draw(self, ax: Any) -> None:
         drawn = self.summary["map"]

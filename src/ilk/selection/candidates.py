@@ -14,19 +14,10 @@ from ilk.selection.sharpness import Sharpness
 
 Model = tuple[Gaussian, Mixture]
 
-
 OK = "ok"
-
-
 EXACT = "ok_exact"
-
-
 SINGULAR = "singular"
-
-
 REFERENCE = "reference"
-
-
 ELIGIBLE = frozenset({OK, EXACT, "ok_iteration_limit", "ok_time_limit", "ok_interrupted"})
 
 
