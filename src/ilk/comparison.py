@@ -10,7 +10,9 @@ import numpy as np
 
 from ilk.errors import DataError, UsageError, rows_shown, shown
 from ilk.layout import Surface, cells, line, plural
-from ilk.measures.external import Contingency, ari, contingency, corresponding, nmi
+from ilk.measures.counts import Contingency, contingency
+from ilk.measures.external import ari, nmi
+from ilk.measures.repeats import corresponding
 from ilk.report.figures import count_text, share_text
 from ilk.table.block import Array
 from ilk.table.read import Table

@@ -13,7 +13,7 @@ import numpy as np
 from ilk.errors import DataError, UsageError, shown
 from ilk.fitting.model import Model
 from ilk.fitting.model_file import read_model
-from ilk.measures.external import corresponding
+from ilk.measures.repeats import corresponding
 from ilk.prepare import Prepared
 from ilk.report.figures import letter
 from ilk.report.groups import Group

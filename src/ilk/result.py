@@ -64,7 +64,7 @@ class Result:
     >>> import ilk
     >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
     >>> result.k, result.verdict.word
-    (2, 'weak')
+    (2, 'fair')
     >>> result.assign({"size": [7.5]})["group"].to_pylist()
     ['B']
     """

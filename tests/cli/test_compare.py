@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from ilk.comparison import Labels, compare
-from ilk.measures.external import corresponding
+from ilk.measures.repeats import corresponding
 
 
 def labels(groups, keys=None):

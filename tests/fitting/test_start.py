@@ -67,7 +67,7 @@ def test_k_log_k_counts():
 
 @pytest.mark.parametrize("k", [2, 3, 5, 7])
 def test_random_rows_hit_k_equal_clusters_as_often_as_they_should(k):
-    """The chance that K random rows hit K equal clusters is K!/K^K (seed 002)."""
+    """The chance that K random rows hit K equal clusters is K!/K^K (STAT 391, lecture 20)."""
     X = np.repeat(np.arange(k) * 100.0, 50)[:, None] + np.random.default_rng(0).normal(size=(50 * k, 1))
     block = block_of(X)
     hits = 0

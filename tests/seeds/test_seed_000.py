@@ -1,4 +1,4 @@
-"""Claims of the CRAFT supplement (seed 000) that no test of a module shows: limits, signs, constants, row order."""
+"""Claims of the CRAFT supplement that no test of a module shows: limits, signs, constants, row order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of the slides on evaluation and EM (seed 001) that no test of a module shows."""
+"""Claims of the slides on evaluation and EM that no test of a module shows."""
 
 from __future__ import annotations
 

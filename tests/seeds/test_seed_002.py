@@ -1,4 +1,4 @@
-"""Claims of the STAT 391 lecture (seed 002) that no test of a module shows."""
+"""Claims of the STAT 391 lecture that no test of a module shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims of the clustering notes (seed 003) that no test of a module shows."""
+"""Claims of the clustering notes that no test of a module shows."""
 
 from __future__ import annotations
 

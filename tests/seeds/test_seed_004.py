@@ -1,4 +1,4 @@
-"""Claims of the Bielefeld slides (seed 004) that no test of a module shows."""
+"""Claims of the Bielefeld slides that no test of a module shows."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         self.fit_ = found.in_unit(rows.encoding.weight_unit)
         self.cluster_centers_ = rows.encoding.undo(found.params.centre).astype(number_type(rows))
         self.labels_ = found.labels
-        self.inertia_ = self._in_user_units(self.fit_.cost)
+        self.inertia_ = float(self._in_user_units(self.fit_.cost))
         self.n_iter_ = found.n_passes
         self.converged_ = found.converged
         self._n_features_out = len(self.cluster_centers_)

@@ -1,5 +1,6 @@
 """Measures of a clustering: pure functions of plain arrays."""
 
+from ilk.measures.counts import Contingency, contingency
 from ilk.measures.criteria import (
     adjusted_bic,
     aic,
@@ -12,22 +13,17 @@ from ilk.measures.criteria import (
     spherical_parameters,
 )
 from ilk.measures.external import (
-    Contingency,
-    Stability,
     ari,
-    contingency,
     entropy,
     entropy_per_cluster,
     f_measure,
     f_measure_matrix,
-    jaccard_per_cluster,
     nmi,
     precision,
     precision_matrix,
     purity,
     recall,
     recall_matrix,
-    stability,
     variation_of_information,
 )
 from ilk.measures.gower import gower
@@ -41,6 +37,7 @@ from ilk.measures.internal import (
     sse,
     within_sum_of_squares,
 )
+from ilk.measures.repeats import Stability, jaccard_per_cluster, stability
 from ilk.measures.silhouettes import silhouette, silhouette_centres, silhouette_sample
 
 __all__ = [

@@ -13,49 +13,137 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilk.errors import DataError, UsageError
+from ilk.measures.texts import documented
 
 Array = NDArray[Any]
 
 
+@documented
 def bic(loglik: float, n_parameters: float, n_rows: float) -> float:
-    """`-2 loglik + n_parameters log(n_rows)` (Schwarz 1978); -2 times the form of seed 002, lower is better.
+    """Return BIC: `-2 loglik + n_parameters log(n_rows)`, lower is better.
 
+    It is -2 times the form that textbooks maximise (STAT 391, lecture 20: Clustering, Meilă 2023).
+
+    Parameters
+    ----------
+    {loglik} {n_parameters} {n_rows}
+
+    Returns
+    -------
+    float
+        BIC, infinite where the log-likelihood is not finite.
+
+    References
+    ----------
+    Schwarz (1978). Estimating the dimension of a model. Annals of Statistics 6, 461-464.
+
+    Examples
+    --------
     >>> round(bic(-214.354704371, 29, 150), 4)
     574.0178
     """
     return _penalised(loglik, n_parameters, math.log(_positive(n_rows)))
 
 
+@documented
 def aic(loglik: float, n_parameters: float) -> float:
-    """`-2 loglik + 2 n_parameters` (Akaike 1974), lower is better.
+    """Return AIC: `-2 loglik + 2 n_parameters`, lower is better.
 
+    Parameters
+    ----------
+    {loglik} {n_parameters}
+
+    Returns
+    -------
+    float
+        AIC, infinite where the log-likelihood is not finite.
+
+    References
+    ----------
+    Akaike (1974). A new look at the statistical model identification. IEEE Transactions on Automatic Control 19,
+    716-723.
+
+    Examples
+    --------
     >>> aic(-10.0, 3)
     26.0
     """
     return _penalised(loglik, n_parameters, 2.0)
 
 
+@documented
 def caic(loglik: float, n_parameters: float, n_rows: float) -> float:
-    """`-2 loglik + n_parameters (log(n_rows) + 1)` (Bozdogan 1987), lower is better.
+    """Return the consistent AIC: `-2 loglik + n_parameters (log(n_rows) + 1)`, lower is better.
 
+    Parameters
+    ----------
+    {loglik} {n_parameters} {n_rows}
+
+    Returns
+    -------
+    float
+        The criterion, infinite where the log-likelihood is not finite.
+
+    References
+    ----------
+    Bozdogan (1987). Model selection and Akaike's information criterion. Psychometrika 52, 345-370.
+
+    Examples
+    --------
     >>> caic(-10.0, 3, 1)
     23.0
     """
     return _penalised(loglik, n_parameters, math.log(_positive(n_rows)) + 1)
 
 
+@documented
 def adjusted_bic(loglik: float, n_parameters: float, n_rows: float) -> float:
-    """`-2 loglik + n_parameters log((n_rows + 2) / 24)` (Sclove 1987), lower is better.
+    """Return the adjusted BIC: `-2 loglik + n_parameters log((n_rows + 2) / 24)`, lower is better.
 
+    Parameters
+    ----------
+    {loglik} {n_parameters} {n_rows}
+
+    Returns
+    -------
+    float
+        The criterion, infinite where the log-likelihood is not finite.
+
+    References
+    ----------
+    Sclove (1987). Application of model-selection criteria to some problems in multivariate analysis. Psychometrika 52,
+    333-343.
+
+    Examples
+    --------
     >>> adjusted_bic(-10.0, 3, 22)
     20.0
     """
     return _penalised(loglik, n_parameters, math.log((_positive(n_rows) + 2) / 24))
 
 
+@documented
 def icl(loglik: float, n_parameters: float, n_rows: float, log_certainty: float) -> float:
-    """`bic - 2 log_certainty` (Biernacki and others 2000, mclust's form), lower is better, never below `bic`.
+    """Return ICL in the form of mclust: `bic - 2 log_certainty`, lower is better, never below `bic`.
 
+    Parameters
+    ----------
+    {loglik} {n_parameters} {n_rows}
+    log_certainty : float
+        What `log_certainty` returns.
+
+    Returns
+    -------
+    float
+        ICL, infinite where the log-likelihood is not finite.
+
+    References
+    ----------
+    Biernacki, Celeux and Govaert (2000). Assessing a mixture model for clustering with the integrated completed
+    likelihood. IEEE PAMI 22, 719-725.
+
+    Examples
+    --------
     >>> icl(-10.0, 3, 1, log_certainty([[0.5, 0.5], [1.0, 0.0]])) == 20.0 + 2 * math.log(2)
     True
     """
@@ -68,9 +156,23 @@ def icl(loglik: float, n_parameters: float, n_rows: float, log_certainty: float)
     return bic(loglik, n_parameters, n_rows) - 2 * log_certainty
 
 
+@documented
 def log_certainty(membership: Any, weight: Any = None) -> float:
-    """`sum_n weight_n log(max_k membership_nk)`: 0 where every row is sure. Sums over blocks add up.
+    """Return `sum_n weight_n log(max_k membership_nk)`: 0 where every row is sure. Sums over blocks add up.
 
+    Parameters
+    ----------
+    membership : array of shape (n_rows, n_components)
+        Probability of each component for each row.
+    {weight}
+
+    Returns
+    -------
+    float
+        The sum, 0 or less.
+
+    Examples
+    --------
     >>> log_certainty([[1.0, 0.0], [0.0, 1.0]])
     0.0
     """
@@ -79,13 +181,24 @@ def log_certainty(membership: Any, weight: Any = None) -> float:
     return math.fsum(logs if weight is None else logs * np.asarray(weight, dtype=np.float64))
 
 
+@documented
 def spherical_loglik(within_ss: float, sizes: Any, n_columns: int) -> float:
-    """Log-likelihood of K-means read as round Gaussians of one variance with hard memberships.
+    """Return the log-likelihood of K-means read as round Gaussians of one variance with hard memberships.
 
     `sum_k n_k log(n_k / n) - n d / 2 (log(2 pi s2) + 1)` with `s2 = within_ss / (n d)`: the classification
-    likelihood at its maximum, mixing proportions `n_k / n`. +inf where every row lies on its centre.
-    `sizes` are rows, or sums of weights, per cluster.
+    likelihood at its maximum, mixing proportions `n_k / n`.
 
+    Parameters
+    ----------
+    {within_ss} {sizes} {n_columns}
+
+    Returns
+    -------
+    float
+        The log-likelihood, +inf where every row lies on its centre.
+
+    Examples
+    --------
     >>> round(spherical_loglik(2.0, [2], 1), 4)
     -2.8379
     """
@@ -104,22 +217,49 @@ def spherical_loglik(within_ss: float, sizes: Any, n_columns: int) -> float:
     return mixing - n_rows * n_columns / 2 * (math.log(2 * math.pi) + math.log(variance) + 1)
 
 
+@documented
 def spherical_parameters(n_clusters: int, n_columns: int) -> int:
-    """Mixing proportions, centres and one variance: `(K - 1) + K d + 1`.
+    """Return the number of mixing proportions, centres and one variance: `(K - 1) + K d + 1`.
 
+    Parameters
+    ----------
+    n_clusters : int
+        K.
+    {n_columns}
+
+    Returns
+    -------
+    int
+        The number of free parameters.
+
+    Examples
+    --------
     >>> spherical_parameters(3, 4)
     15
     """
     return n_clusters - 1 + n_clusters * n_columns + 1
 
 
+@documented
 def kmeans_bic(within_ss: float, sizes: Any, n_columns: int) -> float:
-    """BIC of K-means as an equal-variance spherical model, lower is better; empty clusters do not count.
+    """Return BIC of K-means as an equal-variance spherical model, lower is better; empty clusters do not count.
 
-    Seed 004 adds `K d` to the loss, which is in squared units: a factor of 10 on the table changes which K
-    wins. Here a factor adds the same constant for every K, and so cannot. +inf (never chosen) if `within_ss`
-    is 0: with as many clusters as distinct rows the likelihood is infinite and says nothing.
+    A penalty of `K d` on the loss (Introduction to Data Mining 05: Clustering, Paaßen, Bielefeld 2023) is in
+    squared units: a factor of 10 on the table changes which K wins. Here a factor adds the same constant for every
+    K, and so cannot.
 
+    Parameters
+    ----------
+    {within_ss} {sizes} {n_columns}
+
+    Returns
+    -------
+    float
+        BIC. +inf (never chosen) if `within_ss` is 0: with as many clusters as distinct rows the likelihood is
+        infinite and says nothing.
+
+    Examples
+    --------
     >>> a, b = kmeans_bic(40.0, [5, 5], 2), kmeans_bic(30.0, [4, 3, 3], 2)
     >>> round(b - a, 6) == round(kmeans_bic(3000.0, [4, 3, 3], 2) - kmeans_bic(4000.0, [5, 5], 2), 6)
     True

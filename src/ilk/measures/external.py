@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
-from ilk.errors import DataError, ResourceError, UsageError
-from ilk.measures.labels import MISSING, Labels, codes_of, complete_codes, same_length
+from ilk.errors import UsageError
+from ilk.measures.counts import Contingency, contingency, sums_of
+from ilk.measures.labels import Labels
+from ilk.measures.texts import documented
 
 Array = NDArray[Any]
 
-MATRIX_CELLS = 10**8  # A matrix form above this (0.8 GB) is refused; the totals need the filled cells only.
 AVERAGES: dict[str, Callable[[float, float], float]] = {
     "arithmetic": lambda a, b: (a + b) / 2,
     "geometric": lambda a, b: math.sqrt(a * b),
@@ -31,124 +29,48 @@ AVERAGES: dict[str, Callable[[float, float], float]] = {
 }
 
 
-@dataclass(frozen=True)
-class Contingency:
-    """How many rows each cluster shares with each class: the filled cells only, in exact whole numbers."""
-
-    cluster: Array
-    klass: Array
-    count: Array
-    cluster_names: list[Any]
-    class_names: list[Any]
-    n_left_out: int = 0
-
-    @cached_property
-    def cluster_sizes(self) -> Array:
-        return _sums(self.cluster, self.count, len(self.cluster_names))
-
-    @cached_property
-    def class_sizes(self) -> Array:
-        return _sums(self.klass, self.count, len(self.class_names))
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.count.sum())
-
-    @property
-    def table(self) -> Array:
-        """Counts (clusters, classes)."""
-        return self.spread(self.count)
-
-    def spread(self, values: Array) -> Array:
-        """A matrix (clusters, classes) of values given for the filled cells, 0 elsewhere."""
-        shape = len(self.cluster_names), len(self.class_names)
-        if shape[0] * shape[1] > MATRIX_CELLS:
-            raise ResourceError(
-                "table-too-large",
-                f"A matrix of {shape[0]} clusters and {shape[1]} classes is too large",
-                do="Use the totals, which need the filled cells only",
-            )
-        matrix = np.zeros(shape, dtype=values.dtype)
-        matrix[self.cluster, self.klass] = values
-        return matrix
-
-
-def contingency(labels: Labels | Contingency, truth: Labels | None = None) -> Contingency:
-    """Counts of rows by cluster and class.
-
-    >>> found = contingency([0, 0, 1, 1], ["x", "y", "y", None])
-    >>> found.table.tolist(), found.n_left_out
-    ([[1, 1], [0, 1]], 1)
-    """
-    if isinstance(labels, Contingency):
-        return labels
-    if truth is None:
-        return _from_table(labels)
-    clusters, cluster_names = complete_codes(labels)
-    classes, class_names = codes_of(truth, "truth")
-    same_length(len(clusters), len(classes), "labels", "truth")
-    known = classes != MISSING
-    if not known.any():
-        raise DataError("truth-missing", "No row has a true class", do="Give at least one row its class")
-    key = clusters[known] * len(class_names) + classes[known]
-    cells, counts = _cells_and_counts(key, len(cluster_names) * len(class_names))
-    cluster, klass = np.divmod(cells, len(class_names))
-    kept, cluster = np.unique(cluster, return_inverse=True)
-    names = [cluster_names[code] for code in kept]
-    return Contingency(cluster, klass, counts.astype(np.int64), names, class_names, int((~known).sum()))
-
-
-def _cells_and_counts(key: Array, n_cells: int) -> tuple[Array, Array]:
-    """Which cells are filled and by how many rows; counted in a full table where that is the smaller one."""
-    if n_cells > key.size + 1000:
-        return np.unique(key, return_counts=True)
-    counts = np.bincount(key)
-    cells = np.flatnonzero(counts)
-    return cells, counts[cells]
-
-
-def _from_table(table: Any) -> Contingency:
-    counts = np.asarray(table)
-    if counts.ndim != 2:
-        raise UsageError(
-            "no-truth",
-            "There is no truth to compare with",
-            do="Give the labels and the truth, or a table of counts (clusters, classes)",
-        )
-    exact = [int(c) if _is_whole(c) else -1 for c in counts.ravel().tolist()]
-    if not exact or min(exact) < 0 or not 0 < sum(exact) < 2**63:
-        raise DataError(
-            "bad-counts",
-            "A table of counts holds whole numbers from 0, one above 0 at least",
-            do="Count the rows of each cluster and class",
-        )
-    cells: Array = np.array(exact, dtype=np.int64).reshape(counts.shape)
-    cluster, klass = np.nonzero(cells)
-    count = cells[cluster, klass]
-    cluster_names, cluster = np.unique(cluster, return_inverse=True)
-    class_names, klass = np.unique(klass, return_inverse=True)
-    return Contingency(cluster, klass, count, cluster_names.tolist(), class_names.tolist())
-
-
-def _is_whole(number: Any) -> bool:
-    return isinstance(number, int) or (isinstance(number, float) and number.is_integer())
-
-
+@documented
 def entropy_per_cluster(labels: Labels | Contingency, truth: Labels | None = None) -> Array:
-    """Bits of each cluster: `-sum_j p_ij log2 p_ij`, 0 for a pure cluster.
+    """Return the entropy of the classes in each cluster, in bits: `-sum_j p_ij log2 p_ij`.
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    array of shape (n_clusters,)
+        Entropies; 0 for a pure cluster.
+
+    Examples
+    --------
     >>> entropy_per_cluster([0, 0, 1], ["x", "y", "x"]).tolist()
     [1.0, 0.0]
     """
     found = contingency(labels, truth)
     share = _share(found)
     # Adding 0.0 turns the -0.0 of a pure cluster into 0.0.
-    return _sums(found.cluster, -share * np.log2(share), len(found.cluster_names)) + 0.0
+    return sums_of(found.cluster, -share * np.log2(share), len(found.cluster_names)) + 0.0
 
 
+@documented
 def entropy(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Bits on average, clusters weighted by their size (seed 001, with the minus sign it lacks).
+    """Return the mean entropy of the classes in a cluster, in bits, clusters weighted by their size.
 
+    The lecture slides "How to evaluate clusters produced by k-means or hierarchical clustering?" have it without
+    the minus sign.
+
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    float
+        The mean entropy; 0 where all clusters are pure.
+
+    Examples
+    --------
     >>> entropy([0, 0, 1, 1], ["x", "y", "x", "x"])
     0.5
     """
@@ -156,21 +78,65 @@ def entropy(labels: Labels | Contingency, truth: Labels | None = None) -> float:
     return math.fsum(found.cluster_sizes / found.n_rows * entropy_per_cluster(found))
 
 
+@documented
 def precision_matrix(labels: Labels | Contingency, truth: Labels | None = None) -> Array:
-    """Share `m_ij / m_i` of cluster i that is of class j."""
+    """Return the share `m_ij / m_i` of cluster i that is of class j.
+
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    array of shape (n_clusters, n_classes)
+        Shares.
+
+    Examples
+    --------
+    >>> precision_matrix([0, 0, 1], ["x", "y", "y"]).tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
+    """
     found = contingency(labels, truth)
     return found.spread(_share(found))
 
 
+@documented
 def recall_matrix(labels: Labels | Contingency, truth: Labels | None = None) -> Array:
-    """Share `m_ij / m_j` of class j that is in cluster i."""
+    """Return the share `m_ij / m_j` of class j that is in cluster i.
+
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    array of shape (n_clusters, n_classes)
+        Shares.
+
+    Examples
+    --------
+    >>> recall_matrix([0, 0, 1], ["x", "y", "y"]).tolist()
+    [[1.0, 0.5], [0.0, 0.5]]
+    """
     found = contingency(labels, truth)
     return found.spread(_recall(found))
 
 
+@documented
 def f_measure_matrix(labels: Labels | Contingency, truth: Labels | None = None) -> Array:
-    """`2 P R / (P + R)` of every cluster and class, 0 where both are 0.
+    """Return `2 P R / (P + R)` of every cluster and class, 0 where both are 0.
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    array of shape (n_clusters, n_classes)
+        F measures.
+
+    Examples
+    --------
     >>> f_measure_matrix([0, 0, 1], ["x", "x", "y"]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -178,18 +144,42 @@ def f_measure_matrix(labels: Labels | Contingency, truth: Labels | None = None) 
     return found.spread(_f(found))
 
 
+@documented
 def precision(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Precision of each cluster for its largest class, weighted by cluster size: the same as `purity`.
+    """Return the precision of each cluster for its largest class, weighted by cluster size: the same as `purity`.
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    float
+        A share between 0 and 1.
+
+    Examples
+    --------
     >>> precision([0, 0, 0, 1], ["x", "x", "y", "y"])
     0.75
     """
     return purity(labels, truth)
 
 
+@documented
 def recall(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Recall of each cluster for its largest class, weighted by cluster size; the better recall among equals.
+    """Return the recall of each cluster for its largest class, weighted by cluster size.
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    float
+        A share between 0 and 1; of classes of equal size in a cluster the better recall counts.
+
+    Examples
+    --------
     >>> recall([0, 0, 1, 1], ["x", "x", "x", "x"])
     0.5
     """
@@ -201,9 +191,21 @@ def recall(labels: Labels | Contingency, truth: Labels | None = None) -> float:
     return math.fsum(found.cluster_sizes[found.cluster[last]] / found.n_rows * share[last])
 
 
+@documented
 def f_measure(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """The best cluster's F of each class, weighted by class size: `sum_j m_j / m max_i F_ij`.
+    """Return the best cluster's F of each class, weighted by class size: `sum_j m_j / m max_i F_ij`.
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    float
+        A number between 0 and 1.
+
+    Examples
+    --------
     >>> f_measure([0, 0, 1, 1], ["x", "x", "y", "y"])
     1.0
     """
@@ -213,9 +215,21 @@ def f_measure(labels: Labels | Contingency, truth: Labels | None = None) -> floa
     return math.fsum(found.class_sizes / found.n_rows * best)
 
 
+@documented
 def purity(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Share of the rows that are of the largest class of their cluster: `sum_i max_j m_ij / m`.
+    """Return the share of the rows that are of the largest class of their cluster: `sum_i max_j m_ij / m`.
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    float
+        A share between 0 and 1.
+
+    Examples
+    --------
     >>> purity([0, 0, 0, 1], ["x", "x", "y", "y"])
     0.75
     """
@@ -225,12 +239,28 @@ def purity(labels: Labels | Contingency, truth: Labels | None = None) -> float:
     return int(largest.sum()) / found.n_rows
 
 
+@documented
 def ari(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Adjusted Rand index, pair counts in Python's whole numbers: exact for any number of rows.
+    """Return the adjusted Rand index, exact for any number of rows.
 
-    `(pairs - expected) / ((of_clusters + of_classes) / 2 - expected)`, with
-    `expected = of_clusters of_classes / all` (Hubert and Arabie 1985); 1 where nothing can differ.
+    `(pairs - expected) / ((of_clusters + of_classes) / 2 - expected)`, with `expected = of_clusters of_classes /
+    all`, in whole numbers of pairs.
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    float
+        1 for the same partition, and where nothing can differ; about 0 for partitions by chance.
+
+    References
+    ----------
+    Hubert and Arabie (1985). Comparing partitions. Journal of Classification 2, 193-218.
+
+    Examples
+    --------
     >>> ari([0, 0, 1, 1], ["y", "y", "x", "x"])
     1.0
     """
@@ -242,11 +272,26 @@ def ari(labels: Labels | Contingency, truth: Labels | None = None) -> float:
     return over / under if under else 1.0
 
 
+@documented
 def nmi(labels: Labels | Contingency, truth: Labels | None = None, *, average: str = "arithmetic") -> float:
-    """Mutual information over the average of the two entropies, in [0, 1]; 1 if both have one group only.
+    """Return the normalised mutual information: mutual information over the average of the two entropies.
 
-    The arithmetic average is scikit-learn's and equals the V-measure; `geometric` is the CRAFT paper's.
+    The arithmetic average is scikit-learn's and equals the V-measure; the geometric one is the CRAFT paper's (Garg,
+    Rudin and Jaakkola, AISTATS 2016).
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+    average : "arithmetic", "geometric", "min" or "max", default="arithmetic"
+        Which average of the two entropies.
+
+    Returns
+    -------
+    float
+        A number in [0, 1]; 1 if both have one group only.
+
+    Examples
+    --------
     >>> nmi([0, 0, 1, 1], ["x", "x", "y", "y"]), nmi([0, 1, 0, 1], ["x", "x", "y", "y"])
     (1.0, 0.0)
     """
@@ -263,75 +308,31 @@ def nmi(labels: Labels | Contingency, truth: Labels | None = None, *, average: s
     return min(1.0, max(0.0, shared / whole)) if whole > 0 else 0.0
 
 
+@documented
 def variation_of_information(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Bits that one partition lacks of the other and back, a distance: `H(U|V) + H(V|U)` (Meila 2007).
+    """Return the bits that one partition lacks of the other and back, a distance: `H(U|V) + H(V|U)`.
 
+    Parameters
+    ----------
+    {labels/truth} {truth}
+
+    Returns
+    -------
+    float
+        Bits; 0 for the same partition.
+
+    References
+    ----------
+    Meilă (2007). Comparing clusterings: an information based distance. Journal of Multivariate Analysis 98, 873-895.
+
+    Examples
+    --------
     >>> variation_of_information([0, 0, 1, 1], [1, 1, 0, 0]), variation_of_information([0, 0], [0, 1])
     (0.0, 1.0)
     """
     found = contingency(labels, truth)
     lost = np.log2(_share(found)) + np.log2(_recall(found))
     return max(0.0, -math.fsum(found.count / found.n_rows * lost))
-
-
-@dataclass(frozen=True)
-class Stability:
-    """Agreement of a clustering with its repeats: mean ARI, and per cluster the mean of the best Jaccard."""
-
-    cluster_names: list[Any]
-    jaccard: Array
-    ari: float
-
-
-def jaccard_per_cluster(labels: Labels | Contingency, other: Labels | None = None) -> Array:
-    """For each cluster, the best `shared / together` with a cluster of the other partition.
-
-    >>> jaccard_per_cluster([0, 0, 1, 1], [0, 0, 0, 1]).tolist()
-    [0.6666666666666666, 0.5]
-    """
-    found = contingency(labels, other)
-    together = found.cluster_sizes[found.cluster] + found.class_sizes[found.klass] - found.count
-    best = np.zeros(len(found.cluster_names))
-    np.maximum.at(best, found.cluster, found.count / together)
-    return best
-
-
-def stability(labels: Labels, repeats: list[Labels] | tuple[Labels, ...] | Array) -> Stability:
-    """How well the clusters come back in repeats: clusterings of the same rows after the table was perturbed.
-
-    A row that a repeat left out has a missing label there; a cluster without any other row counts 0 there.
-
-    >>> stability([0, 0, 1, 1], [[5, 5, 7, 7], [5, 5, 5, 7]]).jaccard.round(3).tolist()
-    [0.833, 0.75]
-    """
-    if len(repeats) == 0:
-        raise UsageError(
-            "no-repeats", "There are no repeats to compare with", do="Give at least one clustering"
-        )
-    _, names = complete_codes(labels)
-    place = {name: code for code, name in enumerate(names)}
-    total, aris = np.zeros(len(names)), []
-    for repeat in repeats:
-        found = contingency(labels, repeat)
-        total[[place[name] for name in found.cluster_names]] += jaccard_per_cluster(found)
-        aris.append(ari(found))
-    return Stability(names, total / len(repeats), math.fsum(aris) / len(aris))
-
-
-def corresponding(shared: Array) -> list[tuple[int, int]]:
-    """Pairs (row, column) of a table of shared rows that together share most, each group in one pair at most.
-
-    >>> corresponding(np.array([[5, 4], [4, 0]]))
-    [(0, 1), (1, 0)]
-    """
-    ones, others = linear_sum_assignment(shared, maximize=True)
-    return [(int(a), int(b)) for a, b in zip(ones, others, strict=True) if shared[a, b] > 0]
-
-
-def _sums(groups: Array, values: Array, n_groups: int) -> Array:
-    total = np.zeros(n_groups, dtype=values.dtype)
-    np.add.at(total, groups, values)
-    return total
 
 
 def _share(found: Contingency) -> Array:

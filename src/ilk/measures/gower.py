@@ -11,17 +11,35 @@ Array = NDArray[Any]
 
 
 def gower(numbers: Any, codes: Any = None, *, asymmetric: Any = ()) -> Array:
-    """Dissimilarities (rows, rows) in [0, 1]: the mean over the columns that both rows have.
+    """Return Gower's dissimilarities of all pairs of rows: the mean over the columns that both rows have.
 
     A column counts::
 
         number      |x_i - x_j| / range of the column (0 where the column is constant)
-        category    0 where the levels agree, 1 where they do not
+        category    0 where the categories agree, 1 where they do not
 
-    `codes` hold level numbers, -1 where missing; `asymmetric` are the places of code columns in which two rows of
-    level 0 have nothing in common and leave the column out. Give an ordered category as a number, its level. NaN for
-    two rows without a common column. Gower (1971), Biometrics 27, 857-871.
+    Give an ordered category as a number, its level.
 
+    Parameters
+    ----------
+    numbers : array of shape (n_rows, number of numeric columns)
+        Numbers, NaN where missing.
+    codes : None or int array of shape (n_rows, number of categorical columns), default=None
+        Numbers of categories, -1 where missing.
+    asymmetric : sequence of int, default=()
+        Places of code columns in which two rows of category 0 have nothing in common and leave the column out.
+
+    Returns
+    -------
+    array of shape (n_rows, n_rows)
+        Dissimilarities in [0, 1]; NaN for two rows without a common column.
+
+    References
+    ----------
+    Gower (1971). A general coefficient of similarity and some of its properties. Biometrics 27, 857-871.
+
+    Examples
+    --------
     >>> gower([[1.0], [3.0], [2.0]], [[0], [1], [0]]).tolist()
     [[0.0, 1.0, 0.25], [1.0, 0.0, 0.75], [0.25, 0.75, 0.0]]
     """

@@ -14,15 +14,29 @@ from numpy.typing import NDArray
 
 from ilk.measures.labels import Labels
 from ilk.measures.points import Points, checked_threads, need_two_clusters, points_of
+from ilk.measures.texts import documented
 
 Array = NDArray[Any]
 
 
+@documented
 def cohesion(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) -> Array:
-    """Per cluster `1 / sum_x sum_y distance(x, y)` over ordered pairs, larger is tighter (seed 001).
+    """Return for each cluster `1 / sum_x sum_y distance(x, y)` over ordered pairs; larger is tighter.
 
-    Each pair enters twice, as the double sum of the seed says. Infinite for a cluster of one distinct row.
+    Each pair enters twice, as the double sum of the lecture slides "How to evaluate clusters produced by k-means or
+    hierarchical clustering?" says.
 
+    Parameters
+    ----------
+    {X} {labels} {weight} {threads}
+
+    Returns
+    -------
+    array of shape (n_clusters,)
+        Cohesions; infinite for a cluster of one distinct row.
+
+    Examples
+    --------
     >>> cohesion([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [0.25, inf]
     """
@@ -32,9 +46,21 @@ def cohesion(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) ->
     return _scaled(inverse, -points.exponent)
 
 
+@documented
 def cohesion_centres(X: Any, labels: Labels, *, weight: Any = None) -> Array:
-    """Per cluster `sum_x distance(x, centre)`, smaller is tighter: the centroid form of seed 001.
+    """Return for each cluster `sum_x distance(x, centre)`, the centroid form of cohesion; smaller is tighter.
 
+    Parameters
+    ----------
+    {X} {labels} {weight}
+
+    Returns
+    -------
+    array of shape (n_clusters,)
+        Sums of distances.
+
+    Examples
+    --------
     >>> cohesion_centres([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [2.0, 0.0]
     """
@@ -42,9 +68,21 @@ def cohesion_centres(X: Any, labels: Labels, *, weight: Any = None) -> Array:
     return _scaled(points.by_cluster(np.sqrt(points.squares())), points.exponent)
 
 
+@documented
 def separation(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) -> Array:
-    """Matrix (clusters, clusters) of `sum distance(x, y)`, x and y of different clusters; diagonal 0.
+    """Return `sum distance(x, y)` over x and y of different clusters, for each pair of clusters.
 
+    Parameters
+    ----------
+    {X} {labels} {weight} {threads}
+
+    Returns
+    -------
+    array of shape (n_clusters, n_clusters)
+        Sums of distances; 0 on the diagonal.
+
+    Examples
+    --------
     >>> separation([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [[0.0, 16.0], [16.0, 0.0]]
     """
@@ -55,9 +93,21 @@ def separation(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) 
     return _scaled(sums, points.exponent)
 
 
+@documented
 def separation_centres(X: Any, labels: Labels, *, weight: Any = None) -> Array:
-    """Matrix (clusters, clusters) of the distances between the centres.
+    """Return the distances between the centres of the clusters.
 
+    Parameters
+    ----------
+    {X} {labels} {weight}
+
+    Returns
+    -------
+    array of shape (n_clusters, n_clusters)
+        Distances; 0 on the diagonal.
+
+    Examples
+    --------
     >>> separation_centres([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [[0.0, 8.0], [8.0, 0.0]]
     """
@@ -65,9 +115,23 @@ def separation_centres(X: Any, labels: Labels, *, weight: Any = None) -> Array:
     return _scaled(_centre_distances(points), points.exponent)
 
 
+@documented
 def sse(X: Any, labels: Labels, *, weight: Any = None) -> Array:
-    """Per cluster the mean squared distance to the centre, what seed 001 calls SSE.
+    """Return for each cluster the mean squared distance to the centre.
 
+    The lecture slides "How to evaluate clusters produced by k-means or hierarchical clustering?" call it SSE.
+
+    Parameters
+    ----------
+    {X} {labels} {weight}
+
+    Returns
+    -------
+    array of shape (n_clusters,)
+        Mean squared distances.
+
+    Examples
+    --------
     >>> sse([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [1.0, 0.0]
     """
@@ -77,9 +141,21 @@ def sse(X: Any, labels: Labels, *, weight: Any = None) -> Array:
     return _scaled(points.by_cluster(squares) / points.sizes, 2 * points.exponent)
 
 
+@documented
 def within_sum_of_squares(X: Any, labels: Labels, *, weight: Any = None) -> float:
-    """Sum of squared distances to the centres over all rows: the cost of K-means.
+    """Return the sum of squared distances to the centres over all rows: the cost of K-means.
 
+    Parameters
+    ----------
+    {X} {labels} {weight}
+
+    Returns
+    -------
+    float
+        The sum.
+
+    Examples
+    --------
     >>> within_sum_of_squares([[0.0], [2.0], [9.0]], [0, 0, 1])
     2.0
     """
@@ -87,11 +163,25 @@ def within_sum_of_squares(X: Any, labels: Labels, *, weight: Any = None) -> floa
     return float(_scaled(np.array(_within(points)), 2 * points.exponent))
 
 
+@documented
 def calinski_harabasz(X: Any, labels: Labels, *, weight: Any = None) -> float:
-    """`(between / (K - 1)) / (within / (n - K))` in sums of squares, larger is better (1974).
+    """Return `(between / (K - 1)) / (within / (n - K))` in sums of squares, larger is better.
 
-    `n` is the sum of weights. Infinite if every row lies on its centre and the centres differ, else 0.
+    Parameters
+    ----------
+    {X} {labels} {weight}
 
+    Returns
+    -------
+    float
+        The ratio; `n` is the sum of weights. Infinite if every row lies on its centre and the centres differ, else 0.
+
+    References
+    ----------
+    Caliński and Harabasz (1974). A dendrite method for cluster analysis. Communications in Statistics 3, 1-27.
+
+    Examples
+    --------
     >>> calinski_harabasz([[0.0], [2.0], [9.0], [11.0]], [0, 0, 1, 1])
     40.5
     """
@@ -106,11 +196,25 @@ def calinski_harabasz(X: Any, labels: Labels, *, weight: Any = None) -> float:
     return between / (points.n_clusters - 1) / (within / freedom)
 
 
+@documented
 def davies_bouldin(X: Any, labels: Labels, *, weight: Any = None) -> float:
-    """Mean over clusters of the worst `(spread_i + spread_j) / distance_ij`, smaller is better (1979).
+    """Return the mean over clusters of the worst `(spread_i + spread_j) / distance_ij`, smaller is better.
 
-    `spread` is the mean distance to the centre. Infinite if two spread clusters share their centre.
+    Parameters
+    ----------
+    {X} {labels} {weight}
 
+    Returns
+    -------
+    float
+        The mean; `spread` is the mean distance to the centre. Infinite if two spread clusters share their centre.
+
+    References
+    ----------
+    Davies and Bouldin (1979). A cluster separation measure. IEEE PAMI 1, 224-227.
+
+    Examples
+    --------
     >>> davies_bouldin([[0.0], [2.0], [9.0], [11.0]], [0, 0, 1, 1])
     0.2222222222222222
     """

@@ -11,18 +11,36 @@ from numpy.typing import NDArray
 from ilk.errors import UsageError
 from ilk.measures.labels import Labels
 from ilk.measures.points import BLOCK_ROWS, Points, checked_threads, need_two_clusters, points_of
+from ilk.measures.texts import documented
 from ilk.random import Seed, stream
 
 Array = NDArray[Any]
 
 
+@documented
 def silhouette(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) -> Array:
-    """Silhouette of each row, exact: `(other - own) / max(own, other)`, 0 for a cluster of one row.
+    """Return the silhouette of each row, exact: `(other - own) / max(own, other)`.
 
     `own` is the mean distance to the other rows of the cluster, `other` the smallest mean distance to another
-    cluster. A weight of 2 is the row twice; a row of weight 0 counts in no mean and still gets its value.
-    The average over the table is `numpy.average(silhouette(X, labels), weights=weight)`.
+    cluster. A row of weight 0 counts in no mean and still gets its value. The average over the table is
+    `numpy.average(silhouette(X, labels), weights=weight)`.
 
+    Parameters
+    ----------
+    {X} {labels} {weight} {threads}
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        Silhouettes between -1 and 1; 0 for a cluster of one row.
+
+    References
+    ----------
+    Rousseeuw (1987). Silhouettes: a graphical aid to the interpretation and validation of cluster analysis. Journal of
+    Computational and Applied Mathematics 20, 53-65.
+
+    Examples
+    --------
     >>> silhouette([[0.0], [1.0], [9.0], [10.0]], ["a", "a", "b", "b"]).round(3).tolist()
     [0.895, 0.882, 0.882, 0.895]
     """
@@ -31,14 +49,33 @@ def silhouette(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) 
     return _of_rows(points, None, checked_threads(threads))
 
 
+@documented
 def silhouette_sample(
     X: Any, labels: Labels, n_rows: int, seed: Seed = 0, *, threads: int = 1
 ) -> tuple[float, float]:
-    """Mean silhouette from `n_rows` rows drawn from every cluster by its size, and its standard error.
+    """Return the mean silhouette from `n_rows` rows drawn from every cluster by its size, and its standard error.
 
     The drawn rows are compared with the whole table, so each value is exact and only the mean is estimated:
-    `error^2 = sum_k (n_k / n)^2 variance_k / m_k (1 - m_k / n_k)`. With all rows the error is 0.
+    `error^2 = sum_k (n_k / n)^2 variance_k / m_k (1 - m_k / n_k)`.
 
+    Parameters
+    ----------
+    {X} {labels}
+    n_rows : int
+        Number of rows to draw.
+    seed : int, default=0
+        Seed of the draw.
+    {threads}
+
+    Returns
+    -------
+    mean : float
+        The mean silhouette.
+    error : float
+        Its standard error; 0 with all rows.
+
+    Examples
+    --------
     >>> silhouette_sample([[0.0], [1.0], [9.0], [10.0]], [0, 0, 1, 1], 4)[1]
     0.0
     """
@@ -58,12 +95,31 @@ def silhouette_sample(
     return math.fsum(total), math.sqrt(math.fsum(variance))
 
 
+@documented
 def silhouette_centres(X: Any, labels: Labels, *, centres: Any = None, weight: Any = None) -> Array:
-    """Silhouette of each row with distances to the centres in place of mean distances: linear in the rows.
+    """Return the silhouette of each row with distances to the centres in place of mean distances.
 
-    Also called the simplified silhouette (Hruschka and others 2006). `centres` (clusters, columns) in the
-    sorted order of the labels; the means of the clusters if not given. 0 for a cluster of one row.
+    Also called the simplified silhouette; its time is linear in the rows.
 
+    Parameters
+    ----------
+    {X} {labels}
+    centres : None or array of shape (n_clusters, n_columns), default=None
+        Centres in the sorted order of the labels; None takes the means of the clusters.
+    {weight}
+
+    Returns
+    -------
+    array of shape (n_rows,)
+        Silhouettes between -1 and 1; 0 for a cluster of one row.
+
+    References
+    ----------
+    Hruschka, Campello and de Castro (2006). Evolving clusters in gene-expression data. Information Sciences 176,
+    1898-1927.
+
+    Examples
+    --------
     >>> silhouette_centres([[0.0], [1.0], [9.0], [10.0]], [0, 0, 1, 1]).round(3).tolist()
     [0.947, 0.941, 0.941, 0.947]
     """

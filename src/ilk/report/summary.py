@@ -15,6 +15,7 @@ import numpy as np
 
 from ilk.errors import shown
 from ilk.measures import external
+from ilk.measures.counts import Contingency, contingency
 from ilk.table.schema import ColumnInfo, Schema
 
 SCHEMA = "ilk-summary"
@@ -87,7 +88,7 @@ def truth_entry(
     labels: Sequence[Any] | np.ndarray[Any, Any], truth: Sequence[Any], column: str
 ) -> dict[str, Any]:
     """Agreement with known classes, with the counts behind it and one sentence of what is found."""
-    counts = external.contingency(labels, truth)
+    counts = contingency(labels, truth)
     entry: dict[str, Any] = {"column": column}
     entry.update({name: getattr(external, name)(counts) for name in MEASURES})
     entry["groups"] = [str(name) for name in counts.cluster_names]
@@ -99,7 +100,7 @@ def truth_entry(
     return entry
 
 
-def _finding(counts: external.Contingency, entry: Mapping[str, Any], column: str) -> str:
+def _finding(counts: Contingency, entry: Mapping[str, Any], column: str) -> str:
     n_groups, n_classes = len(counts.cluster_names), len(counts.class_names)
     name = shown(column)
     if n_groups == n_classes and entry["ari"] >= FINER:

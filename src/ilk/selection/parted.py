@@ -15,7 +15,8 @@ from ilk.fitting.grouped import Grouped
 from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
 from ilk.fitting.placing import is_soft
 from ilk.fitting.restarts import Recipe
-from ilk.measures.external import contingency, jaccard_per_cluster
+from ilk.measures.counts import contingency
+from ilk.measures.repeats import jaccard_per_cluster
 from ilk.random import stream
 from ilk.recipes import PARADIGMS, Paradigm
 from ilk.selection.candidates import Candidate, Search

@@ -79,7 +79,7 @@ class Verdict:
     --------
     >>> import ilk
     >>> ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2).verdict.word
-    'weak'
+    'fair'
     """
 
     word: Word
