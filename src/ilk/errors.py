@@ -52,9 +52,44 @@ def rows_shown(rows: Sequence[int]) -> str:
 
 
 class IlkError(Exception):
-    """A refusal: one sentence of what, where, and what to do.
+    """A refusal: what is wrong, where, and how to fix it.
 
-    `code` is stable and machine-readable; `exit_code` is what the command line returns.
+    Parameters
+    ----------
+    code : str
+        Stable and machine-readable name of the refusal.
+    what : str
+        What is wrong.
+    where : str, default=""
+        File, column or rows.
+    do : str, default=""
+        What to do about it.
+
+    Attributes
+    ----------
+    code : str
+        Stable and machine-readable name of the refusal.
+    what : str
+        What is wrong.
+    where : str
+        File, column or rows; empty where there is nothing to point at.
+    do : str
+        What to do about it.
+    exit_code : int
+        What the command line returns.
+
+    See Also
+    --------
+    IlkWarning : A result with a caution.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> try:
+    ...     ilk.KMeans(0).fit([[1.0]])
+    ... except ilk.errors.IlkError as error:
+    ...     print(error.code)
+    bad-n_clusters
     """
 
     exit_code = 1
@@ -106,7 +141,35 @@ class EngineError(IlkError, RuntimeError):
 
 
 class IlkWarning(UserWarning):
-    """A result with a caution; `code` is stable."""
+    """A result with a caution.
+
+    Parameters
+    ----------
+    code : str
+        Stable and machine-readable name of the caution.
+    text : str
+        What to beware of.
+
+    Attributes
+    ----------
+    code : str
+        Stable and machine-readable name of the caution.
+    text : str
+        What to beware of.
+
+    See Also
+    --------
+    IlkError : A refusal.
+
+    Examples
+    --------
+    >>> import ilk, warnings
+    >>> with warnings.catch_warnings(record=True) as made:
+    ...     warnings.simplefilter("always")
+    ...     model = ilk.KMeans(2, max_iter=0, init="random", random_state=0).fit([[1.0, 2], [3, 5], [6, 1]])
+    >>> made[0].message.code
+    'not-converged'
+    """
 
     def __init__(self, code: str, text: str) -> None:
         self.code, self.text = code, text

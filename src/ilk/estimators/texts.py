@@ -9,17 +9,8 @@ STRUCTURES = "EII VII EEI VEI EVI VVI EEE VEE EVE VVE EEV VEV EVV VVV"
 
 PARAMETERS = {
     "n_clusters": ("int", "Number of groups."),
-    "n_clusters/auto": ('int or "auto"', 'Number of groups; "auto" finds it, and may find 1.'),
-    "target_clusters": (
-        "int",
-        "Number of groups to aim at, used where `open_cost` is None; more or fewer may be found.",
-    ),
     "n_components": ("int", "Number of components."),
     "max_components": ("int", "Largest number of components; fewer may be found."),
-    "open_cost": (
-        "None or float",
-        "Cost of each group (the penalty lambda). None derives it from `target_clusters`.",
-    ),
     "init/centres": (
         "str, callable or array",
         'How centres are first placed: "k-means++", "k-log-k", "farthest-first", "random", "random-hull", "ward" or '
@@ -45,10 +36,9 @@ PARAMETERS = {
     ),
     "n_init/partitions": (
         'int, "auto" or None',
-        'Number of starts, of which the best is kept. None and "auto" take as many as suit `init`: one of each kind '
-        'for "auto", one for a start that draws nothing.',
+        'Number of starts, of which the best is kept. None and "auto" take as many as suit `init`: each of the mix '
+        'once for "auto", 1 for "tree", "ward" and "quantile", 3 for other named starts.',
     ),
-    "n_init": ('int or "auto"', 'Number of starts, of which the best is kept; "auto" is the default.'),
     "max_iter": ("int", "Largest number of passes over the rows."),
     "tol/cost": (
         "float",
@@ -101,10 +91,6 @@ PARAMETERS = {
         'otherwise; with "precomputed" X holds distances.',
     ),
     "n_neighbors": ("int", "Neighbours of a row in the graph, itself included."),
-    "bandwidth": (
-        "None or float",
-        'Width of the kernel in the units given, or in standard deviations with scale="standard". None estimates it.',
-    ),
     "random_state": (
         "None, int, Generator, RandomState or SeedSequence",
         "Seed of the random draws: the same number gives the same result. None draws a new seed for each fit.",
