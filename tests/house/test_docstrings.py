@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import doctest
 import inspect
+import io
 import re
 import sys
 import warnings
@@ -22,6 +23,7 @@ from ilk.documented import shown_default
 
 numpydoc = pytest.importorskip("numpydoc.validate")
 from numpydoc.docscrape import NumpyDocString  # noqa: E402
+from numpydoc.docscrape_sphinx import SphinxDocString  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -82,6 +84,17 @@ def test_a_docstring_is_whole(path):
     text = inspect.getdoc(found(path))
     assert not re.search(r"\bas in `", text, flags=re.IGNORECASE)
     assert not re.search(r"^ *\{[\w/]+\}", text, flags=re.MULTILINE), "a shared entry is not filled in"
+
+
+@pytest.mark.parametrize("path", EVERYTHING)
+def test_the_site_can_show_it(path):
+    """No stray reference or emphasis; roles and directives of Sphinx are not docutils' to know."""
+    core, told = pytest.importorskip("docutils.core"), io.StringIO()
+    text = f".. default-role:: literal\n\n{SphinxDocString(inspect.getdoc(found(path)))}"
+    core.publish_doctree(text, settings_overrides={"warning_stream": told, "report_level": 2})
+    sphinx_only = r"Unknown (interpreted text role|directive type)|No (role|directive) entry"
+    lines = [line for line in told.getvalue().splitlines() if re.search(r"\((WARNING|ERROR)/", line)]
+    assert [line for line in lines if not re.search(sphinx_only, line)] == []
 
 
 def without(section: str, paths: list[str]) -> list[str]:

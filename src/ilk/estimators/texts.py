@@ -139,7 +139,7 @@ ATTRIBUTES = {
     "bandwidth_": ("float", "The bandwidth that was used."),
     "n_features_in_": ("int", "Number of columns seen in `fit`."),
     "feature_names_in_": (
-        "array of shape (n_features_in_,)",
+        "array of shape (n_features,)",
         "Names of the columns seen in `fit`; only where the table has names.",
     ),
 }

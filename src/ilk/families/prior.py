@@ -155,10 +155,12 @@ class Prior:
     def apply(self, structure: Structure, count: Array, mean: Array, scatter: Array) -> PseudoSums:
         """Return the sums of the rows with the prior added.
 
-        share    = count / (count + shrinkage),  away = mean - location
-        count*   = count + 1 + power             (the 1 is the mean's prior; 0 without shrinkage)
-        scatter* = scatter + shrinkage share away away' + the prior's scatter
-        mean*    = location + share away
+        With::
+
+            share    = count / (count + shrinkage),  away = mean - location
+            count*   = count + 1 + power             (the 1 is the mean's prior; 0 without shrinkage)
+            scatter* = scatter + shrinkage share away away' + the prior's scatter
+            mean*    = location + share away
 
         Parameters
         ----------
@@ -194,8 +196,10 @@ class Prior:
     def log_density(self, structure: Structure, covariance: Covariance, mean: Array) -> float:
         """Return what the log-posterior adds to the log-likelihood, up to a constant.
 
-        -1/2 sum_k [ (power + 1) log|covariance_k| + trace(scatter_k covariance_k^-1) ]
-        scatter_k = the prior's scatter + shrinkage away_k away_k',  away = mean - location
+        It is::
+
+            -1/2 sum_k [ (power + 1) log|covariance_k| + trace(scatter_k covariance_k^-1) ]
+            scatter_k = the prior's scatter + shrinkage away_k away_k',  away = mean - location
 
         Parameters
         ----------
