@@ -27,7 +27,7 @@ def main() -> None:
     result = ilk.cluster(known, truth="target")
     print(result)
 
-    stable = [group for group in result.groups if (group.stable or 0) >= 0.75]
+    stable = [group for group in result.groups if (group.stability or 0) >= 0.75]
     print(
         f"\nSegments that return in at least three of four resamples: {', '.join(g.letter for g in stable) or 'none'}."
     )

@@ -30,7 +30,7 @@ def main() -> None:
     print(result)
 
     print(
-        f"\n{result.pieces} pieces, {result.k} groups: the piece of the stray points has no valley beside it."
+        f"\n{result.components} components, {result.k} groups: no density dip separates the component of the stray points."
     )
     novelty = result.assign(points)["novelty"].to_numpy()
     order = np.argsort(-novelty)[: stray.sum()]

@@ -29,7 +29,7 @@ def main() -> None:
     merge = result.summary()["merge"]
     for level in merge["path"]:
         joined = " with ".join("+".join(str(piece + 1) for piece in pieces) for pieces in level["merged"])
-        done = "merged" if level["valley"] < merge["threshold"] else "kept apart"
+        done = "merged" if level["separation"] < merge["threshold"] else "kept apart"
         print(
             f"  {level['groups']} left: {joined} have a valley of {level['valley']:.2f}, so they are {done}"
         )

@@ -66,8 +66,8 @@ def cli() -> None:
 )
 @click.option(
     "--merge",
-    type=click.Choice(["valley", "none"]),
-    default="valley",
+    type=click.Choice(["separation", "none"]),
+    default="separation",
     show_default=True,
     help="Join pieces that no valley parts into one group, or take every piece as a group.",
 )

@@ -87,7 +87,7 @@ def summary_of(
             "method": chosen.method,
             "structure": chosen.structure,
             "k": grouping.n_groups,
-            "pieces": grouping.pieces,
+            "components": grouping.pieces,
             "segments": grouping.pieces if grouping.segmented else 0,
             "as_asked": job.asked == grouping.n_groups,
             "bic": chosen.bic,

@@ -145,7 +145,7 @@ def _moved(column: ColumnInfo, counts: Array, before: Mapping[str, Any], weight:
     shares = [float(c[gap] / c.sum()) if c.sum() else 0.0 for c in (old, now)]
     return {
         "column": column.name,
-        "kind": "number" if column.levels is None else "category",
+        "type": "number" if column.levels is None else "category",
         "nats": divergence(now, old),
         "chance": chance(now, old),
         "missing_before": shares[0],
@@ -155,13 +155,13 @@ def _moved(column: ColumnInfo, counts: Array, before: Mapping[str, Any], weight:
 
 def _level(column: ColumnInfo, counts: Array, old: Array) -> dict[str, Any]:
     """The level whose share among the cells that are there changed most."""
-    levels = (*(column.levels or ()), "levels not seen before")
+    levels = (*(column.levels or ()), "categories not seen before")
     there = [*range(len(column.levels or ())), -1]
     before, now = (
         (c[there] / c[there].sum() if c[there].sum() else np.zeros(len(there))) for c in (old, counts)
     )
     most = int(np.argmax(np.abs(now - before)))
-    return {"level": levels[most], "before": float(before[most]), "now": float(now[most])}
+    return {"category": levels[most], "before": float(before[most]), "now": float(now[most])}
 
 
 def _remembered(model: Model) -> dict[str, dict[str, Any]]:
@@ -206,7 +206,7 @@ def _unseen(column: ColumnInfo, table: Table) -> dict[str, Any] | None:
         return None
     texts, places = level_codes(table.column(column.name))
     levels = sorted({str(texts[place]) for place in np.unique(places[rows])})
-    return {"column": column.name, "cells": int(rows.sum()), "levels": levels}
+    return {"column": column.name, "cells": int(rows.sum()), "categories": levels}
 
 
 def _groups(model: Model, group: Array, weight: Array) -> list[dict[str, Any]]:

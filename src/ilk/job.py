@@ -50,7 +50,7 @@ def cluster(
     id: str | None = None,
     ignore: str | Sequence[str] = (),
     scale: str | None = "standard",
-    merge: str = "valley",
+    merge: str = "separation",
     min_size: int | None = None,
     max_size: int | None = None,
     match_to: Model | str | os.PathLike[str] | None = None,
@@ -77,7 +77,7 @@ def cluster(
         Kinds of columns where the rules guess wrong: {"year": "categorical"}.
     ignore : names of columns to leave out
     scale : "standard" divides each column by its standard deviation; None takes the units as they are
-    merge : "valley" joins pieces that no valley parts into one group; "none" takes every piece as a group
+    merge : "separation" joins pieces that no valley parts into one group; "none" takes every piece as a group
     min_size, max_size : numbers of rows
         Smaller groups join the one they fit best; full ones hand the rows on that it costs least.
     match_to : model, or path of a model file or run

@@ -59,7 +59,7 @@ class Job:
     threads: int | None = None
     callback: Callable[[Progress], None] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
-    merge: str = "valley"
+    merge: str = "separation"
     min_size: int | None = None
     max_size: int | None = None
     match_to: Any = None  # a model, or where one is

@@ -37,7 +37,7 @@ class Result:
     labels: Array
     probabilities: Array | None
     k: int
-    pieces: int
+    components: int
     groups: tuple[Group, ...]
     candidates: tuple[Candidate, ...]
     verdict: Verdict

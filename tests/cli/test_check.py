@@ -68,7 +68,7 @@ def test_what_moved_is_named(run, tmp_path):
     assert (found["schema"], found["verdict"]["word"]) == ("ilk-check", "drift")
     assert found["columns"][0]["moved"]
     assert found["columns"][0]["column"] in ("spend", "way")
-    assert found["unseen"][0]["levels"] == ["fax"]
+    assert found["unseen"][0]["categories"] == ["fax"]
     for group in found["groups"]:
         assert group["low"] <= group["now"] <= group["high"]
 

@@ -62,7 +62,7 @@ def test_result_has_the_promised_names():
     result = ilk.cluster(two_groups(), method="k-means")
     assert result.labels.tolist() == [0] * 60 + [1] * 30
     assert result.probabilities is None
-    assert (result.k, result.pieces, len(result.groups)) == (2, 2, 2)
+    assert (result.k, result.components, len(result.groups)) == (2, 2, 2)
     assert [(c.method, c.structure, c.k) for c in result.candidates] == [
         ("k-means", None, k) for k in range(1, 10)
     ]
@@ -167,7 +167,7 @@ def test_one_cloud_is_one_group():
     result = ilk.cluster(np.random.default_rng(0).normal(size=(300, 3)))
     assert result.k == 1
     assert result.verdict.word == "weak"
-    assert result.verdict.reasons[0].code == "one_group"
+    assert result.verdict.reasons[0].code == "one-group"
     assert set(result.labels) == {0}
     assert result.assign(np.zeros((2, 3)))["second"].null_count == 2
 

@@ -190,10 +190,12 @@ def test_an_answer_of_no_groups(cloud):
 def test_what_an_interrupt_left_unmeasured_is_not_called_unstable(wine):
     summary = wine.summary()
     summary["interrupted"] = True
-    summary["verdict"].update(word="fair", stable_min=None, reasons=[{"code": "unstable_group", "text": "x"}])
+    summary["verdict"].update(
+        word="fair", stability_min=None, reasons=[{"code": "unstable-group", "text": "x"}]
+    )
     summary["row_counts"].update(looked=50, unsure=3)
     for group in summary["groups"]:
-        group["stable"] = None
+        group["stability"] = None
     words = " ".join(read(page(summary)).words)
     assert "Fair: the run was interrupted" in words
     assert "47 of 50 rows that were looked at belong to their group" in words
@@ -208,15 +210,15 @@ def test_trust_is_shown_when_it_is_there(wine):
         word="fair", valley=0.47, icl_k=k, stable_min=0.58, stable_mean=0.8, pieces=k + 1,
         sentence="fair: A and B are not parted clearly (0.47)",
     )  # fmt: skip
-    summary["chosen"]["pieces"] = k + 1
+    summary["chosen"]["components"] = k + 1
     summary["merge"] = {
         "threshold": 0.4,
-        "path": [{"groups": k + 1, "valley": 0.31}, {"groups": k, "valley": 0.47}],
-        "valleys": [[None if i == j else 0.3 + 0.2 * (i + j) for j in range(k)] for i in range(k)],
+        "path": [{"groups": k + 1, "separation": 0.31}, {"groups": k, "separation": 0.47}],
+        "separations": [[None if i == j else 0.3 + 0.2 * (i + j) for j in range(k)] for i in range(k)],
         "weakest": {"pair": [0, 1], "edges": [0, 1, 2, 3], "counts_a": [5, 3, 0], "counts_b": [0, 2, 6]},
     }  # fmt: skip
     for group in summary["groups"]:
-        group.update(stable=0.58, nearest={"group": "A", "valley": 0.47})
+        group.update(stability=0.58, nearest={"group": "A", "separation": 0.47})
     words = " ".join(read(page(summary)).words)
     for text in (
         "A and B are not parted clearly",
@@ -239,8 +241,8 @@ def test_segments_of_one_cloud_are_told_as_such(wine):
     )
     summary["merge"] = {
         "threshold": 0.4,
-        "path": [{"groups": 2, "valley": 0.21}],
-        "valleys": None,
+        "path": [{"groups": 2, "separation": 0.21}],
+        "separations": None,
         "weakest": None,
     }
     words = " ".join(read(page(summary)).words)

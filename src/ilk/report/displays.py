@@ -73,8 +73,10 @@ class SelectionDisplay(_Display):
             )
             ax.plot(*zip(*points, strict=True), marker=".", label=key, **style)
         if chosen.get("bic") is not None:
-            ax.plot(chosen.get("pieces") or chosen["k"], chosen["bic"], "o", mfc="none", mec="black", ms=13)
-        pieces = "groups" if (chosen.get("pieces") or chosen["k"]) == chosen["k"] else "pieces"
+            ax.plot(
+                chosen.get("components") or chosen["k"], chosen["bic"], "o", mfc="none", mec="black", ms=13
+            )
+        pieces = "groups" if (chosen.get("components") or chosen["k"]) == chosen["k"] else "components"
         ax.set(xlabel=f"number of {pieces}", ylabel="BIC (lower is better)")
         ax.legend(fontsize="small", ncols=2)
 
@@ -127,7 +129,7 @@ class ProfileDisplay(_Display):
 
 @dataclass
 class UncertaintyDisplay(_Display):
-    """The rows on the map; the less sure a row is of its group, the larger its dot."""
+    """The rows on the map; the lower the probability of its group, the larger its dot."""
 
     def _draw(self, ax: Any) -> None:
         drawn = self.summary["map"]

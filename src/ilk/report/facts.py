@@ -49,21 +49,21 @@ class Described:
 
 @dataclass(frozen=True)
 class Fact:
-    """One column of one group beside the whole table.
+    """One column of one group compared with the whole table.
 
-    `value` and `whole` are means, or for a category the shares of `level`, the level that moved most.
+    `value` and `whole` are means, or for a category the shares of `category`, the category that moved most.
     `tells` says that the divergence is worth its price in BIC: nats * weight > free parameters / 2 * log n.
     """
 
     column: str
-    kind: Literal["number", "category"]
+    type: Literal["number", "category"]
     used: bool
     nats: float
     tells: bool
     sign: Sign
     value: float | None
     whole: float | None
-    level: str | None = None
+    category: str | None = None
     decimals: int = 0
     spread: float | None = None
     whole_spread: float | None = None
@@ -83,11 +83,11 @@ class Group:
     weight: float
     share: float
     silhouette: float | None
-    sure: float | None
+    probability: float | None  # mean over its rows
     facts: tuple[Fact, ...]
     rule: dict[str, Any] | None = None
-    stable: float | None = None  # share of it that returns in resamples
-    nearest: dict[str, Any] | None = None  # the group it is parted from least, and by what valley
+    stability: float | None = None  # mean Jaccard index over bootstrap resamples
+    nearest: dict[str, Any] | None = None  # the group it is least separated from, and the separation
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -308,8 +308,8 @@ def decimals_of(values: Array, spread: float) -> int:
 def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
     """Up to three parts each: levels the group holds, then numbers; one part more where names agree."""
     columns: dict[str, set[str]] = {}
-    for fact in (fact for facts in groups for fact in facts if fact.kind == "category"):
-        columns.setdefault(str(fact.level), set()).add(fact.column)
+    for fact in (fact for facts in groups for fact in facts if fact.type == "category"):
+        columns.setdefault(str(fact.category), set()).add(fact.column)
     shared = {level for level, names in columns.items() if len(names) > 1}
     parts = [_name_parts(facts, shared) for facts in groups]
     lengths = [3] * len(parts)
@@ -325,8 +325,8 @@ def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
 
 
 def _name_parts(facts: Sequence[Fact], shared: set[str]) -> list[str]:
-    levels = [_level_words(f, shared) for f in facts if f.kind == "category" and _gives_name(f)]
-    numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.kind == "number" and f.tells]
+    levels = [_level_words(f, shared) for f in facts if f.type == "category" and _gives_name(f)]
+    numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.type == "number" and f.tells]
     return levels[:2] + numbers
 
 
@@ -345,7 +345,7 @@ def _gives_name(fact: Fact) -> bool:
 
 def _level_words(fact: Fact, shared: set[str]) -> str:
     """The level alone where that says enough: not a number, a yes or no, or a level that several columns have."""
-    level = str(fact.level)
+    level = str(fact.category)
     alone = (
         len(level) > 2
         and level not in shared

@@ -145,7 +145,7 @@ def _loadings(made: Design, position: Array, share: Array) -> list[dict[str, Any
     length = np.sqrt(np.maximum((share[:, None] * centred**2).sum(axis=0), 1e-300))
     both = (made.values * share[:, None]).T @ centred / spread[:, None] / length
     return [
-        {"column": column, "level": level, "x": float(x), "y": float(y)}
+        {"column": column, "category": level, "x": float(x), "y": float(y)}
         for (column, level), (x, y) in zip(made.names, both, strict=True)
     ]
 
@@ -155,7 +155,7 @@ def _ends(loadings: Sequence[dict[str, Any]], axis: int) -> dict[str, list[str]]
 
     def named(sign: int) -> list[str]:
         strong = sorted((e for e in loadings if sign * e[key] > NAMED), key=lambda e: -sign * e[key])
-        return [e["column"] if e["level"] is None else f"{e['column']} {e['level']}" for e in strong][
+        return [e["column"] if e["category"] is None else f"{e['column']} {e['category']}" for e in strong][
             :MOST_NAMES
         ]
 

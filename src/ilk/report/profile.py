@@ -31,7 +31,7 @@ def profile(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any]]
         column = evidence.columns[j]
         entry: dict[str, Any] = {
             "column": column.name,
-            "kind": "number" if column.is_number else "category",
+            "type": "number" if column.is_number else "category",
             "used": column.used,
             "relevance": relevance[column.name],
             "tells": tells[column.name],
@@ -142,7 +142,7 @@ def _levels(column: Described, evidence: Evidence) -> dict[str, Any] | None:
         return tidy(np.append(row[told], row.sum() - row[told].sum()) if others else row[told])
 
     return {
-        "levels": [column.levels[j] for j in told],
+        "categories": [column.levels[j] for j in told],
         "others": others if rest > 0 else 0,
         "whole": of(whole),
         "groups": [of(row) for row in counts],

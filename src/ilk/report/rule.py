@@ -29,17 +29,17 @@ Op = Literal["at most", "above", "is"]
 
 @dataclass(frozen=True)
 class Term:
-    """One condition: a number at most or above `value`, a category among `levels`; blanks pass where said."""
+    """One condition: a number at most or above `value`, a category among `categories`; missing values pass where said."""
 
     column: str
     op: Op
     value: float | None
-    levels: tuple[str, ...]
-    blank: bool
+    categories: tuple[str, ...]
+    missing: bool
     decimals: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.__dict__, "levels": list(self.levels)}
+        return {**self.__dict__, "categories": list(self.categories)}
 
     def picks(self, column: Described, place: Any = slice(None)) -> Array:
         """Which rows meet the condition."""
@@ -51,8 +51,8 @@ class Term:
         else:
             assert column.levels is not None
             missing = values < 0
-            met = np.isin(values, [column.levels.index(level) for level in self.levels])
-        return np.asarray(np.where(missing, self.blank, met))
+            met = np.isin(values, [column.levels.index(level) for level in self.categories])
+        return np.asarray(np.where(missing, self.missing, met))
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,12 +93,12 @@ class Schema:
         return infer(table, **asked)
 
     def print_lines(self) -> list[dict[str, str]]:
-        """One row of plain text per column, for a terminal: name, kind, levels, missing, reason."""
+        """One row of plain text per column, for a terminal: name, type, categories, missing, reason."""
         return [
             {
                 "column": shown(c.name),
-                "kind": c.kind,
-                "levels": _listed(c.levels) if c.levels is not None else "",
+                "type": c.kind,
+                "categories": _listed(c.levels) if c.levels is not None else "",
                 "missing": str(c.missing),
                 "reason": c.reason + (f"; {c.note}" if c.note else ""),
             }
