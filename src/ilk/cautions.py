@@ -63,7 +63,9 @@ def cautions(job: Job, ready: Prepared, found: Search, interrupted: bool) -> lis
         )
     sharpest = max(found.candidates, key=lambda c: c.silhouette or 0.0)
     if len(fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:
-        text = f"BIC prefers one group, but {sharpest.k} groups are well separated (silhouette {sharpest.silhouette:.2f})"
+        text = (
+            f"BIC prefers one group, but {sharpest.k} groups have a silhouette of {sharpest.silhouette:.2f}"
+        )
         made.append(("silhouette-disagrees", f"{text}; try k={sharpest.k}"))
     if found.n_rows_searched < ready.rows.n_rows:
         made.append(
@@ -73,7 +75,7 @@ def cautions(job: Job, ready: Prepared, found: Search, interrupted: bool) -> lis
             )
         )
     if ready.looked is not None and len(ready.looked.places) < ready.rows.n_rows:
-        text = f"the groups are described on a sample of {len(ready.looked.places)} rows; labels and sizes are of all rows"
+        text = f"groups are described on a sample of {len(ready.looked.places)} rows; labels and sizes are of all rows"
         made.append(("described-on-sample", text))
     return made + dominated(job, ready)
 

@@ -185,7 +185,7 @@ def _remembered(model: Model) -> dict[str, dict[str, Any]]:
     except (KeyError, TypeError, ValueError, StopIteration):
         raise ModelFileError(
             "model-content",
-            "what the model remembers of its columns is not valid",
+            "what the model stores of its columns is not valid",
             do="Fit and save it again",
         ) from None
     return made
@@ -265,13 +265,13 @@ def _verdict(document: Mapping[str, Any]) -> dict[str, str]:
     parts = []
     if columns:
         more = f" and {len(columns) - 3} more columns" if len(columns) > 3 else ""
-        parts.append(f"{', '.join(columns[:3])}{more} moved")
+        parts.append(f"{', '.join(columns[:3])}{more} changed")
     if groups:
         parts.append(f"the share of {', '.join(groups)} changed")
     if document["novelty"]["moved"]:
         novelty = document["novelty"]
         parts.append(
-            f"{novelty['share']:.0%} of the rows are unlike their group ({novelty['expected']:.1%} expected)"
+            f"{novelty['share']:.0%} of the rows are unusual for their group ({novelty['expected']:.1%} expected)"
         )
     few = (
         f" (only {document['rows']} rows: small changes cannot be seen)"

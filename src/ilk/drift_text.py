@@ -27,7 +27,7 @@ def check_text(document: Mapping[str, Any], surface: Surface) -> str:
     for number, entry in enumerate(document["unseen"]):
         levels = ", ".join(shown(level, 20) for level in entry["categories"][:LEVELS_TOLD])
         more = ", …" if len(entry["categories"]) > LEVELS_TOLD else ""
-        text = f"{shown(entry['column'], 30)}: {levels}{more} ({plural(entry['cells'], 'cell')})"
+        text = f"{shown(entry['column'], 30)}: {levels}{more} ({plural(entry['cells'], 'value')})"
         lines += line("" if number else "new categories", [(text, "")], surface)
     lines += line("novelty", [(_novelty_text(document["novelty"]), "")], surface)
     if document["rows_without_group"]:
@@ -40,7 +40,7 @@ def _column_lines(document: Mapping[str, Any], surface: Surface) -> list[str]:
     moved = [entry for entry in document["columns"] if entry["moved"]]
     lines: list[str] = []
     for number, entry in enumerate(moved[:COLUMNS_TOLD]):
-        lines += line("" if number else "moved", [(column_text(entry), "")], surface)
+        lines += line("" if number else "changed", [(column_text(entry), "")], surface)
     if len(moved) > COLUMNS_TOLD:
         lines += line("", [(f"and {len(moved) - COLUMNS_TOLD} more columns; --json has all", "dim")], surface)
     if not document["columns"]:
@@ -68,7 +68,8 @@ def column_text(entry: Mapping[str, Any]) -> str:
 
 
 def _novelty_text(novelty: Mapping[str, Any]) -> str:
-    text = f"{share_text(novelty['share'])} of the rows are more unusual than {share_text(FAR)} of the rows of their group were"
+    share, far = share_text(novelty["share"]), share_text(FAR)
+    text = f"{share} of the rows are more unusual than {far} of the rows of their group were"
     text += f" ({tenths_text(novelty['expected'])} expected)"
     if not novelty["counted"]:
         text += "; not part of the verdict, since the model had few rows for its columns"

@@ -55,7 +55,7 @@ def check_free(folder: str, source: str, *, force: bool) -> None:
     if os.path.islink(folder):
         raise UsageError(
             "output-is-link",
-            "The output folder is a symbolic link",
+            "the output folder is a symbolic link",
             where=where,
             do="Give the folder itself: --output DIR",
         )
@@ -66,18 +66,18 @@ def check_free(folder: str, source: str, *, force: bool) -> None:
         and os.path.samefile(source, folder)
     ):
         raise UsageError(
-            "output-is-input", "The output folder is the input", where=where, do="Give another: --output DIR"
+            "output-is-input", "the output folder is the input", where=where, do="Give another: --output DIR"
         )
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(
-            "output-exists", "The output folder is a file", where=where, do="Give another: --output DIR"
+            "output-exists", "the output folder is a file", where=where, do="Give another: --output DIR"
         )
     if not force and os.path.isdir(folder) and os.listdir(folder):
         raise UsageError(
             "output-exists",
-            "The output folder exists already",
+            "the output folder exists already",
             where=where,
-            do="Write over it with --force, or choose another with --output DIR",
+            do="Overwrite it with --force, or choose another with --output DIR",
         )
 
 
@@ -99,7 +99,7 @@ def write_run(
     except OSError as error:
         raise ResourceError(
             "write-failed",
-            f"The output folder cannot be made: {error.strerror}",
+            f"the output folder cannot be made: {error.strerror}",
             where=shown(folder, 200),
             do="Choose another: --output DIR",
         ) from None
@@ -206,7 +206,7 @@ def counted(parts: Iterator[Columns], n_rows: int) -> Iterator[Columns]:
         raise DataError(
             "rows-lost",
             f"{n_rows} rows were read and {written} would be written",
-            do="The table may have changed on the way: run again when it is at rest",
+            do="The table may have changed on the way: run again when it no longer changes",
         )
 
 
@@ -293,14 +293,14 @@ def find_summary(run: str) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ModelFileError(
             "not-a-summary",
-            "The file is not the summary of a run",
+            "the file is not the summary of a run",
             where=shown(path, 200),
             do="Fit the table again",
         )
     if document.get("version", [0])[0] != VERSION[0]:
         raise ModelFileError(
             "summary-version",
-            f"The summary has version {document.get('version')}, and this ilk reads {VERSION[0]}",
+            f"the summary has version {document.get('version')}, and this ilk reads {VERSION[0]}",
             where=shown(path, 200),
             do="Fit the table again",
         )

@@ -24,6 +24,7 @@ from ilk.report.figures import (
 MOST_GROUPS = 12
 MOST_LEFT_OUT = 5
 FACTS_SHOWN = 3
+WIDE_TABLE = 84  # characters from which the table of groups has its long titles
 NAME_CHARACTERS = 30
 ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
 GROUP_COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
@@ -201,11 +202,14 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     measure = next((m for m in ("probability", "silhouette") if any(g[m] is not None for g in groups)), None)
     mark = max(5, *(len(g["letter"]) for g in shown_groups))
     rows = max(5, *(cells(count_text(g["rows"])) for g in shown_groups))
-    title = "mean prob." if measure == "probability" else measure
+    wide = surface.columns >= WIDE_TABLE
+    title = ("mean prob." if wide else "prob.") if measure == "probability" else measure
     head = f"  {'group':<{mark}}  {'rows':>{rows}}   share" + (f"  {title}" if title else "")
     stable = any(g["stability"] is not None for g in groups)
     head += "  stability" if stable else ""
-    lines = [surface.paint(f"{head}   what sets it apart (whole table)", "dim")]
+    lines = [
+        surface.paint(f"{head}   {'what sets it apart (whole table)' if wide else 'what differs'}", "dim")
+    ]
     for number, group in enumerate(shown_groups):
         colour = f"bold {GROUP_COLOURS[number]}" if number < len(GROUP_COLOURS) else "bold"
         count = count_text(group["rows"])

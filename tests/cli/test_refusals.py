@@ -124,7 +124,7 @@ def test_usage(ilk, blobs):
     assert "Did you mean 'size'" in ilk("fit", "blobs.csv", "--truth", "sise").stderr
     refused(ilk("fit", "blobs.csv", "--method", "k-modes"), 2, "bad-method")
     assert "Did you mean single-linkage?" in ilk("fit", "blobs.csv", "--method", "Single linkage").stderr
-    refused(ilk("fit", "blobs.csv", "--types", "x=numerical"), 2, "unknown-kind")
+    refused(ilk("fit", "blobs.csv", "--types", "x=numerical"), 2, "unknown-type")
     refused(ilk("fit", "blobs.csv", "--threads", "0"), 2, "bad-threads")
     refused(ilk("fit", "blobs.csv", "--sql", "drop table data"), 2, "bad-sql")
     refused(ilk("assign", "nothing.ilk", "blobs.csv"), 2, "no-run")

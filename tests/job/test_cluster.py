@@ -284,7 +284,7 @@ def test_k_as_a_whole_float_or_numpy_number():
         ({"budget": float("nan")}, "bad-budget"),
         ({"threads": 0}, "bad-threads"),
         ({"weight": "nope"}, "unknown-column"),
-        ({"types": {"x0": "numbr"}}, "unknown-kind"),
+        ({"types": {"x0": "numbr"}}, "unknown-type"),
     ],
 )
 def test_options_that_cannot_be(options, code):

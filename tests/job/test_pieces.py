@@ -48,7 +48,8 @@ def test_summary_holds_the_merge(result):
     assert weakest["pair"] == ["A", "B"]
     assert len(weakest["edges"]) == len(weakest["counts_a"]) + 1 == len(weakest["counts_b"]) + 1
     assert set(summary["verdict"]) == {
-        "word", "separation", "icl_k", "stability_min", "stability_mean", "reasons", "sentence", "thresholds", "components",
+        "word", "separation", "icl_k", "stability_min", "stability_mean", "reasons", "sentence", "thresholds",
+        "components",
     }  # fmt: skip
     groups = summary["groups"]
     assert groups[0]["nearest"] == {"group": "B", "separation": result.verdict.separation}

@@ -224,7 +224,7 @@ def test_rows_without_truth_are_left_out_and_counted(missing):
         ([], [], DataError, "no rows"),
         ([0, None, 1], [0, 1, 1], DataError, r"labels has rows without a label \(rows 1 \(1 in all\)\)"),
         ([0, NAN, NAN], [0, 1, 1], DataError, r"rows 1, 2 \(2 in all\)"),
-        ([0, 1], [None, NAN], DataError, "No row has a true class"),
+        ([0, 1], [None, NAN], DataError, "no row has a true class"),
         ("ab", "ab", UsageError, "labels is a str"),
         (3, 4, UsageError, "labels is a int"),
         ([[0], [1, 2]], [0, 1], UsageError, "cannot be compared"),

@@ -321,7 +321,7 @@ def test_one_cluster_is_refused_and_n_clusters_have_a_value(name):
         ([[1.0], [2.0]], [0, 1], {"weight": [1.0]}, UsageError, "one weight per row"),
         ([[1.0], [2.0]], [0, 1], {"weight": [1.0, -1.0]}, DataError, r"from 0 \(rows 1 "),
         ([[1.0], [2.0]], [0, 1], {"weight": [1.0, math.nan]}, DataError, r"from 0 \(rows 1 "),
-        ([[1.0], [2.0]], [0, 1], {"weight": [0.0, 0.0]}, DataError, "All weights are 0"),
+        ([[1.0], [2.0]], [0, 1], {"weight": [0.0, 0.0]}, DataError, "all weights are 0"),
         ([[1.0], [2.0]], [0, 1], {"weight": [0.0, 1.0]}, DataError, "one cluster"),
     ],
 )

@@ -41,8 +41,8 @@ def load(path: str | os.PathLike[str]) -> Model:
     where = shown(os.fspath(path), 200)
     if packed.kind != KIND:
         raise ModelFileError(
-            "model-kind",
-            f"The file holds a {shown(packed.kind)}, not a {KIND}",
+            "model-type",
+            f"the file holds a {shown(packed.kind)}, not a {KIND}",
             where=where,
             do="Give a file that Result.save or ilk fit wrote",
         )
@@ -149,7 +149,7 @@ class _Checked:
         good = isinstance(group, np.ndarray) and group.dtype.kind == "i" and group.shape == shape
         self.need(good, "group", f"it is not an array of {shape[0]}x{shape[1]} whole numbers")
         assert isinstance(group, np.ndarray)
-        self.need(bool(((group >= 0) & (group < k)).all()), "group", "it names no cluster")
+        self.need(bool(((group >= 0) & (group < k)).all()), "group", "it names no component")
         return Clusters(
             mixing,
             self.array(parameters, "mean", (k, n_numbers)),
@@ -242,7 +242,7 @@ class _Checked:
         if not good:
             raise ModelFileError(
                 "model-content",
-                f"The field {name} of the model is not valid: {why}",
+                f"the entry {name} of the model is not valid: {why}",
                 where=self.where,
                 do="Fit and save the model again",
             )

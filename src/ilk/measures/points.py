@@ -70,8 +70,8 @@ class Points:
             empty = self.names[int(np.flatnonzero(self.sizes <= 0)[0])]
             raise DataError(
                 "cluster-without-weight",
-                f"All rows of the cluster {empty!r} have weight 0",
-                do="Leave the cluster out",
+                f"all rows of the group {empty!r} have weight 0",
+                do="Leave the group out",
             )
         # Means of the differences to one row each: equal rows have exactly themselves as their centre.
         anchor = self.table[self.starts[:-1]]
@@ -130,8 +130,8 @@ def need_two_clusters(points: Points, measure: str) -> None:
     if int((points.sizes > 0).sum()) < 2:
         raise DataError(
             "one-cluster",
-            f"{measure} is not defined for one cluster",
-            do="Give labels with two clusters or more",
+            f"{measure} is not defined for one group",
+            do="Give labels with two groups or more",
         )
 
 
@@ -167,7 +167,7 @@ def _checked(X: Any) -> Array:
                 code,
                 f"X has {what} cells",
                 where=rows_shown(found.tolist()),
-                do="Leave those rows out or fill the cells",
+                do="Leave those rows out or fill in the values",
             )
     return rows
 
@@ -199,10 +199,10 @@ def _weights(weight: Any, n_rows: int) -> Array | None:
     if bad.size:
         raise DataError(
             "bad-weight",
-            "Weights are finite numbers from 0",
+            "weights are finite numbers from 0",
             where=rows_shown(bad.tolist()),
-            do="Mend those rows",
+            do="Correct those rows",
         )
     if not (values > 0).any():
-        raise DataError("bad-weight", "All weights are 0", do="Give at least one row a weight above 0")
+        raise DataError("bad-weight", "all weights are 0", do="Give at least one row a weight above 0")
     return values

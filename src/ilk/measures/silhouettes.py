@@ -134,8 +134,8 @@ def _shares(sizes: Array, n_rows: int) -> Array:
     if n_rows < least.sum():
         raise UsageError(
             "sample-too-small",
-            f"n_rows={n_rows} is too small for {len(sizes)} clusters",
-            do=f"Give at least {int(least.sum())}: two rows of each cluster",
+            f"n_rows={n_rows} is too small for {len(sizes)} groups",
+            do=f"Give at least {int(least.sum())}: two rows of each group",
         )
     room = sizes - least
     wished = (n_rows - least.sum()) * room / max(1, room.sum())

@@ -56,7 +56,8 @@ def command(options: Mapping[str, Any], source: str) -> str:
     if options.get("k", "auto") != "auto":
         words += ["--k", _range(options["k"])]
     for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("seed", 0),
-                        ("merge", "separation"), ("min_size", None), ("max_size", None), ("match_to", None)):  # fmt: skip
+                        ("merge", "separation"), ("min_size", None), ("max_size", None),
+                        ("match_to", None)):  # fmt: skip
         value = options.get(name, usual)
         if value != usual:
             words += [f"--{name.replace('_', '-')}", str(value)]

@@ -29,7 +29,7 @@ Op = Literal["at most", "above", "is"]
 
 @dataclass(frozen=True)
 class Term:
-    """One condition: a number at most or above `value`, a category among `categories`; missing values pass where said."""
+    """One condition: a number at most or above `value`, a category among `categories`; `missing` values pass, too."""
 
     column: str
     op: Op

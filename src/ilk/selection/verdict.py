@@ -1,8 +1,8 @@
 """How far the groups can be trusted, in one word with its reasons.
 
-Three measurements decide. `separation`: few rows lie between any two groups. `stability`: mean Jaccard index of each group
-with its match when the whole rule is repeated on bootstrap resamples. `icl_k`: the integrated completed likelihood, too,
-prefers more than one group (mixtures only).
+Three measurements decide. `separation`: few rows lie between any two groups. `stability`: mean Jaccard index of each
+group with its match when the whole rule is repeated on bootstrap resamples. `icl_k`: the integrated completed
+likelihood, too, prefers more than one group (mixtures only).
 
     weak    one group, or icl_k = 1, or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
             or separation < 0.40

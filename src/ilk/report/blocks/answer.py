@@ -248,7 +248,8 @@ def _separation(view: View) -> Html | None:
     if value is None:
         return None
     least, need = view.limits["merge"], view.limits["separation"]
-    text = f"The dip in density between the two closest groups; 0 is no dip. Merged below {least:.2f}, clear from {need:.2f}."
+    text = "The dip in density between the two closest groups; 0 is no dip. "
+    text += f"Merged below {least:.2f}, clear from {need:.2f}."
     most = max(1.0, min(2.0, value * 1.05))
     return rest(title, two(value, least, need), gauge(value, (least, need), most=most), text)
 

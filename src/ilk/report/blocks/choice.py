@@ -234,7 +234,9 @@ def _ladder(view: View) -> Html | None:
         ]
     steps.append(_rung(merge["path"][-1]["groups"] - 1, pieces, now))
     threshold = merge.get("threshold")
-    caption = "Each arrow merges the two least separated; its number is their separation. Framed: where merging stopped."
+    caption = (
+        "Each arrow merges the two least separated; the number is their separation. Framed: where it stopped."
+    )
     caption += (
         f" Those below the threshold {threshold:.2f} are merged."
         if isinstance(threshold, (int, float))

@@ -29,7 +29,7 @@ def render(view: View) -> Html:
         for c in (_weakest(view), _separations(view), _silhouettes(view), _overlap(view), _stability(view))
         if c is not None
     ]
-    text_ = "Are the groups separated, is a row nearer to its own group than to the next, and how far do groups overlap?"
+    text_ = "Are the groups separated, is a row nearer to its own group than to the next, how far do groups overlap?"
     layout = "thirds" if len(charts) >= 3 else "halves"
     return section(
         6,
@@ -261,7 +261,7 @@ def _stability(view: View) -> Html | None:
     parts += [text(x(t), height + 22, f"{t:g}", "", "middle") for t in (0, low, need, 1.0)]
     return figure(
         "Stability",
-        f"Mean Jaccard index with the matching group in bootstrap resamples. Tinted: below {low:.2f}, below {need:.2f}.",
+        f"Mean Jaccard index with the matching group in bootstrap resamples. Tinted: below {low:.2f} and {need:.2f}.",
         svg(350, height + 28, parts, label="Stability of the groups"),
     )
 
