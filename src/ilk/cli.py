@@ -298,6 +298,7 @@ def assign(
 def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Show the type of every column of DATA, and why."""
     from ilk.folder import json_bytes
+    from ilk.report.summary import column_entries
     from ilk.store import write_atomically
     from ilk.table.read import read
     from ilk.table.schema import infer, types_text
@@ -315,7 +316,8 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
     if output is not None:
         write_atomically(output, types_text(schema).encode(), overwrite=force)
     if as_json:
-        put(json_bytes(schema.to_dict()).decode(), end="")
+        roles = {"weight": schema.weight, "truth": schema.truth, "id": schema.id}
+        put(json_bytes({"columns": column_entries(schema, schema), **roles}).decode(), end="")
     elif not quiet:
         put(columns_table(schema.print_lines(), surface_of(sys.stdout)))
         for code, text in (*table.warnings, *schema.warnings):
