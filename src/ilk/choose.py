@@ -46,7 +46,7 @@ ENTRIES = (
         "soft",
         "numbers, categories, missing values; selects columns",
     ),
-    Entry("dirichlet-process", "vectors", "found", "soft", "K from the data; columns of any type"),
+    Entry("dirichlet-process", "vectors", "found", "soft", "columns of any type"),
     Entry(
         "information-bottleneck", "vectors", "known or found", "soft", "counts; rows with similar profiles"
     ),
@@ -107,7 +107,10 @@ class Advice:
 def guide(surface: Surface) -> str:
     """The whole table, for a terminal."""
     lines = []
-    for data, told in (("vectors", "Rows of columns"), ("similarities", "Similarities of pairs of rows")):
+    for data, told in (
+        ("vectors", "Methods on the columns"),
+        ("similarities", "Methods on similarities of pairs of rows"),
+    ):
         lines.append(surface.paint(f"{told}", "bold"))
         for entry in ENTRIES:
             if entry.data == data:
@@ -117,7 +120,7 @@ def guide(surface: Surface) -> str:
         lines.append("")
     lines += line(
         "",
-        [("Similarities are made of any table: Euclidean distance, or Gower's for mixed columns.", "")],
+        [("Similarities are computed from any table: Euclidean distance, or Gower's for mixed columns.", "")],
         surface,
     )
     return surface.fit(

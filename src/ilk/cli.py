@@ -250,8 +250,8 @@ def assign(
 ) -> int:
     """Give the rows of DATA the groups of RUN: a folder that ilk fit wrote, or a model file.
 
-    Columns: row, group, probability, second choice, novelty (0 at the centre of its group, 1 more unusual than any
-    row of the fit).
+    Columns: row, group, probability (where the method has one), second (the second choice), novelty (0 at the
+    centre of its group, 1 for more unusual than any row of the fit).
     """
     import warnings
 

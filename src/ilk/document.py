@@ -97,7 +97,7 @@ def summary_of(
             "status": chosen.status,
             "silhouette": None if sharp is None else sharp.mean,
             "silhouette_error": None if sharp is None else sharp.error,
-            "silhouette_kind": None if sharp is None else sharp.kind,
+            "silhouette_type": None if sharp is None else sharp.kind,
             "silhouette_rows": None if sharp is None else sharp.n_rows,
             "rule": found.recipe.family is not UNRULED,
             "signs": [list(sign) for sign in grouping.signs],

@@ -67,7 +67,7 @@ def fact_text(fact: Mapping[str, Any]) -> str:
     column = shown(fact["column"], 30)
     if fact["type"] == "number":
         value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
-        word = {"up": "higher", "down": "lower", "same": "about the same, but closer together"}[fact["sign"]]
+        word = {"up": "higher", "down": "lower", "same": "about the same, but varies less"}[fact["sign"]]
         return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average, {whole} in the whole table"
     value, whole = share_text(fact["value"]), share_text(fact["whole"])
     return f"{ARROWS[fact['sign']]} {column} is {shown(fact['category'], 30)} in {value}, {whole} in the whole table"
@@ -115,7 +115,7 @@ def _rows(summary: Summary, number: int, surface: Surface) -> list[str]:
     part, lines = found["groups"][number], []
     for title, rows in (("typical", part["typical"][:ROWS_TOLD]), ("border", part["border"])):
         for i, row in enumerate(rows):
-            second = f", or else {row['second']}" if title == "border" and row["second"] else ""
+            second = f", second choice {row['second']}" if title == "border" and row["second"] else ""
             cells = ", ".join(_cell(c, v) for c, v in zip(part["columns"], row["cells"], strict=True))
             lines += line("" if i else title, [(f"row {row['row']}{second}: ", "bold"), (cells, "")], surface)
     return lines

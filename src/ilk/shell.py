@@ -196,9 +196,7 @@ READING = _all_of(
         metavar="N",
         help="Number of lines of a text file that may be skipped because they have too few or too many cells.",
     ),
-    click.option(
-        "--sql", metavar="QUERY", help='Cluster the result of a query: "select * from data where …".'
-    ),
+    click.option("--sql", metavar="QUERY", help='Use the result of a query: "select * from data where …".'),
 )
 TYPING = _all_of(
     click.option(
@@ -216,7 +214,7 @@ TYPING = _all_of(
     ),
 )
 SAYING = _all_of(
-    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--debug", is_flag=True, help="Show where an error happened."),
 )

@@ -75,7 +75,7 @@ def test_two_runs_in_words(runs):
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     assert "first           k2: 50 rows, 2 groups" in result.stdout
-    assert "parted from A; no row moved otherwise" in result.stdout
+    assert "split from A; no row moved otherwise" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 100
 
 

@@ -156,7 +156,7 @@ def test_every_row_its_own_cluster_needs_no_square_table():
     assert measures.ari(labels, truth) == 0.0
     assert measures.ari(labels, labels) == 1.0
     assert measures.f_measure(labels, truth) < 1e-4
-    with pytest.raises(ResourceError, match="200000 clusters"):
+    with pytest.raises(ResourceError, match="200000 groups"):
         measures.f_measure_matrix(labels, labels)
 
 

@@ -182,7 +182,7 @@ def test_axes_are_those_of_a_singular_value_decomposition():
     drawn = plane.plane(evidence, plane.design(evidence, [c.name for c in columns]))
     z = (values - values.mean(axis=0)) / values.std(axis=0)
     u, s, _ = np.linalg.svd(z, full_matrices=False)
-    assert drawn["kind"] == "PCA"
+    assert drawn["method"] == "PCA"
     assert drawn["share"] == pytest.approx((s**2 / (s**2).sum())[:2])
     x, y = np.array(drawn["points"]["x"]), np.array(drawn["points"]["y"])
     assert abs(np.corrcoef(x, u[:, 0])[0, 1]) > 0.9999
@@ -209,7 +209,7 @@ def test_variation_of_categories_alone_is_that_of_correspondence_analysis():
     np.add.at(p, (a, b), 1 / 500)
     r, c = p.sum(axis=1), p.sum(axis=0)
     s = np.linalg.svd((p - np.outer(r, c)) / np.sqrt(np.outer(r, c)))[1]
-    assert drawn["kind"] == "MCA"
+    assert drawn["method"] == "MCA"
     assert drawn["share"] == pytest.approx((1 + s[:2]) / 4)
 
 

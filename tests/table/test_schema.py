@@ -194,7 +194,7 @@ def test_asked_kinds():
     [
         ({"d": "numeric"}, UsageError, "lacks"),
         ({"c": "nummeric"}, UsageError, "Did you mean 'numeric'"),
-        ({"c": "binary"}, DataError, "3 levels, not two"),
+        ({"c": "binary"}, DataError, "3 categories, not two"),
         ({"c": "ordinal"}, DataError, "no order"),
         ({"c": "numeric"}, DataError, "30 cells are no numbers"),
         ({"c": ["lo", "hi"]}, DataError, "'mid'"),

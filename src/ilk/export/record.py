@@ -122,10 +122,20 @@ def _category(model: Model, category: Category) -> dict[str, Any]:
         keys: list[Any] = [float(key) for key in category.keys]
         column = schema.numeric[category.source]
         kind = "value" if category.kind == "values" else "atom"
-        return {"column": column.name, "type": kind, "keys": keys, "missing_is_a_category": category.missing_level}
+        return {
+            "column": column.name,
+            "type": kind,
+            "keys": keys,
+            "missing_is_a_category": category.missing_level,
+        }
     column = schema.coded[category.source]
     keys = [(column.levels or ())[int(key)] for key in category.keys]
-    return {"column": column.name, "type": "category", "keys": keys, "missing_is_a_category": category.missing_level}
+    return {
+        "column": column.name,
+        "type": "category",
+        "keys": keys,
+        "missing_is_a_category": category.missing_level,
+    }
 
 
 def _clusters(params: Clusters, treat: Treat) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def random_rows(sample: Block, k: int, draws: Generator) -> Array:
 
 
 def random_hull(sample: Block, k: int, draws: Generator) -> Array:
-    """Random convex combinations of data rows, `n_columns + 1` rows each (seed 004: inside the convex hull)."""
+    """Random convex combinations of data rows, `n_columns + 1` rows each inside the convex hull (Paassen 2023)."""
     n_corners = sample.n_columns + 1
     corners = draw_rows(sample.weights, (k, n_corners), draws)
     share = draws.dirichlet(np.ones(n_corners), size=k)
@@ -79,7 +79,7 @@ def n_log_n(k: int) -> int:
 
 
 def k_log_k(sample: Block, k: int, draws: Generator) -> Array:
-    """K log K random rows, one K-means step, small centres dropped, farthest-first among the rest (seed 002)."""
+    """K log K random rows, one K-means step, small centres dropped, farthest-first among the rest (Meila 2023)."""
     n_centres = n_log_n(k)
     centres = random_rows(sample, n_centres, draws)
     label = np.argmin(_distances(sample, centres), axis=0)

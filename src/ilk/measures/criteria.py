@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 
 def bic(loglik: float, n_parameters: float, n_rows: float) -> float:
-    """`-2 loglik + n_parameters log(n_rows)` (Schwarz 1978); -2 times the form of seed 002, lower is better.
+    """`-2 loglik + n_parameters log(n_rows)` (Schwarz 1978), lower is better; -2 times the form of STAT 391, lecture 20
 
     >>> round(bic(-214.354704371, 29, 150), 4)
     574.0178
@@ -84,7 +84,7 @@ def spherical_loglik(within_ss: float, sizes: Any, n_columns: int) -> float:
 
     `sum_k n_k log(n_k / n) - n d / 2 (log(2 pi s2) + 1)` with `s2 = within_ss / (n d)`: the classification
     likelihood at its maximum, mixing proportions `n_k / n`. +inf where every row lies on its centre.
-    `sizes` are rows, or sums of weights, per cluster.
+    `sizes` are rows, or sums of weights, per group.
 
     >>> round(spherical_loglik(2.0, [2], 1), 4)
     -2.8379
@@ -114,11 +114,11 @@ def spherical_parameters(n_clusters: int, n_columns: int) -> int:
 
 
 def kmeans_bic(within_ss: float, sizes: Any, n_columns: int) -> float:
-    """BIC of K-means as an equal-variance spherical model, lower is better; empty clusters do not count.
+    """BIC of K-means as an equal-variance spherical model, lower is better; empty groups do not count.
 
     Seed 004 adds `K d` to the loss, which is in squared units: a factor of 10 on the table changes which K
     wins. Here a factor adds the same constant for every K, and so cannot. +inf (never chosen) if `within_ss`
-    is 0: with as many clusters as distinct rows the likelihood is infinite and says nothing.
+    is 0: with as many groups as distinct rows the likelihood is infinite and says nothing.
 
     >>> a, b = kmeans_bic(40.0, [5, 5], 2), kmeans_bic(30.0, [4, 3, 3], 2)
     >>> round(b - a, 6) == round(kmeans_bic(3000.0, [4, 3, 3], 2) - kmeans_bic(4000.0, [5, 5], 2), 6)

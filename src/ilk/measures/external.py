@@ -1,7 +1,7 @@
-"""Judging a clustering by known classes, from a table of counts in exact whole numbers.
+"""Judging a partition by known classes, from a table of counts in exact whole numbers.
 
 Every measure takes `labels, truth`, or one `Contingency`, or a table of counts (groups, classes) alone.
-Rows without a truth are left out and counted in `Contingency.n_left_out`. A label such as -1 is a cluster
+Rows without a truth are left out and counted in `Contingency.n_left_out`. A label such as -1 is a group
 like any other.
 """
 
@@ -33,7 +33,7 @@ AVERAGES: dict[str, Callable[[float, float], float]] = {
 
 @dataclass(frozen=True)
 class Contingency:
-    """How many rows each cluster shares with each class: the filled cells only, in exact whole numbers."""
+    """How many rows each group shares with each class: the filled cells only, in exact whole numbers."""
 
     cluster: Array
     klass: Array
@@ -56,11 +56,11 @@ class Contingency:
 
     @property
     def table(self) -> Array:
-        """Counts (clusters, classes)."""
+        """Counts (groups, classes)."""
         return self.spread(self.count)
 
     def spread(self, values: Array) -> Array:
-        """A matrix (clusters, classes) of values given for the filled cells, 0 elsewhere."""
+        """A matrix (groups, classes) of values given for the filled cells, 0 elsewhere."""
         shape = len(self.cluster_names), len(self.class_names)
         if shape[0] * shape[1] > MATRIX_CELLS:
             raise ResourceError(
@@ -74,7 +74,7 @@ class Contingency:
 
 
 def contingency(labels: Labels | Contingency, truth: Labels | None = None) -> Contingency:
-    """Counts of rows by cluster and class.
+    """Counts of rows by group and class.
 
     >>> found = contingency([0, 0, 1, 1], ["x", "y", "y", None])
     >>> found.table.tolist(), found.n_left_out
@@ -135,7 +135,7 @@ def _is_whole(number: Any) -> bool:
 
 
 def entropy_per_cluster(labels: Labels | Contingency, truth: Labels | None = None) -> Array:
-    """Bits of each cluster: `-sum_j p_ij log2 p_ij`, 0 for a pure cluster.
+    """Bits of each group: `-sum_j p_ij log2 p_ij`, 0 for a pure group.
 
     >>> entropy_per_cluster([0, 0, 1], ["x", "y", "x"]).tolist()
     [1.0, 0.0]
@@ -147,7 +147,7 @@ def entropy_per_cluster(labels: Labels | Contingency, truth: Labels | None = Non
 
 
 def entropy(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Bits on average, clusters weighted by their size (seed 001, with the minus sign it lacks).
+    """Bits on average, groups weighted by their size (Shannon entropy of the classes in a group).
 
     >>> entropy([0, 0, 1, 1], ["x", "y", "x", "x"])
     0.5
@@ -157,19 +157,19 @@ def entropy(labels: Labels | Contingency, truth: Labels | None = None) -> float:
 
 
 def precision_matrix(labels: Labels | Contingency, truth: Labels | None = None) -> Array:
-    """Share `m_ij / m_i` of cluster i that is of class j."""
+    """Share `m_ij / m_i` of group i that is of class j."""
     found = contingency(labels, truth)
     return found.spread(_share(found))
 
 
 def recall_matrix(labels: Labels | Contingency, truth: Labels | None = None) -> Array:
-    """Share `m_ij / m_j` of class j that is in cluster i."""
+    """Share `m_ij / m_j` of class j that is in group i."""
     found = contingency(labels, truth)
     return found.spread(_recall(found))
 
 
 def f_measure_matrix(labels: Labels | Contingency, truth: Labels | None = None) -> Array:
-    """`2 P R / (P + R)` of every cluster and class, 0 where both are 0.
+    """`2 P R / (P + R)` of every group and class, 0 where both are 0.
 
     >>> f_measure_matrix([0, 0, 1], ["x", "x", "y"]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -179,7 +179,7 @@ def f_measure_matrix(labels: Labels | Contingency, truth: Labels | None = None) 
 
 
 def precision(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Precision of each cluster for its largest class, weighted by cluster size: the same as `purity`.
+    """Precision of each group for its largest class, weighted by group size: the same as `purity`.
 
     >>> precision([0, 0, 0, 1], ["x", "x", "y", "y"])
     0.75
@@ -188,7 +188,7 @@ def precision(labels: Labels | Contingency, truth: Labels | None = None) -> floa
 
 
 def recall(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Recall of each cluster for its largest class, weighted by cluster size; the better recall among equals.
+    """Recall of each group for its largest class, weighted by group size; the better recall among equals.
 
     >>> recall([0, 0, 1, 1], ["x", "x", "x", "x"])
     0.5
@@ -202,7 +202,7 @@ def recall(labels: Labels | Contingency, truth: Labels | None = None) -> float:
 
 
 def f_measure(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """The best cluster's F of each class, weighted by class size: `sum_j m_j / m max_i F_ij`.
+    """The best group's F of each class, weighted by class size: `sum_j m_j / m max_i F_ij`.
 
     >>> f_measure([0, 0, 1, 1], ["x", "x", "y", "y"])
     1.0
@@ -214,7 +214,7 @@ def f_measure(labels: Labels | Contingency, truth: Labels | None = None) -> floa
 
 
 def purity(labels: Labels | Contingency, truth: Labels | None = None) -> float:
-    """Share of the rows that are of the largest class of their cluster: `sum_i max_j m_ij / m`.
+    """Share of the rows that are of the largest class of their group: `sum_i max_j m_ij / m`.
 
     >>> purity([0, 0, 0, 1], ["x", "x", "y", "y"])
     0.75
@@ -276,7 +276,7 @@ def variation_of_information(labels: Labels | Contingency, truth: Labels | None 
 
 @dataclass(frozen=True)
 class Stability:
-    """Agreement of a clustering with its repeats: mean ARI, and per cluster the mean of the best Jaccard."""
+    """Agreement of a partition with its repeats: mean ARI, and per group the mean of the best Jaccard."""
 
     cluster_names: list[Any]
     jaccard: Array
@@ -284,7 +284,7 @@ class Stability:
 
 
 def jaccard_per_cluster(labels: Labels | Contingency, other: Labels | None = None) -> Array:
-    """For each cluster, the best `shared / together` with a cluster of the other partition.
+    """For each group, the best `shared / together` with a group of the other partition.
 
     >>> jaccard_per_cluster([0, 0, 1, 1], [0, 0, 0, 1]).tolist()
     [0.6666666666666666, 0.5]
@@ -297,9 +297,9 @@ def jaccard_per_cluster(labels: Labels | Contingency, other: Labels | None = Non
 
 
 def stability(labels: Labels, repeats: list[Labels] | tuple[Labels, ...] | Array) -> Stability:
-    """How well the clusters come back in repeats: clusterings of the same rows after the table was perturbed.
+    """How well the groups are recovered in repeats: partitions of the same rows after the table was perturbed.
 
-    A row that a repeat left out has a missing label there; a cluster without any other row counts 0 there.
+    A row that a repeat left out has a missing label there; a group without any other row counts 0 there.
 
     >>> stability([0, 0, 1, 1], [[5, 5, 7, 7], [5, 5, 5, 7]]).jaccard.round(3).tolist()
     [0.833, 0.75]

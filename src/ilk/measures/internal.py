@@ -1,6 +1,6 @@
-"""Judging a clustering by the table alone: cohesion, separation, sums of squares and two ratios of them.
+"""Judging a partition by the table alone: cohesion, separation, sums of squares and two ratios of them.
 
-Clusters are in the sorted order of their labels. Distances are Euclidean. A row of weight 2
+Groups are in the sorted order of their labels. Distances are Euclidean. A row of weight 2
 counts twice.
 """
 
@@ -19,9 +19,9 @@ Array = NDArray[Any]
 
 
 def cohesion(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) -> Array:
-    """Per cluster `1 / sum_x sum_y distance(x, y)` over ordered pairs, larger is tighter (seed 001).
+    """Per group `1 / sum_x sum_y distance(x, y)` over ordered pairs, larger is tighter.
 
-    Each pair enters twice, as the double sum of the seed says. Infinite for a cluster of one distinct row.
+    Each pair enters twice, as in a double sum over all rows. Infinite for a group of one distinct row.
 
     >>> cohesion([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [0.25, inf]
@@ -33,7 +33,7 @@ def cohesion(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) ->
 
 
 def cohesion_centres(X: Any, labels: Labels, *, weight: Any = None) -> Array:
-    """Per cluster `sum_x distance(x, centre)`, smaller is tighter: the centroid form of seed 001.
+    """Per group `sum_x distance(x, centre)`, smaller is tighter: the centroid form.
 
     >>> cohesion_centres([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [2.0, 0.0]
@@ -43,7 +43,7 @@ def cohesion_centres(X: Any, labels: Labels, *, weight: Any = None) -> Array:
 
 
 def separation(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) -> Array:
-    """Matrix (clusters, clusters) of `sum distance(x, y)`, x and y of different clusters; diagonal 0.
+    """Matrix (groups, groups) of `sum distance(x, y)`, x and y of different groups; diagonal 0.
 
     >>> separation([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [[0.0, 16.0], [16.0, 0.0]]
@@ -56,7 +56,7 @@ def separation(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) 
 
 
 def separation_centres(X: Any, labels: Labels, *, weight: Any = None) -> Array:
-    """Matrix (clusters, clusters) of the distances between the centres.
+    """Matrix (groups, groups) of the distances between the centres.
 
     >>> separation_centres([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [[0.0, 8.0], [8.0, 0.0]]
@@ -66,7 +66,7 @@ def separation_centres(X: Any, labels: Labels, *, weight: Any = None) -> Array:
 
 
 def sse(X: Any, labels: Labels, *, weight: Any = None) -> Array:
-    """Per cluster the mean squared distance to the centre, what seed 001 calls SSE.
+    """Per group the mean squared distance to the centre, which some texts call SSE.
 
     >>> sse([[0.0], [2.0], [9.0]], [0, 0, 1]).tolist()
     [1.0, 0.0]
@@ -107,9 +107,9 @@ def calinski_harabasz(X: Any, labels: Labels, *, weight: Any = None) -> float:
 
 
 def davies_bouldin(X: Any, labels: Labels, *, weight: Any = None) -> float:
-    """Mean over clusters of the worst `(spread_i + spread_j) / distance_ij`, smaller is better (1979).
+    """Mean over groups of the worst `(spread_i + spread_j) / distance_ij`, smaller is better (1979).
 
-    `spread` is the mean distance to the centre. Infinite if two spread clusters share their centre.
+    `spread` is the mean distance to the centre. Infinite if two spread groups share their centre.
 
     >>> davies_bouldin([[0.0], [2.0], [9.0], [11.0]], [0, 0, 1, 1])
     0.2222222222222222
@@ -138,7 +138,7 @@ def _centre_distances(points: Points) -> Array:
 
 
 def _pair_sums(points: Points, threads: int) -> Array:
-    """Weighted sums of distances (clusters, clusters) over ordered pairs, conditioned."""
+    """Weighted sums of distances (groups, groups) over ordered pairs, conditioned."""
     total = np.zeros((points.n_clusters, points.n_clusters))
     for span, sums in points.distance_sums(points.numbers, threads):
         weighted = sums if points.weight is None else sums * points.weight[span, None]

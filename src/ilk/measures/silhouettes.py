@@ -17,24 +17,24 @@ Array = NDArray[Any]
 
 
 def silhouette(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) -> Array:
-    """Silhouette of each row, exact: `(other - own) / max(own, other)`, 0 for a cluster of one row.
+    """Silhouette of each row, exact: `(other - own) / max(own, other)`, 0 for a group of one row.
 
-    `own` is the mean distance to the other rows of the cluster, `other` the smallest mean distance to another
-    cluster. A weight of 2 is the row twice; a row of weight 0 counts in no mean and still gets its value.
+    `own` is the mean distance to the other rows of the group, `other` the smallest mean distance to another
+    group. A weight of 2 is the row twice; a row of weight 0 counts in no mean and still gets its value.
     The average over the table is `numpy.average(silhouette(X, labels), weights=weight)`.
 
     >>> silhouette([[0.0], [1.0], [9.0], [10.0]], ["a", "a", "b", "b"]).round(3).tolist()
     [0.895, 0.882, 0.882, 0.895]
     """
     points = points_of(X, labels, weight)
-    need_two_clusters(points, "The silhouette")
+    need_two_clusters(points, "the silhouette")
     return _of_rows(points, None, checked_threads(threads))
 
 
 def silhouette_sample(
     X: Any, labels: Labels, n_rows: int, seed: Seed = 0, *, threads: int = 1
 ) -> tuple[float, float]:
-    """Mean silhouette from `n_rows` rows drawn from every cluster by its size, and its standard error.
+    """Mean silhouette from `n_rows` rows drawn from every group by its size, and its standard error.
 
     The drawn rows are compared with the whole table, so each value is exact and only the mean is estimated:
     `error^2 = sum_k (n_k / n)^2 variance_k / m_k (1 - m_k / n_k)`. With all rows the error is 0.
@@ -43,7 +43,7 @@ def silhouette_sample(
     0.0
     """
     points = points_of(X, labels)
-    need_two_clusters(points, "The silhouette")
+    need_two_clusters(points, "the silhouette")
     sizes = np.diff(points.starts)
     drawn = _shares(sizes, min(int(n_rows), len(points.codes)))
     total, variance, first = [], [], 0
@@ -61,14 +61,14 @@ def silhouette_sample(
 def silhouette_centres(X: Any, labels: Labels, *, centres: Any = None, weight: Any = None) -> Array:
     """Silhouette of each row with distances to the centres in place of mean distances: linear in the rows.
 
-    Also called the simplified silhouette (Hruschka and others 2006). `centres` (clusters, columns) in the
-    sorted order of the labels; the means of the clusters if not given. 0 for a cluster of one row.
+    Also called the simplified silhouette (Hruschka and others 2006). `centres` (groups, columns) in the
+    sorted order of the labels; the means of the groups if not given. 0 for a group of one row.
 
     >>> silhouette_centres([[0.0], [1.0], [9.0], [10.0]], [0, 0, 1, 1]).round(3).tolist()
     [0.947, 0.941, 0.941, 0.947]
     """
     points = points_of(X, labels, weight)
-    need_two_clusters(points, "The silhouette")
+    need_two_clusters(points, "the silhouette")
     middle = points.centres if centres is None else _given(points, X, centres)
     result = np.empty(len(points.codes))
     alone = np.diff(points.starts) == 1
@@ -99,7 +99,7 @@ def _of_rows(points: Points, chosen: Array | None, threads: int) -> Array:
 
 
 def _own_and_other(distance: Array, own: Array) -> tuple[Array, Array]:
-    """Distance to the own cluster and the smallest to another; overwrites `distance`."""
+    """Distance to the own group and the smallest to another; overwrites `distance`."""
     rows = np.arange(len(own))
     within = distance[rows, own]
     distance[rows, own] = np.inf
@@ -129,7 +129,7 @@ def _given(points: Points, X: Any, centres: Any) -> Array:
 
 
 def _shares(sizes: Array, n_rows: int) -> Array:
-    """How many rows to draw from each cluster: two at least (one where there is only one), else by size."""
+    """How many rows to draw from each group: two at least (one where there is only one), else by size."""
     least = np.minimum(sizes, 2)
     if n_rows < least.sum():
         raise UsageError(

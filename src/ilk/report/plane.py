@@ -108,7 +108,7 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
     drawn = _drawn(evidence)
     place = np.round((position[drawn] - low) / unit).astype(int)
     return {
-        "kind": "PCA" if numbers_only else "MCA" if levels_only else "FAMD",
+        "method": "PCA" if numbers_only else "MCA" if levels_only else "FAMD",
         "share": [float(v / total) for v in value],
         "extent": [int(e) for e in extent],
         "ends": [_ends(loadings, axis) for axis in (0, 1)],

@@ -110,7 +110,7 @@ def unpack(data: bytes) -> Packed:
 
     >>> unpack(b"no model")
     Traceback (most recent call last):
-    ilk.errors.ModelFileError: This is not a model file of ilk. Give a file that ilk saved.
+    ilk.errors.ModelFileError: this is not a model file of ilk. Give a file that ilk saved.
     """
     return _Reader(io.BytesIO(data).read, len(data), "").run()
 

@@ -230,7 +230,9 @@ def _numbers(view: View, made: Mapping[str, Any]) -> Html:
         ]
         for e in made["loadings"]
     ]
-    note = tag("p", f"Axes by {TITLES[made['kind']]}; correlations of the columns with them.", class_="note")
+    note = tag(
+        "p", f"Axes by {TITLES[made['method']]}; correlations of the columns with them.", class_="note"
+    )
     return fold(
         "Numbers behind the map",
         table(["column", "category", "axis 1", "axis 2"], lines, numeric=(2, 3), label="Loadings", sort=True),

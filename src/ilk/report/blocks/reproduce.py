@@ -184,7 +184,7 @@ def _paper(view: View) -> Html:
         sentences.append(
             "Stability is the mean Jaccard index with the matching group over bootstrap resamples (Hennig 2007)."
         )
-    kind = (view.summary.get("map") or {}).get("kind")
+    kind = (view.summary.get("map") or {}).get("method")
     sentences.append(
         "Columns are ordered by the Kullback-Leibler divergence of the group from the whole table in nats per row."
     )

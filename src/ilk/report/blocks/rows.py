@@ -42,8 +42,8 @@ def _how_many(counts: Row) -> str:
     parts = []
     if counts.get("uncertain") is not None:
         parts.append(
-            f"{several(counts['unsure'], 'row')} belong to their group with a probability below "
-            f"{counts['unsure_below']:.2f}"
+            f"{several(counts['uncertain'], 'row')} belong to their group with a probability below "
+            f"{counts['uncertain_below']:.2f}"
         )
     if counts.get("nearer") is not None:
         parts.append(
