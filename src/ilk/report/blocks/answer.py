@@ -116,7 +116,7 @@ def rules(view: View) -> str:
 def glance(view: View) -> Html:
     """All groups in one table; the twelve largest, then a fold."""
     heads: list[Any] = [view.thing.capitalize(), "What it is", "rows"]
-    notes = ["Letters go by size."]
+    notes = ["Letters are in order of size."]
     if view.has_sure:
         heads.append("mean prob.")
         notes.append("Mean prob.: mean probability that its rows belong to it.")
@@ -273,7 +273,7 @@ def _icl(view: View) -> Html | None:
     value = view.verdict.get("icl_k")
     if value is None:
         return None
-    text = "A second criterion, which also penalises overlap. One means that it prefers a single group."
+    text = "ICL is a criterion like BIC that also penalises overlap. One means that it prefers a single group."
     return rest("Components preferred by ICL", word(int(value)), None, text)
 
 

@@ -7,7 +7,7 @@ from ilk.report.view import View
 
 PAGE = "docs/glossary.md"  # of the documentation, which has more of them
 WORDS = {
-    "group": "Rows that belong together (a cluster). Letters go by size.",
+    "group": "Rows that belong together (a cluster). Letters are in order of size.",
     "component": "One part of the mixture model. Components without a density dip between them form one group.",
     "segment": "A part of a table without clear groups: an arbitrary cut, given for convenience.",
     "separation": "The dip in density between two groups: Hartigan's dip statistic times the square root of the "
