@@ -4,8 +4,8 @@ Customers: segments of credit applicants, for new ones too
 
 690 people applied for a credit card. Fifteen columns, names taken away by the bank, some values missing. A marketing
 department wants segments: which, what makes them, how to assign tomorrow's applicants, whether the mix has changed.
-Whether the card was granted is not used for fitting. The table is "Credit Approval" of the UCI Machine Learning Repository
-(CC BY 4.0).
+Whether the card was granted is not used for fitting. The table is "Credit Approval" of the UCI Machine Learning
+Repository (CC BY 4.0).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def main() -> None:
 
     stable = [group for group in result.groups if (group.stability or 0) >= 0.75]
     print(
-        f"\nSegments with a stability (mean Jaccard over resamples) of at least 0.75: {', '.join(g.letter for g in stable) or 'none'}."
+        "\nSegments with a stability (mean Jaccard over resamples) of at least 0.75: "
+        f"{', '.join(g.letter for g in stable) or 'none'}."
     )
     print("Only of these should a campaign be made; the others are listed so that nobody finds them twice.\n")
 

@@ -2,10 +2,9 @@
 Patients: types of heart patients, and when not to trust them
 =============================================================
 
-303 patients of the Cleveland clinic, with numbers, yes/no columns, categories and missing values as the doctors wrote them
-down. Are there types of patients? The answer comes with a verdict, and here the verdict is a warning. The diagnosis
-is not used for fitting.
-The table is "Heart Disease" of the UCI Machine Learning Repository (CC BY 4.0).
+303 patients of the Cleveland clinic, with numbers, yes/no columns, categories and missing values as the doctors wrote
+them down. Are there types of patients? The answer comes with a verdict, and here the verdict is a warning. The
+diagnosis is not used for fitting. The table is "Heart Disease" of the UCI Machine Learning Repository (CC BY 4.0).
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 Every table: what `ilk fit` answers on tables it has never seen
 ===============================================================
 
-One line a table: the model, components and groups, the verdict, the agreement with a known class that no fit has seen, and
-the BIC that mclust 6.0.0 reaches where its figures are at hand (all lower is better). Run it with a folder that holds
-`tables/` and `golden/`, or without one for the tables that come with the tests:
+One line a table: the model, components and groups, the verdict, the agreement with a known class that no fit has
+seen, and the BIC that mclust 6.0.0 reaches where its figures are at hand (all lower is better). Run it with a folder
+that holds `tables/` and `golden/`, or without one for the tables that come with the tests:
 
     python examples/comparisons/every_table.py [DATA] [TABLE ...]
 """
