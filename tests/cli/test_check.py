@@ -118,7 +118,7 @@ def test_a_model_file_remembers_its_columns_and_an_old_one_does_not(run, tmp_pat
     assert result.exit_code == 0
     assert "did not store the columns" in result.stdout
     bad = replace(model, training={**model.training, "columns": [{"name": "spend", "counts": "?"}]})
-    with pytest.raises(ModelFileError, match="what the model remembers"):
+    with pytest.raises(ModelFileError, match="what the model stores"):
         check(bad, read(tmp_path / "customers.csv"))
 
 

@@ -17,7 +17,7 @@ def test_the_guide_names_every_paradigm(ilk):
     for entry in ENTRIES:
         assert entry.method in text
         assert entry.method in METHODS
-    assert "Similarities of pairs of rows" in text
+    assert "Methods on similarities of pairs of rows" in text
     told = {entry["method"]: entry for entry in json.loads(ilk("choose", "--json").stdout)}
     assert (told["spectral"]["data"], told["mean-shift"]["k"], told["gaussian"]["membership"]) == (
         "similarities",
