@@ -148,6 +148,18 @@ def public_docstrings() -> Iterator[tuple[str, str]]:
             yield f"measures.{name}", getattr(ilk.measures, name).__doc__ or ""
 
 
+def test_public_docstrings():
+    """Of measures, errors and displays; those of estimators say what their parameters are called."""
+    names = [name for name in dir(ilk.errors) if isinstance(getattr(ilk.errors, name), type)]
+    own = [(name, getattr(ilk.errors, name).__doc__ or "") for name in names]
+    own += [
+        entry
+        for entry in public_docstrings()
+        if entry[0].startswith("measures.") or entry[0].endswith("Display")
+    ]
+    assert not [(name, match.group()) for name, text in own for match in WORD.finditer(text)]
+
+
 def test_public_docstrings_cite_sources_by_name():
     assert not [name for name, text in public_docstrings() if re.search(r"seeds? 00\d", text)]
 

@@ -97,16 +97,16 @@ class Model:
         return f"<ilk.Model {self.method}, {groups}, {columns} column{'s' * (columns != 1)}>"
 
     def assign(self, data: Any, *, absent: str = "error") -> Any:
-        """The group of each row of `data`, in a frame of the caller's kind (arrays, paths: an Arrow table).
+        """The group of each row of `data`, in a frame of the caller's type (arrays, paths: an Arrow table).
 
         Columns: `group` (its letter), `probability` (of that group; methods that give none have no such
         column), `second` (the next likeliest or nearest group), `novelty` (how unusual the row is among the
         training rows of its group: 0 is at the centre, 1 is further out than any of them). Columns are
         matched by name: order does not matter, unknown ones are ignored with a warning, a missing one is
-        refused. A level that was not seen in training counts as missing, with a warning. A row without a
+        refused. A category that was not seen in training is treated as missing, with a warning. A row without a
         value in the columns used has no group.
         A column of ours that `data` has already is named `group_ilk`, with a warning. `absent="missing"`
-        takes every cell of a missing column as missing. A Spark frame comes back with our columns beside its own.
+        treats an absent column as missing. A Spark frame gets our columns next to its own.
         """
         frame = frame_of(data)
         if frame is not None:
@@ -137,7 +137,7 @@ class Model:
             return self._empty(error)
 
     def open(self, data: Any, memory: Any = None, **reading: Any) -> Table | PieceTable:
-        """As `read`, in pieces where the table is larger than memory."""
+        """As `read`, in chunks where the table is larger than memory."""
         try:
             return open_table(data, memory, **reading)
         except DataError as error:
@@ -214,7 +214,7 @@ class Model:
         return np.array([*self.letters, None], dtype=object)[number]  # -1 picks the last
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the model to one file: JSON and plain arrays, at one stroke."""
+        """Write the model to one file: JSON and plain arrays, atomically."""
         document, arrays = store.flatten(self._tree())
         store.save(path, KIND, document, arrays, overwrite=overwrite)
 

@@ -69,7 +69,7 @@ def icl(loglik: float, n_parameters: float, n_rows: float, log_certainty: float)
 
 
 def log_certainty(membership: Any, weight: Any = None) -> float:
-    """`sum_n weight_n log(max_k membership_nk)`: 0 where every row is sure. Sums over blocks add up.
+    """`sum_n weight_n log(max_k membership_nk)`: 0 where every row has probability 1. Sums over blocks add up.
 
     >>> log_certainty([[1.0, 0.0], [0.0, 1.0]])
     0.0

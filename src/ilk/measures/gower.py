@@ -16,10 +16,10 @@ def gower(numbers: Any, codes: Any = None, *, asymmetric: Any = ()) -> Array:
     A column counts::
 
         number      |x_i - x_j| / range of the column (0 where the column is constant)
-        category    0 where the levels agree, 1 where they do not
+        category    0 where the categories agree, 1 where they do not
 
-    `codes` hold level numbers, -1 where missing; `asymmetric` are the places of code columns in which two rows of
-    level 0 have nothing in common and leave the column out. Give an ordered category as a number, its level. NaN for
+    `codes` hold category numbers, -1 where missing; `asymmetric` are the places of code columns in which two rows of
+    category 0 have nothing in common and leave the column out. Give an ordered category as a number, its rank. NaN for
     two rows without a common column. Gower (1971), Biometrics 27, 857-871.
 
     >>> gower([[1.0], [3.0], [2.0]], [[0], [1], [0]]).tolist()

@@ -130,6 +130,7 @@ def glance(view: View) -> Html:
         notes.append(
             "Stability: mean Jaccard index with the matching group in bootstrap resamples; 1 is best."
         )
+    notes.append("All terms are explained at the end of block 9.")
     lines = [_glance_line(view, i) for i in range(view.k)]
     numeric = range(2, len(heads))
     parts: list[Any] = [table(heads, lines[:TABLE_GROUPS], numeric=numeric, label="Groups", class_="glance")]
@@ -273,7 +274,9 @@ def _icl(view: View) -> Html | None:
     value = view.verdict.get("icl_k")
     if value is None:
         return None
-    text = "ICL is a criterion like BIC that also penalises overlap. One means that it prefers a single group."
+    text = (
+        "ICL is a criterion like BIC that also penalises overlap. One means that it prefers a single group."
+    )
     return rest("Components preferred by ICL", word(int(value)), None, text)
 
 
