@@ -21,7 +21,7 @@ def render(view: View) -> Html:
     left: list[Any] = [pill(view), tag("h1", headline(view)), tag("p", lead(view), class_="lead")]
     if view.parted:
         left += [shares(view), glance(view)]
-    left.append(columns(view))
+    left += [columns(view), tag("p", "All terms are explained at the end of block 9.", class_="cap")]
     right = [rests(view), cautions(view)]
     return tag("section", tag("div", tag("div", left), tag("div", right), class_="answer"), id="s1")
 
@@ -130,7 +130,6 @@ def glance(view: View) -> Html:
         notes.append(
             "Stability: mean Jaccard index with the matching group in bootstrap resamples; 1 is best."
         )
-    notes.append("All terms are explained at the end of block 9.")
     lines = [_glance_line(view, i) for i in range(view.k)]
     numeric = range(2, len(heads))
     parts: list[Any] = [table(heads, lines[:TABLE_GROUPS], numeric=numeric, label="Groups", class_="glance")]
