@@ -29,7 +29,7 @@ def test_fit_writes_a_folder_and_prints_the_groups(ilk, blobs, tmp_path):
     ]
     lines = result.stdout.splitlines()
     assert lines[0] == (
-        "blobs.csv       50 rows, 2 columns used (2 numeric), 1 left out, 1 kept aside (size)"
+        "blobs.csv       50 rows, 2 columns used (2 numeric), 1 left out, 1 not used for fitting (size)"
     )
     assert "left out        code (identifier: all different)" in lines
     assert any(re.match("chosen          gaussian [EVI]{3}, 2 groups ", line) for line in lines)

@@ -209,7 +209,7 @@ def test_a_bug_is_ours_and_shows_no_data(ilk, blobs, monkeypatch):
     monkeypatch.setattr(job, "_searched", fail)
     result = ilk("fit", "blobs.csv")
     text = refused(result, 1, "bug")
-    assert "our bug" in text
+    assert "a bug in ilk" in text
     assert "secret" not in text
     assert isinstance(ilk("fit", "blobs.csv", "--debug").exception, ValueError)
 

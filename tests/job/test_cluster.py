@@ -119,7 +119,7 @@ def test_k_means_describes_categories_and_does_not_use_them():
     result = ilk.cluster(pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "colour": colour}), method="k-means")
     assert np.array_equal(result.labels, ilk.cluster(X).labels)
     fact = next(f for f in result.groups[1].facts if f.column == "colour")
-    assert (fact.level, fact.used, fact.sign, fact.value) == ("red", False, "up", 1.0)
+    assert (fact.category, fact.used, fact.sign, fact.value) == ("red", False, "up", 1.0)
     assert "colour: told in the groups, not used by k-means" in repr(result)
 
 
@@ -333,5 +333,5 @@ def test_fewer_groups_than_asked_for_are_not_as_asked(k):
     result = ilk.cluster(table, k=k)
     assert result.k == 2
     text = dict(result.warnings)["fewer-groups"]
-    assert text == "3 groups were asked for and 2 found; the others held no row"
+    assert text == "3 groups were asked for and 2 found; the others were empty"
     assert "as asked" not in repr(result)

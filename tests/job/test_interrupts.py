@@ -160,7 +160,7 @@ def test_a_large_table_is_told_from_a_sample(mixed, monkeypatch, weight):
         assert group.rows == (result.labels == number).sum()
         assert group.weight == heft[result.labels == number].sum()
     assert result.summary()["reproduce"]["fingerprint"] is None
-    assert "sampled-telling" in dict(result.warnings)
+    assert "described-on-sample" in dict(result.warnings)
 
 
 @pytest.mark.parametrize("weight", [None, "count"])

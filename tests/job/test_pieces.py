@@ -32,7 +32,7 @@ def test_pieces_are_merged_to_groups(table, result):
     assert np.allclose(result.probabilities.sum(axis=1), 1)
     assert result.verdict.components == result.components
     assert f"{result.components} components -> 2 groups" in repr(result)
-    assert "trust           solid: 2 groups parted by clear valleys" in repr(result)
+    assert "trust           solid: 2 groups, clearly separated" in repr(result)
 
 
 def test_summary_holds_the_merge(result):
@@ -108,7 +108,7 @@ def test_slices_of_one_cloud_are_segments():
     assert summary["chosen"]["segments"] == result.components
     assert summary["groups"][0]["stability"] is None
     text = " ".join(repr(result).split())
-    assert "trust weak, no clear groups: the table looks like one cloud (skewed: x0, x1)" in text
+    assert "trust weak, no clear groups: the table looks like a single group (skewed: x0, x1)" in text
     assert f"{result.components} segments are given" in text
     assert f"{result.components} components -> 1 group" in text
 
