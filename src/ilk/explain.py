@@ -35,7 +35,7 @@ def group_text(summary: Summary, letter: str, surface: Surface) -> str:
     lines = line(group["letter"], [(shown(group["name"], 160), "bold")], surface, "bold")
     lines += line("size", [(size, "")], surface)
     lines += line("trust", [(_trust(group), "")], surface) if _trust(group) else []
-    telling = [fact for fact in group["facts"] if fact["tells"]]
+    telling = [fact for fact in group["facts"] if fact["distinctive"]]
     for i, fact in enumerate(telling[:COLUMNS_TOLD]):
         lines += line("" if i else "differs in", [(fact_text(fact), "")], surface)
     if not telling:
@@ -44,7 +44,7 @@ def group_text(summary: Summary, letter: str, surface: Surface) -> str:
         lines += line(
             "", [(f"and {len(telling) - COLUMNS_TOLD} more columns, in report.html", "dim")], surface
         )
-    same = [shown(fact["column"], 30) for fact in group["facts"] if not fact["tells"]]
+    same = [shown(fact["column"], 30) for fact in group["facts"] if not fact["distinctive"]]
     if same:
         more = f" and {len(same) - 5} more" if len(same) > 5 else ""
         lines += line("not distinctive", [(", ".join(same[:5]) + more, "dim")], surface)
@@ -76,7 +76,7 @@ def fact_text(fact: Mapping[str, Any]) -> str:
 def rule_text(group: Mapping[str, Any]) -> str:
     """The short rule with its coverage and purity."""
     rule = group.get("rule")
-    if not rule or not rule["tells"]:
+    if not rule or not rule["distinctive"]:
         return "no short rule describes this group"
     terms = ", and ".join(term_text(term) for term in rule["terms"])
     return (
@@ -175,7 +175,7 @@ def _beside(
     """Each telling column of the row beside its group, the next group and the whole table."""
     others = {fact["column"]: fact for fact in other["facts"]} if other else {}
     made = []
-    for fact in [f for f in group["facts"] if f["tells"]][:COLUMNS_TOLD]:
+    for fact in [f for f in group["facts"] if f["distinctive"]][:COLUMNS_TOLD]:
         if fact["column"] not in cells:
             continue
         text = _cell(fact["column"], cells[fact["column"]])

@@ -227,7 +227,7 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 
 def _apart(group: Mapping[str, Any], surface: Surface) -> list[Word]:
     n_shown = FACTS_SHOWN if surface.columns > 80 else 2
-    telling = [fact for fact in group["facts"] if fact["tells"]][:n_shown]
+    telling = [fact for fact in group["facts"] if fact["distinctive"]][:n_shown]
     if not telling:
         return words_of([("no clear difference from the whole table", "dim")])
     last = len(telling) - 1

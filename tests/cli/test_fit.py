@@ -162,7 +162,15 @@ KEYS = {
     "interrupted": bool, "files": list, "folder": str, "seconds": float,
 }  # fmt: skip
 GROUP = {"letter": str, "name": str, "rows": int, "weight": float, "share": float, "facts": list}
-FACT = {"column": str, "type": str, "used": bool, "nats": float, "tells": bool, "sign": str, "decimals": int}
+FACT = {
+    "column": str,
+    "type": str,
+    "used": bool,
+    "nats": float,
+    "distinctive": bool,
+    "sign": str,
+    "decimals": int,
+}
 CANDIDATE = {"method": str, "k": int, "status": str, "n_starts": int, "seconds": float}
 
 

@@ -35,6 +35,7 @@ FORBIDDEN = {
     r"levels?": "category",
     r"kinds?": "type",
     r"heft": "weight",
+    r"tells?": "distinguishes, shows",
     r"(is|are|was|were) told": "shown, described",
     r"nothing beyond chance": "no clear difference",
     r"slips? of the pen": "error in the data",

@@ -100,8 +100,8 @@ def test_relevance_is_the_mean_divergence_over_the_rows():
     entries = {e["column"]: e for e in profile.profile(evidence, groups)}
     expected = sum(g.share * f.nats for g in groups for f in g.facts if f.column == "x")
     assert entries["x"]["relevance"] == pytest.approx(expected)
-    assert entries["noise"]["tells"] == []
-    assert "A" in entries["x"]["tells"]
+    assert entries["noise"]["distinctive_in"] == []
+    assert "A" in entries["x"]["distinctive_in"]
 
 
 def by_hand(terms, evidence):
@@ -170,7 +170,9 @@ def test_noise_has_no_rule():
     draws = np.random.default_rng(1)
     labels = draws.integers(0, 2, 400)
     evidence = Evidence((Described("x", draws.normal(size=400)),), labels, 2, np.arange(400))
-    assert all(found is None or not found["tells"] for found in rule.rules(evidence, groups_of(evidence)))
+    assert all(
+        found is None or not found["distinctive"] for found in rule.rules(evidence, groups_of(evidence))
+    )
 
 
 def test_axes_are_those_of_a_singular_value_decomposition():

@@ -54,7 +54,7 @@ def test_facts_are_in_order_and_noise_tells_nothing():
     columns = [number(draws.normal(size=100), "noise"), number(draws.normal(size=100) + 9 * LABELS, "signal")]
     for group in describe(columns, LABELS, 2):
         assert [f.column for f in group.facts] == ["signal", "noise"]
-        assert [f.tells for f in group.facts] == [True, False]
+        assert [f.distinctive for f in group.facts] == [True, False]
 
 
 def test_what_rounding_leaves_of_a_zero_mean_is_not_shown():
@@ -75,7 +75,7 @@ def test_weights_are_repeats():
     for mine, theirs in zip(one, other, strict=True):
         assert mine.share == pytest.approx(theirs.share)
         for a, b in zip(mine.facts, theirs.facts, strict=True):
-            assert (a.column, a.category, a.tells) == (b.column, b.category, b.tells)
+            assert (a.column, a.category, a.distinctive) == (b.column, b.category, b.distinctive)
             assert (a.nats, a.value, a.missing) == pytest.approx((b.nats, b.value, b.missing))
 
 

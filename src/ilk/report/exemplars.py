@@ -93,7 +93,7 @@ def _cell(column: Any, i: int) -> float | str | None:
 
 
 def _of_group(evidence: Evidence, groups: Sequence[Group], made: Design, g: int) -> dict[str, Any]:
-    columns = [fact.column for fact in groups[g].facts if fact.tells][:DEFINING]
+    columns = [fact.column for fact in groups[g].facts if fact.distinctive][:DEFINING]
     columns = columns or [fact.column for fact in groups[g].facts][:DEFINING]
     return {
         "columns": columns,

@@ -52,14 +52,14 @@ class Fact:
     """One column of one group compared with the whole table.
 
     `value` and `whole` are means, or for a category the shares of `category`, the category that moved most.
-    `tells` says that the divergence is worth its price in BIC: nats * weight > free parameters / 2 * log n.
+    `distinctive` says that the divergence is worth its price in BIC: nats * weight > free parameters / 2 * log n.
     """
 
     column: str
     type: Literal["number", "category"]
     used: bool
     nats: float
-    tells: bool
+    distinctive: bool
     sign: Sign
     value: float | None
     whole: float | None
@@ -326,7 +326,7 @@ def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
 
 def _name_parts(facts: Sequence[Fact], shared: set[str]) -> list[str]:
     levels = [_level_words(f, shared) for f in facts if f.type == "category" and _gives_name(f)]
-    numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.type == "number" and f.tells]
+    numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.type == "number" and f.distinctive]
     return levels[:2] + numbers
 
 
@@ -335,7 +335,7 @@ _WORDS: dict[Sign, str] = {"up": "high", "down": "low", "same": "narrow"}
 
 def _gives_name(fact: Fact) -> bool:
     return (
-        fact.tells
+        fact.distinctive
         and fact.value is not None
         and fact.whole is not None
         and fact.value >= NAMING_SHARE

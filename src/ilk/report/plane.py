@@ -80,7 +80,7 @@ def _standardised(values: Array, share: Array) -> Array | None:
 def wanted_columns(profile: Sequence[dict[str, Any]]) -> list[str]:
     """Columns that tell a group apart, the most relevant first; every used column where fewer than two do."""
     used = [e for e in profile if e["used"]]
-    telling = [e["column"] for e in used if e["tells"]]
+    telling = [e["column"] for e in used if e["distinctive_in"]]
     return (telling if len(telling) > 1 else [e["column"] for e in used])[:MOST_COLUMNS]
 
 

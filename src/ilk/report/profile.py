@@ -34,7 +34,7 @@ def profile(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any]]
             "type": "number" if column.is_number else "category",
             "used": column.used,
             "relevance": relevance[column.name],
-            "tells": tells[column.name],
+            "distinctive_in": tells[column.name],
             "distribution": None,
         }
         if rank < COLUMNS_TOLD:
@@ -50,7 +50,7 @@ def _relevance(groups: Sequence[Group]) -> tuple[dict[str, float], dict[str, lis
     for group in groups:
         for fact in group.facts:
             relevance[fact.column] = relevance.get(fact.column, 0.0) + group.share * fact.nats
-            tells.setdefault(fact.column, []).extend([group.letter] if fact.tells else [])
+            tells.setdefault(fact.column, []).extend([group.letter] if fact.distinctive else [])
     return relevance, tells
 
 

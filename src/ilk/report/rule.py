@@ -71,7 +71,7 @@ def rules(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any] | 
     columns = {column.name: column for column in evidence.columns}
     made = []
     for number, group in enumerate(groups):
-        tried = [fact for fact in group.facts if fact.tells][:COLUMNS_TRIED]
+        tried = [fact for fact in group.facts if fact.distinctive][:COLUMNS_TRIED]
         place = evidence.sample.place
         views = [_View(columns[f.column], columns[f.column].values[place], f.decimals) for f in tried]
         terms = _grown(views, number, evidence) if group.rows else ()
@@ -196,5 +196,5 @@ def _counted(
         "purity": hit / taken if taken else None,
         "rows": int(picked.sum()),
         "f": f,
-        "tells": bool(f >= LEAST_F),
+        "distinctive": bool(f >= LEAST_F),
     }

@@ -170,7 +170,7 @@ def columns(view: View) -> Html | None:
         )
         for entry in shown
     ]  # fmt: skip
-    silent = [entry["column"] for entry in view.profile if not entry["tells"]]
+    silent = [entry["column"] for entry in view.profile if not entry["distinctive_in"]]
     text: list[Any] = [
         "How far the groups differ from the whole table in a column: Kullback-Leibler divergence, in nats per row."
     ]

@@ -136,7 +136,7 @@ def _small(entry: Mapping[str, Any] | None, spread: Mapping[str, Any] | None) ->
 def _tells(view: View, entry: Mapping[str, Any] | None) -> Any:
     if not entry or not view.parted:
         return ""
-    letters = entry["tells"]
+    letters = entry["distinctive_in"]
     if not letters:
         return "none"
     if len(letters) == view.k:

@@ -49,7 +49,7 @@ def render(view: View) -> Html:
 
 def card(view: View, i: int) -> Html:
     group = view.groups[i]
-    telling = [fact for fact in group["facts"] if fact["tells"]]
+    telling = [fact for fact in group["facts"] if fact["distinctive"]]
     most = MOST_COLUMNS if view.k < FOLDED_FROM else FOLDED_COLUMNS
     lines = [definition(view, i, fact) for fact in telling[:most]]
     parts: list[Any] = [_head(view, i)]
@@ -132,7 +132,7 @@ def share_strip(i: int, value: float | None, whole: float | None) -> Html:
 
 
 def _unused(group: Mapping[str, Any]) -> Html | None:
-    silent = [fact["column"] for fact in group["facts"] if not fact["tells"]]
+    silent = [fact["column"] for fact in group["facts"] if not fact["distinctive"]]
     if not silent:
         return None
     named = [
@@ -149,7 +149,7 @@ def _rule(view: View, i: int) -> Html | None:
     if rule is None:
         return None
     label = tag("span", "In short", class_="label")
-    if not rule["tells"]:
+    if not rule["distinctive"]:
         return tag("div", label, "No short rule describes this group.", class_="rule")
     terms: list[Any] = []
     for number, term in enumerate(rule["terms"]):

@@ -122,7 +122,7 @@ def _cell(view: View, i: int, entry: Mapping[str, Any], draw: Any) -> Html:
     mark = chip(view.groups[i]["letter"], i)
     if not sum(entry["distribution"]["groups"][i]):
         return tag("div", mark, tag("span", "all missing", class_="blank"), class_="cell off")
-    tick = "✓" if fact["tells"] else ""
+    tick = "✓" if fact["distinctive"] else ""
     tip = f"{view.groups[i]['letter']}, {entry['column']}: {fact['nats']:.2f} nats" + (
         f", {share_text(fact['missing'])} missing" if fact["missing"] else ""
     )
@@ -139,7 +139,7 @@ def _cell(view: View, i: int, entry: Mapping[str, Any], draw: Any) -> Html:
         mark,
         draw(i, entry["distribution"]),
         foot,
-        class_="cell" if fact["tells"] else "cell off",
+        class_="cell" if fact["distinctive"] else "cell off",
         data_tip=tip,
     )
 
@@ -240,7 +240,9 @@ def _heat_cell(view: View, i: int, column: str) -> tuple[str, dict[str, Any]]:
 def _rest(view: View, rest: Sequence[Mapping[str, Any]]) -> Html | None:
     if not rest:
         return None
-    lines = [[name(e["column"]), f"{e['relevance']:.3f}", ", ".join(e["tells"]) or "none"] for e in rest]
+    lines = [
+        [name(e["column"]), f"{e['relevance']:.3f}", ", ".join(e["distinctive_in"]) or "none"] for e in rest
+    ]
     made = table(
         ["column", "relevance", "distinguishes"],
         lines,
@@ -275,7 +277,7 @@ def _numbers(view: View, told: Sequence[Mapping[str, Any]]) -> Html:
                     name(entry["column"]),
                     group["letter"],
                     f"{fact['nats']:.3f}",
-                    "✓" if fact["tells"] else "",
+                    "✓" if fact["distinctive"] else "",
                     tag("span", value, level),
                     whole,
                     value_text(fact["spread"], fact["decimals"]) if number else "",
