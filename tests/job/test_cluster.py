@@ -120,7 +120,7 @@ def test_k_means_describes_categories_and_does_not_use_them():
     assert np.array_equal(result.labels, ilk.cluster(X).labels)
     fact = next(f for f in result.groups[1].facts if f.column == "colour")
     assert (fact.category, fact.used, fact.sign, fact.value) == ("red", False, "up", 1.0)
-    assert "colour: told in the groups, not used by k-means" in repr(result)
+    assert "colour: shown for the groups, not used by k-means" in repr(result)
 
 
 def test_categories_and_blanks_go_into_the_assorted_model():
