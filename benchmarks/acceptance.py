@@ -99,7 +99,7 @@ def stretched(seeds: range) -> Iterator[Count]:
     for X in tables:
         result = ilk.cluster(X, threads=1)
         right += result.k == 3
-        said += result.k == 3 or "search_unsettled" in {reason.code for reason in result.verdict.reasons}
+        said += result.k == 3 or "search-unsettled" in {reason.code for reason in result.verdict.reasons}
     yield Count("cigars: K right", right, len(tables), 0.90)
     yield Count("cigars: K right, or said to be unsettled", said, len(tables), 0.95)
 
@@ -116,7 +116,9 @@ def known(names: Sequence[str] = tuple(KNOWN)) -> Iterator[Count]:
             columns = file.readline().strip().split(",")
             ignored = [column for column in columns if column == "target" or column.startswith("label")]
         result = ilk.cluster(path, ignore=ignored, threads=1)
-        told = f"{name}: {result.pieces} pieces -> {result.k}, {result.verdict.word}; asked {k}, {words}"
+        told = (
+            f"{name}: {result.components} components -> {result.k}, {result.verdict.word}; asked {k}, {words}"
+        )
         yield Count(told, int(result.k == k and result.verdict.word in words.split()), 1, 1.0)
 
 

@@ -30,7 +30,7 @@ def run_nulls(seeds: range, rows: list[int], columns: list[int], clouds: list[st
                 for seed in seeds:
                     result = ilk.cluster(CLOUDS[name](np.random.default_rng([seed, n, d]), n, d), threads=1)
                     one += result.k == 1
-                    split += result.pieces > 1
+                    split += result.components > 1
                     weak += result.verdict.word == "weak"
                     solid += result.verdict.word == "solid"
                 yield (
@@ -49,7 +49,7 @@ def run_groups(seeds: range, deltas: list[float]) -> Iterator[str]:
             k = int(truth.max()) + 1
             right += result.k == k
             near += abs(result.k - k) <= 1
-            bic_right += result.pieces == k
+            bic_right += result.components == k
             held += result.verdict.word != "weak"
             agreement.append(ari(result.labels, truth) if result.k > 1 else 0.0)
             if result.verdict.word == "solid":

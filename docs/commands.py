@@ -14,12 +14,12 @@ OPENING = """\
 # Command line
 
 `ilk fit customers.csv` needs no option. Data go to standard output, everything else to standard error; `--json` prints
-the summary as JSON. A refusal is one sentence of what, where and what to do, with an exit code.
+the summary as JSON. Errors say what is wrong, where, and how to fix it, with an exit code.
 
 | exit code | when |
 |---|---|
 | 0 | Done. |
-| 1 | Our bug. |
+| 1 | A bug in ilk. |
 """
 
 

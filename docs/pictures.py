@@ -29,7 +29,7 @@ def draw(folder: Path) -> None:
             "profile": ilk.ProfileDisplay.from_result(penguins).figure_,
             "selection": _selection(),
             "shapes": _shapes(),
-            "valley": _valley(),
+            "separation": _separation(),
         }
         for name, figure in pictures.items():
             figure.savefig(folder / f"{name}.png")
@@ -37,7 +37,7 @@ def draw(folder: Path) -> None:
 
 
 def _selection() -> Any:
-    """BIC curves of three stretched groups in a table of numbers."""
+    """BIC curves of three elongated groups in a table of numbers."""
     draws = np.random.default_rng(0)
     stretch = np.array([[2.0, 1.2], [0.0, 0.4]])
     rows = [draws.normal(size=(80, 2)) @ stretch + centre for centre in ([0, 0], [0, 4], [7, 2])]
@@ -61,8 +61,8 @@ def _shapes() -> Any:
     sets = {
         "rings": np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]),
         "moons": np.vstack(moons) + draws.normal(0, 0.06, (240, 2)),
-        "stretched": long @ [[0.8, 0.6], [-0.6, 0.8]],
-        "unlike sizes": np.vstack(unlike),
+        "elongated": long @ [[0.8, 0.6], [-0.6, 0.8]],
+        "different sizes": np.vstack(unlike),
     }
     methods = {
         "K-means": ilk.KMeans(2, random_state=0),
@@ -85,14 +85,14 @@ def _shapes() -> Any:
     return figure
 
 
-def _valley() -> Any:
-    """Halves of one uniform cloud, and two groups: the rows on the line between them, and the figure of each."""
+def _separation() -> Any:
+    """Halves of one uniform group, and two groups: the rows on the line between them, and their separation."""
     import matplotlib.pyplot as plt
 
     draws = np.random.default_rng(0)
     cloud = draws.uniform(-2, 2, (400, 2))
     apart = np.vstack([draws.normal(0, 1, (200, 2)), draws.normal([4.2, 0], 1, (200, 2))])
-    cases = [("one cloud cut in two", cloud, cloud[:, 0] > 0), ("two groups", apart, np.arange(400) >= 200)]
+    cases = [("one group cut in two", cloud, cloud[:, 0] > 0), ("two groups", apart, np.arange(400) >= 200)]
     figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
     for ax, (title, rows, second) in zip(axes, cases, strict=True):
         block = Block(rows, Encoding(1.0, np.zeros(2)))
@@ -100,9 +100,11 @@ def _valley() -> Any:
         bins = np.histogram_bin_edges(line.position, 30)
         parts = [line.position[~line.of_second], line.position[line.of_second]]
         ax.hist(parts, bins=bins, stacked=True, color=COLOURS[:2])
-        verdict = "parted" if line.valley >= NUMBERS.merge else "one group"
+        verdict = "two groups" if line.valley >= NUMBERS.merge else "one group"
         ax.set(
-            title=f"{title}: valley {line.valley:.2f}, {verdict}", xticks=[], xlabel="the line between them"
+            title=f"{title}: separation {line.valley:.2f}, {verdict}",
+            xticks=[],
+            xlabel="the line between them",
         )
     axes[0].set_ylabel("rows")
     return figure

@@ -2,10 +2,10 @@
 Customers: segments of credit applicants, for new ones too
 ==========================================================
 
-690 people applied for a credit card. Fifteen columns, names taken away by the bank, some cells blank. A marketing
-department wants segments: which, what makes them, how to place tomorrow's applicants, whether the mix has changed.
-Whether the card was granted is kept aside. The table is "Credit Approval" of the UCI Machine Learning Repository
-(CC BY 4.0).
+690 people applied for a credit card. Fifteen columns, names taken away by the bank, some values missing. A marketing
+department wants segments: which, what makes them, how to assign tomorrow's applicants, whether the mix has changed.
+Whether the card was granted is not used for fitting. The table is "Credit Approval" of the UCI Machine Learning
+Repository (CC BY 4.0).
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ def main() -> None:
     result = ilk.cluster(known, truth="target")
     print(result)
 
-    stable = [group for group in result.groups if (group.stable or 0) >= 0.75]
+    stable = [group for group in result.groups if (group.stability or 0) >= 0.75]
     print(
-        f"\nSegments that return in at least three of four resamples: {', '.join(g.letter for g in stable) or 'none'}."
+        "\nSegments with a stability (mean Jaccard over resamples) of at least 0.75: "
+        f"{', '.join(g.letter for g in stable) or 'none'}."
     )
-    print("Only of these should a campaign be made; the others are told so that nobody finds them twice.\n")
+    print("Only of these should a campaign be made; the others are listed so that nobody finds them twice.\n")
 
     granted = known["target"] == "+"
     letter = np.array(result.model.letters)[result.labels]
@@ -43,7 +44,7 @@ def main() -> None:
         )
 
     placed = result.assign(fresh.drop(columns="target"))
-    print("\nThe next 90 applicants, placed one by one:")
+    print("\nThe next 90 applicants, assigned one by one:")
     print(placed.head(5).to_string())
     before, after = (
         pd.Series(letter).value_counts(normalize=True),

@@ -3,7 +3,7 @@ DP-means: what a group costs
 ============================
 
 Four groups of 100 rows in two columns. An open cost is a squared distance: a row farther than that from every
-centre opens a group. Between the width of a group and the distance of two groups it makes no difference.
+centre starts a group. Between the width of a group and the distance of two groups it makes no difference.
 Run it with `python examples/dp_means.py`.
 """
 
@@ -28,7 +28,7 @@ def main() -> None:
         model = ilk.DPMeans(open_cost).fit(X)
         found.append((open_cost, model.n_clusters_))
         print(f"{open_cost:9.1f} {model.n_clusters_:8d} {model.inertia_:16.1f} {model.cost_:12.1f}")
-    print("\nwished   open cost it suggests   groups found")
+    print("\ntarget   open cost it suggests   groups found")
     for wish in (1, 2, 4, 8):
         model = ilk.DPMeans(target_clusters=wish).fit(X)
         print(f"{wish:6d} {model.open_cost_:23.1f} {model.n_clusters_:14d}")

@@ -2,10 +2,9 @@
 Outliers: seven groups under a hundred stray points
 ===================================================
 
-1,100 points: seven round groups and a hundred points strewn over the whole field. The best mixture spends a
-component on the stray points; it is no group, for no valley parts it from the others. Three ways to treat them:
-let the rule merge them, give them a component of noise, or trim a share of the rows. The table was made for this
-project.
+1,100 points: seven round groups and a hundred points spread over the whole plane. The best mixture spends a component
+on the stray points; it is no group, since no density dip separates it from the others. Three ways to treat them: let
+the rule merge them, give them a component of noise, or trim a share of the rows. The table was made for this project.
 """
 
 from __future__ import annotations
@@ -29,9 +28,7 @@ def main() -> None:
     result = ilk.cluster(points)
     print(result)
 
-    print(
-        f"\n{result.pieces} pieces, {result.k} groups: the piece of the stray points has no valley beside it."
-    )
+    print(f"\n{result.components} components, {result.k} groups: no density dip sets the stray points apart.")
     novelty = result.assign(points)["novelty"].to_numpy()
     order = np.argsort(-novelty)[: stray.sum()]
     print(f"Of the {stray.sum()} most unusual rows, {stray[order].sum()} are stray points.")
@@ -42,7 +39,7 @@ def main() -> None:
     noise = ilk.GaussianMixture(result.k, structure="VII", noise=True, random_state=0).fit(points)
     trimmed = ilk.TrimmedKMeans(result.k, trim=float(stray.mean()), random_state=0).fit(points)
     answers = {
-        "groups by valleys": result.labels,
+        "merged components": result.labels,
         "noise component": noise.labels_,
         "trimmed K-means": np.where(trimmed.outliers_, -1, trimmed.labels_),
     }

@@ -2,10 +2,9 @@
 Patients: types of heart patients, and when not to trust them
 =============================================================
 
-303 patients of the Cleveland clinic, with numbers, yes/no columns, categories and blanks as the doctors wrote them
-down. Are there types of patients? The answer comes with a verdict, and here the verdict is a warning. The diagnosis
-is kept aside.
-The table is "Heart Disease" of the UCI Machine Learning Repository (CC BY 4.0).
+303 patients of the Cleveland clinic, with numbers, yes/no columns, categories and missing values as the doctors wrote
+them down. Are there types of patients? The answer comes with a verdict, and here the verdict is a warning. The
+diagnosis is not used for fitting. The table is "Heart Disease" of the UCI Machine Learning Repository (CC BY 4.0).
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def main() -> None:
     if result.verdict.word == "weak":
         print(
             "So these are two ends of one scale of severity rather than two diseases: good for describing the table,\n"
-            "not for deciding about a patient near the border. The least sure ones:"
+            "not for deciding about a patient near the border. Those with the lowest probability:"
         )
         least = np.asarray(result.probabilities).max(axis=1).argsort()[:3]
         print(patients.loc[least, ["age", "sex", "cp", "thalach", "oldpeak"]].to_string())

@@ -3,7 +3,7 @@ Students: support groups when teachers are few
 ==============================================
 
 120 students of a course wait for support, and a teacher takes at most 42. Which students need the same kind of help?
-First the kinds are found without looking at the teachers; then the groups get a limit, and those who have to go
+First the groups are found without looking at the teachers; then the groups get a limit, and those who have to go
 elsewhere are the ones who lose least by it. The table is made here: no table of real students is free to come with ilk.
 """
 
@@ -19,7 +19,7 @@ CAPACITY = 42
 
 
 def students(seed: int = 4) -> pd.DataFrame:
-    """Those who lack mathematics, those who lack time, those who are fine; some answers are blank."""
+    """Those who lack mathematics, those who lack time, those who are fine; some answers are missing."""
     draws = np.random.default_rng(seed)
     kind = np.repeat(["mathematics", "time", "fine"], [46, 34, 40])
     maths = {"mathematics": 35, "time": 68, "fine": 78}
@@ -50,8 +50,8 @@ def main() -> None:
     print(limited)
 
     kinds, places = (np.array(result.model.letters)[result.labels] for result in (free, limited))
-    print("\nWhere the students of each kind go:")
-    print(pd.crosstab(pd.Series(kinds, name="kind"), pd.Series(places, name="teacher")))
+    print("\nWhere the students of each group go:")
+    print(pd.crosstab(pd.Series(kinds, name="group"), pd.Series(places, name="teacher")))
 
     chance = np.asarray(free.probabilities)
     sure = chance[np.arange(len(table)), free.labels]
@@ -60,18 +60,16 @@ def main() -> None:
         for kind in set(kinds)
     }
     moved = places != np.array([teacher_of[kind] for kind in kinds])
-    print(f"\n{int(moved.sum())} students go to another teacher than their kind:")
+    print(f"\n{int(moved.sum())} students go to another teacher than their group:")
     print(
         table[moved]
-        .assign(own=kinds[moved], teacher=places[moved], sure_of_own=sure[moved].round(2))
+        .assign(own=kinds[moved], teacher=places[moved], probability=sure[moved].round(2))
         .to_string()
     )
-    print(
-        f"\nOf all students the middle one is sure of its kind with {np.median(sure):.3f}; it is the doubtful who move."
-    )
+    print(f"\nThe median probability of all students is {np.median(sure):.3f}; those with a low one move.")
 
     _, axes = plt.subplots(1, 2, figsize=(12, 4.5), layout="constrained")
-    for ax, result, title in zip(axes, (free, limited), ("kinds", "teachers"), strict=True):
+    for ax, result, title in zip(axes, (free, limited), ("groups", "teachers"), strict=True):
         ilk.UncertaintyDisplay.from_result(result, ax=ax)
         ax.set_title(title)
     plt.show()

@@ -1,9 +1,9 @@
 """
-Survey classes: how many kinds of voters sit in the House?
+Survey classes: how many types of voters sit in the House?
 ==========================================================
 
-435 members of the US House of 1984 answered sixteen questions with yes or no, and left some open. Which kinds of
-members are there, how sure is that, and is a blank an answer? The party is kept aside and looked at afterwards.
+435 members of the US House of 1984 answered sixteen questions with yes or no, and left some open. Which types of
+members are there, can they be trusted, and is a missing value an answer? The party is compared afterwards.
 The table is "Congressional Voting Records" of the UCI Machine Learning Repository (CC BY 4.0).
 """
 
@@ -29,20 +29,20 @@ def main() -> None:
     merge = result.summary()["merge"]
     for level in merge["path"]:
         joined = " with ".join("+".join(str(piece + 1) for piece in pieces) for pieces in level["merged"])
-        done = "merged" if level["valley"] < merge["threshold"] else "kept apart"
+        done = "merged" if level["separation"] < merge["threshold"] else "kept apart"
         print(
-            f"  {level['groups']} left: {joined} have a valley of {level['valley']:.2f}, so they are {done}"
+            f"  {level['groups']} left: {joined} have a separation of {level['separation']:.2f}, so they are {done}"
         )
 
-    print("\nParty against group; nobody told the model of parties:")
+    print("\nParty against group; the model has not seen the parties:")
     letter = np.array([*result.model.letters, "-"])[result.labels]
     print(pd.crosstab(votes["target"], letter))
 
     sure = np.nan_to_num(np.asarray(result.probabilities)).max(axis=1)
     crossed = (letter == "A") & (votes["target"] == "democrat").to_numpy()
     print(
-        f"\n{int(crossed.sum())} Democrats vote with group A; the model is as sure of them "
-        f"({np.median(sure[crossed]):.2f}) as of all ({np.median(sure):.2f}).\n"
+        f"\n{int(crossed.sum())} Democrats vote with group A; their median probability "
+        f"({np.median(sure[crossed]):.2f}) is like that of all ({np.median(sure):.2f}).\n"
         "They are no errors of the model but the conservative Democrats of those years."
     )
 

@@ -2,13 +2,13 @@
 Labelled tables and other programs
 ==================================
 
-AssortedMixture on labelled tables, beside what other programs reach: ARI with K given, K found and its ARI, and why. ::
+AssortedMixture on labelled tables, compared with other programs: ARI with K given, K found and its ARI, and why. ::
 
     python examples/comparisons/assorted_tables.py [DATA [TABLE ...]] [--seeds 5]
 
 DATA holds manifest.json (kinds of columns), tables/ (CSV, the label in `target`) and peer_scores.csv; without it, a
-few of the tables that come with the tests are shown, one seed each, kinds by ilk's own rules. Labels are used
-for scoring alone: no fit sees them. Rows with blanks are kept; the peers dropped them.
+few of the tables that come with the tests are shown, one seed each, types by ilk's own rules. Labels are used
+for scoring alone: no fit sees them. Rows with missing values are kept; the peers dropped them.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 Every table: what `ilk fit` answers on tables it has never seen
 ===============================================================
 
-One line a table: the model, pieces and groups, the verdict, the agreement with a known class that no fit has seen, and
-the BIC that mclust 6.0.0 reaches where its figures are at hand (all lower is better). Run it with a folder that holds
-`tables/`, or without one for the tables that come with the tests:
+One line a table: the model, components and groups, the verdict, the agreement with a known class that no fit has
+seen, and the BIC that mclust 6.0.0 reaches where its figures are at hand (all lower is better). Run it with a folder
+that holds `tables/`, or without one for the tables that come with the tests:
 
     python examples/comparisons/every_table.py [DATA] [TABLE ...]
 """
@@ -58,7 +58,7 @@ def line(name: str, summary: dict[str, Any], seconds: float, other: str) -> str:
     model = chosen["structure"] or chosen["method"]
     agreement = "" if truth is None else f"{truth['ari']:.2f}"
     return (
-        f"{name:24} {model:9} {chosen['pieces']:6} {chosen['k']:6}  {summary['verdict']['word']:6} {agreement:>5} "
+        f"{name:24} {model:9} {chosen['components']:10} {chosen['k']:6}  {summary['verdict']['word']:6} {agreement:>5} "
         f"{chosen['bic']:10.1f}  {other:15} {seconds:5.1f} s"
     )
 
@@ -72,7 +72,7 @@ def main() -> None:
     given = arguments.parse_args()
     tables = BUNDLED if given.data is None else given.data / "tables"
     names = given.table or (SHOWN if given.data is None else sorted(p.stem for p in tables.glob("*.csv")))
-    print(f"{'table':24} {'model':9} pieces groups  trust    ARI        BIC  mclust's choice")
+    print(f"{'table':24} {'model':9} components groups  trust    ARI        BIC  mclust's choice")
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
             summary, seconds = answer(tables / f"{name}.csv", Path(folder))

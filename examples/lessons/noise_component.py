@@ -3,7 +3,7 @@ Outliers, with and without a noise component
 ============================================
 
 A Gaussian has no room for far rows: a few of them bend a component, or take one for themselves. A noise component,
-uniform over the box of the table, takes them up. Two other ways stand beside it: trimming, and heavy tails.
+uniform over the box of the table, takes them up. Two other ways are shown, too: trimming, and heavy tails.
 """
 
 # %%

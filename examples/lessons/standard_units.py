@@ -38,7 +38,7 @@ unmoved = bool((standard.fit(other_units).labels_ == scaled).all())
 print("labels in other units are the same:", unmoved)
 
 # %%
-# Flavanoids against proline: unscaled groups are slices of proline alone.
+# Flavanoids against proline: unscaled groups are ranges of proline alone.
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained", sharey=True)
 for ax, (title, label) in zip(
     axes,
@@ -51,5 +51,5 @@ axes[0].set_ylabel("proline")
 plt.show()
 
 # %%
-# ``ilk.cluster`` and ``ilk fit`` standardise by themselves and say so; estimators do what they are told.
+# ``ilk.cluster`` and ``ilk fit`` standardise by themselves and say so; estimators do not.
 # The structures EEI VEI EVI VVI EEE VEE EVV VVV of a Gaussian mixture need no scaling at all.

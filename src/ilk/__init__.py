@@ -1,4 +1,4 @@
-"""ilk finds which rows of a table are of the same ilk, and says why."""
+"""ilk clusters the rows of mixed-type tables and explains each group."""
 
 from __future__ import annotations
 

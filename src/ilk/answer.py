@@ -92,8 +92,8 @@ def told_groups(
     return tuple(
         replace(
             one,
-            stable=value,
-            nearest=None if pair is None else {"group": made[pair[1]].letter, "valley": pair[0]},
+            stability=value,
+            nearest=None if pair is None else {"group": made[pair[1]].letter, "separation": pair[0]},
         )
         for one, value, pair in zip(made, stable, near, strict=True)
     )

@@ -30,7 +30,7 @@ def cluster(
     id: str | None = None,
     ignore: str | Sequence[str] = (),
     scale: str | None = "standard",
-    merge: str = "valley",
+    merge: str = "separation",
     min_size: int | None = None,
     max_size: int | None = None,
     match_to: Model | str | os.PathLike[str] | None = None,
@@ -70,8 +70,8 @@ def cluster(
         Columns to leave out.
     scale : None or "standard", default="standard"
         "standard" divides each column by its standard deviation; None keeps the units given.
-    merge : "valley" or "none", default="valley"
-        "valley" merges components without a density dip between them into one group; "none" takes every component as a
+    merge : "separation" or "none", default="separation"
+        "separation" merges components without a density dip between them into one group; "none" takes every component as a
         group.
     min_size : None or int, default=None
         Smallest number of rows of a group; smaller ones join the group they fit best.

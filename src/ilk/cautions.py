@@ -26,39 +26,48 @@ def cautions(job: Job, ready: Prepared, found: Search, interrupted: bool) -> lis
     elif fit.reason == TIME_LIMIT or any(c.status == "did_not_start" for c in found.candidates):
         untried = [str(c.k) for c in found.candidates if c.status == "did_not_start"]
         made.append(
-            ("time-limit", "the time ran out" + (f" before K {', '.join(untried)}" if untried else ""))
+            (
+                "time-limit",
+                "the time limit was reached" + (f" before K {', '.join(untried)}" if untried else ""),
+            )
         )
     elif fit.reason == PASS_LIMIT:
-        made.append(("not-converged", f"the fit did not settle within {fit.n_passes} passes"))
+        made.append(("not-converged", f"the fit did not converge within {fit.n_passes} passes"))
     if fit.status == FEWER_DISTINCT_ROWS or chosen.status == FEWER_DISTINCT_ROWS:
         made.append(
             (
                 "fewer-distinct-rows",
-                f"{chosen.k} groups were asked for and {len(fit.size)} distinct rows found",
+                f"{chosen.k} groups were asked for, but the table has only {len(fit.size)} distinct rows",
             )
         )
     elif chosen.status in ("ok_exact", "singular"):
         made.append(
-            ("exact-fit", "every row equals the centre of its group: as many groups as distinct rows")
+            (
+                "exact-fit",
+                "every row equals the centre of its group: there are as many groups as distinct rows",
+            )
         )
     elif job.asked is not None and len(fit.size) < job.asked:
-        text = f"{job.asked} groups were asked for and {len(fit.size)} found; the others held no row"
+        text = f"{job.asked} groups were asked for and {len(fit.size)} found; the others were empty"
         made.append(("fewer-groups", text))
     lone = [g for g, n in enumerate(label_counts(fit.labels, len(fit.size))) if n == 1]
     if lone and len(fit.size) > 1:
         text = "a group holds" if len(lone) == 1 else f"{len(lone)} groups hold"
-        made.append(("single-row-group", f"{text} one row only; its centre in the model is that row"))
+        made.append(("single-row-group", f"{text} only one row, which is also its centre in the model"))
     limit = max((c.k for c in found.candidates if c.status != "reference"), default=1)
     if chosen.k == limit > 2 and found.runner_up is not None:
         made.append(
-            ("k-at-limit", f"K={limit} is the largest that was tried; for more: k=range(1, {2 * limit + 1})")
+            (
+                "k-at-limit",
+                f"K={limit} is the largest K that was tried; to try more: k=range(1, {2 * limit + 1})",
+            )
         )
     sharpest = max(found.candidates, key=lambda c: c.silhouette or 0.0)
     if len(fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:
         text = (
-            f"BIC prefers one group, yet {sharpest.k} groups are sharp (silhouette {sharpest.silhouette:.2f})"
+            f"BIC prefers one group, but {sharpest.k} groups have a silhouette of {sharpest.silhouette:.2f}"
         )
-        made.append(("silhouette-disagrees", f"{text}; look at k={sharpest.k}"))
+        made.append(("silhouette-disagrees", f"{text}; try k={sharpest.k}"))
     if found.n_rows_searched < ready.rows.n_rows:
         made.append(
             (
@@ -67,8 +76,8 @@ def cautions(job: Job, ready: Prepared, found: Search, interrupted: bool) -> lis
             )
         )
     if ready.looked is not None and len(ready.looked.places) < ready.rows.n_rows:
-        text = f"the groups are described from a sample of {len(ready.looked.places)} rows; labels and sizes are of all"
-        made.append(("sampled-telling", text))
+        text = f"groups are described on a sample of {len(ready.looked.places)} rows; labels and sizes are of all rows"
+        made.append(("described-on-sample", text))
     if kernels.LACKING:
         made.append(("numpy-kernels", kernels.LACKING))
     return made + dominated(job, ready)
@@ -87,6 +96,6 @@ def dominated(job: Job, ready: Prepared) -> list[Caution]:
         (
             "one-column-decides",
             f"{name} has {100 * variance.max() / variance.sum():.0f} % of the variance "
-            'and decides alone; scale="standard" gives every column its part',
+            'and decides alone; scale="standard" gives all columns the same weight',
         )
     ]

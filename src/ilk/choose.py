@@ -1,4 +1,4 @@
-"""Which paradigm for which data: the table of the lecture notes, and what a table at hand calls for.
+"""Which method for which data: the table of the lecture notes, and what a table at hand calls for.
 
 Data are vectors or similarities of pairs, K is known or comes out, groups are hard or soft. What the rows look like
 decides the rest: categories and blanks, many rows, weights, groups that wind around each other.
@@ -30,27 +30,25 @@ class Entry:
     method: str
     data: Literal["vectors", "similarities"]
     k: Literal["known", "known or found", "found"]
-    kind: Literal["hard", "soft", "hard or soft"]
+    membership: Literal["hard", "soft", "hard or soft"]
     when: str
 
 
 ENTRIES = (
     Entry("k-means", "vectors", "known or found", "hard", "round groups of one size; very many rows"),
-    Entry("k-medians", "vectors", "known or found", "hard", "the same, with outliers in single cells"),
+    Entry("k-medians", "vectors", "known or found", "hard", "the same, with outliers in single values"),
     Entry("trimmed-k-means", "vectors", "known or found", "hard", "the same, with a share of outlying rows"),
-    Entry("gaussian", "vectors", "known or found", "soft", "stretched groups of numbers, of any size"),
+    Entry("gaussian", "vectors", "known or found", "soft", "elongated groups of numbers, of any size"),
     Entry(
         "assorted",
         "vectors",
         "known or found",
         "soft",
-        "numbers, categories and blanks; which columns matter",
+        "numbers, categories, missing values; selects columns",
     ),
+    Entry("dirichlet-process", "vectors", "found", "soft", "columns of any type"),
     Entry(
-        "dirichlet-process", "vectors", "found", "soft", "as many groups as the rows call for, any columns"
-    ),
-    Entry(
-        "information-bottleneck", "vectors", "known or found", "soft", "counts, or what rows say of columns"
+        "information-bottleneck", "vectors", "known or found", "soft", "counts; rows with similar profiles"
     ),
     Entry(
         "deterministic-bottleneck", "vectors", "known or found", "hard", "the same, every row in one group"
@@ -62,13 +60,21 @@ ENTRIES = (
         "similarities",
         "known or found",
         "hard",
-        "groups of any shape, about as dense as each other",
+        "groups of any shape, of similar density",
     ),
-    Entry("typical-cuts", "similarities", "known or found", "hard", "groups of any shape, of unlike density"),
+    Entry(
+        "typical-cuts", "similarities", "known or found", "hard", "groups of any shape, of different density"
+    ),
     Entry(
         "affinity-propagation", "similarities", "found", "hard", "a typical row for each of many small groups"
     ),
-    Entry("single-linkage", "similarities", "known or found", "hard", "any shape with clear gaps; outliers"),
+    Entry(
+        "single-linkage",
+        "similarities",
+        "known or found",
+        "hard",
+        "any shape with clear gaps between; finds outliers",
+    ),
     Entry(
         "average-linkage",
         "similarities",
@@ -101,17 +107,20 @@ class Advice:
 def guide(surface: Surface) -> str:
     """The whole table, for a terminal."""
     lines = []
-    for data, told in (("vectors", "Rows of columns"), ("similarities", "Similarities of pairs of rows")):
+    for data, told in (
+        ("vectors", "Methods on the columns"),
+        ("similarities", "Methods on similarities of pairs of rows"),
+    ):
         lines.append(surface.paint(f"{told}", "bold"))
         for entry in ENTRIES:
             if entry.data == data:
-                words: list[Piece] = [(f"K {entry.k}, {entry.kind};", "dim"), (entry.when, "")]
+                words: list[Piece] = [(f"K {entry.k}, {entry.membership};", "dim"), (entry.when, "")]
                 head = surface.paint(f"  {entry.method:<{WIDEST_NAME}}", "bold")
                 lines += wrap(head, WIDEST_NAME + 2, words_of(words), WIDEST_NAME + 2, surface)
         lines.append("")
     lines += line(
         "",
-        [("Similarities are made of any table: Euclidean distance, or Gower's for mixed columns.", "")],
+        [("Similarities are computed from any table: Euclidean distance, or Gower's for mixed columns.", "")],
         surface,
     )
     return surface.fit(
@@ -125,11 +134,12 @@ def advise(job: Job) -> Advice:
     numbers, coded = len(ready.schema.numeric), len(ready.schema.coded)
     blanks = sum(column.missing for column in ready.schema.used)
     n_rows = ready.rows.n_rows
-    facts = f"{plural(n_rows, 'row')}, {plural(numbers, 'number')} and {coded} with levels, {plural(blanks, 'blank')}"
+    facts = f"{plural(n_rows, 'row')}, {plural(numbers, 'column')} of numbers and {coded} of categories"
+    facts += f", {plural(blanks, 'missing value')}"
     mixed = bool(coded or blanks)
     if matrix_of_pairs(ready):
         return Advice(
-            facts + "; square and symmetric with an even diagonal: similarities or distances of pairs",
+            facts + "; square and symmetric with a constant diagonal: similarities or distances of pairs",
             (
                 ("typical-cuts", 'ilk.TypicalCuts(metric="precomputed") in Python, of the distances'),
                 ("spectral", 'ilk.SpectralClustering(metric="precomputed") in Python, of the distances'),
@@ -139,13 +149,14 @@ def advise(job: Job) -> Advice:
     good = [_first(ready, mixed)]
     gap = None if mixed or n_rows < LEAST_ROWS or ready.weight is not None else _winding(ready, job.seed)
     if gap is not None:
-        why = f"groups wind around each other: no straight cut parts them, a gap of {gap:.1f} neighbours does"
-        good.insert(0, ("typical-cuts", why))
-        good.insert(1, ("spectral", "the same, where groups are about as dense as each other"))
-    if not mixed and counts_like(ready):
-        good.append(
-            ("information-bottleneck", "if the cells are counts of things: rows alike in what they count")
+        why = (
+            "groups wind around each other: no straight line separates them, but a gap of "
+            f"{gap:.1f} times the distance of neighbouring rows does"
         )
+        good.insert(0, ("typical-cuts", why))
+        good.insert(1, ("spectral", "the same, where groups are of similar density"))
+    if not mixed and counts_like(ready):
+        good.append(("information-bottleneck", "if the values are counts: rows with similar profiles"))
     good.append(("dirichlet-process", "K by a prior on how many groups there are, up to a limit"))
     if ready.weight is None and n_rows <= MOST_ROWS and gap is None:
         kind = "Gower's dissimilarity" if mixed else "Euclidean distances"
@@ -156,9 +167,9 @@ def advise(job: Job) -> Advice:
 def _first(ready: Prepared, mixed: bool) -> tuple[str, str]:
     """What "auto" takes."""
     why = {
-        "assorted": "categories or blanks: one model for all columns that says which of them make a group",
-        "gaussian": "numbers without blanks: stretched groups of any size, structure and K by BIC",
-        "k-means": "few distinct rows: groups have no spread to model",
+        "assorted": "categories or missing values: one model for all columns, with feature selection per group",
+        "gaussian": "numbers without missing values: elongated groups of any size, covariance structure and K by BIC",
+        "k-means": "few distinct rows: groups have no variance to model",
     }
     return ready.method, why.get(ready.method, "as asked") + " (auto)"
 
@@ -167,12 +178,12 @@ def _ruled_out(ready: Prepared, mixed: bool) -> list[tuple[str, str]]:
     made: list[tuple[str, str]] = []
     if mixed:
         names = [name for name, paradigm in PARADIGMS.items() if paradigm.takes == "numbers"]
-        made.append((", ".join(names), "for numbers without blanks"))
+        made.append((", ".join(names), "need numbers without missing values"))
     if ready.rows.n_rows > MOST_ROWS:
         names = [entry.method for entry in ENTRIES if entry.data == "similarities"]
         made.append((", ".join(names), f"compare all pairs; at most {MOST_ROWS} rows"))
     if ready.weight is not None:
-        made.append((", ".join(PARADIGMS), "count every row once, and there are weights"))
+        made.append((", ".join(PARADIGMS), "cannot use weights"))
     return made
 
 
@@ -203,12 +214,12 @@ def told(advice: Advice, source: str, surface: Surface) -> str:
     lines = line(shown(os.path.basename(source), 40), [(advice.facts, "")], surface)
     for number, (method, why) in enumerate(advice.good):
         lines += line(
-            "take" if number == 0 else "or" if number == 1 else "",
+            "use" if number == 0 else "or" if number == 1 else "",
             [(f"{method}:", "bold"), (why, "")],
             surface,
         )
     for number, (names, why) in enumerate(advice.ruled_out):
-        lines += line("not" if number == 0 else "", [(f"{names}:", ""), (why, "dim")], surface)
+        lines += line("not for it" if number == 0 else "", [(f"{names}:", ""), (why, "dim")], surface)
     method = advice.good[0][0]
     auto = advice.good[0][1].endswith("(auto)")
     command = f"ilk fit {quoted(shown(source, 80))}" + ("" if auto else f" --method {method}")

@@ -42,16 +42,16 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Version, kernels."
 )
 def cli() -> None:
-    """Find which rows of a table are of the same ilk, and why.
+    """Cluster the rows of a mixed-type table and explain each group: rows of the same ilk, and why.
 
     \b
     ilk fit customers.csv                    groups of a table, into customers.ilk/
     ilk explain customers.ilk B              one group in words
     ilk assign customers.ilk new.csv         groups of new rows
-    ilk choose customers.csv                 which method is for this table
+    ilk choose customers.csv                 which method suits this table
     ilk demo                                 try it on a bundled table
 
-    Exit codes: 0 done, 1 our bug, 2 usage, 3 data refused, 4 no valid model or an asked condition failed,
+    Exit codes: 0 done, 1 bug in ilk, 2 usage, 3 data refused, 4 no valid model or a requested condition failed,
     5 resource limit, 6 model file refused, 7 engine lost, 130 interrupted.
     """
 
@@ -72,35 +72,35 @@ def cli() -> None:
     show_default=True,
     metavar="NAME",
     help="gaussian, assorted, k-means, k-medians, trimmed-k-means, spectral, ...: ilk choose lists them; auto: "
-    "gaussian where all columns are numbers.",
+    "gaussian where all columns are numbers, else assorted (a mixed-type mixture).",
 )
 @click.option(
     "--merge",
-    type=click.Choice(["valley", "none"]),
-    default="valley",
+    type=click.Choice(["separation", "none"]),
+    default="separation",
     show_default=True,
-    help="Join pieces that no valley parts into one group, or take every piece as a group.",
+    help="Merge components without a density dip between them into one group, or keep every component as a group.",
 )
 @click.option(
     "--scale",
     type=click.Choice(["standard", "none"]),
     default="standard",
     show_default=True,
-    help="Standardise the columns, or take their units as they are.",
+    help="Standardise the columns, or leave them unscaled.",
 )
 @click.option(
-    "--min-size", type=int, metavar="ROWS", help="Groups with fewer rows join the one they fit best."
+    "--min-size", type=int, metavar="ROWS", help="Merge groups with fewer rows into the one they fit best."
 )
 @click.option(
     "--max-size",
     type=int,
     metavar="ROWS",
-    help="No group gets more rows: the cheapest ones move to their next best group.",
+    help="Largest size of a group: the rows that lose least move to their next best group.",
 )
 @click.option(
     "--match-to",
     metavar="RUN",
-    help="Letters and names of an earlier run for the groups that correspond to its own.",
+    help="Reuse group letters and names from an earlier run for matching groups.",
 )
 @click.option(
     "--seed",
@@ -116,12 +116,15 @@ def cli() -> None:
     help="Threads; all cores by default. The result does not depend on it.",
 )
 @click.option(
-    "--budget", type=Seconds(), metavar="60s", help="Time after which the best found so far is taken."
+    "--budget",
+    type=Seconds(),
+    metavar="60s",
+    help="Time limit, after which the best result so far is returned.",
 )
 @click.option(
     "-o", "--output", metavar="DIR", help="Folder to write to; DATA.ilk in the current folder by default."
 )
-@click.option("--force", is_flag=True, help="Write over an earlier run.")
+@click.option("--force", is_flag=True, help="Overwrite an earlier run.")
 @click.option(
     "--no-rows",
     is_flag=True,
@@ -132,9 +135,9 @@ def cli() -> None:
     "names",
     multiple=True,
     metavar="GROUP=TEXT",
-    help="A name for a group, in place of the made one.",
+    help="A name for a group, instead of the generated one; repeatable.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @MEMORY
 @TYPING
 @READING
@@ -244,10 +247,10 @@ def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
     type=click.Choice(["error", "missing"]),
     default="error",
     show_default=True,
-    help="What to do when a column of the model is absent: refuse, or take its cells as missing.",
+    help="What to do when a column of the model is absent: refuse, or treat it as missing.",
 )
 @click.option("--with-data", is_flag=True, help="Write the columns of DATA too.")
-@click.option("--force", is_flag=True, help="Write over the output file.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
 @MEMORY
 @READING
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
@@ -257,8 +260,8 @@ def assign(
 ) -> int:
     """Give the rows of DATA the groups of RUN: a folder that ilk fit wrote, or a model file.
 
-    Columns: row, group, second nearest group, novelty (0 at the centre of its group, 1 further out than any
-    row it was fitted on).
+    Columns: row, group, probability (where the method has one), second (the second choice), novelty (0 at the
+    centre of its group, 1 for more unusual than any row of the fit).
     """
     import warnings
 
@@ -274,7 +277,7 @@ def assign(
     ):
         raise UsageError(
             "output-is-input",
-            "The output file is the input",
+            "the output file is the input",
             where=shown(output, 200),
             do="Give another file: -o FILE",
         )
@@ -295,15 +298,18 @@ def assign(
 
 @cli.command()
 @click.argument("data")
-@click.option("-o", "--output", metavar="FILE", help="Write the kinds to an editable file for --types.")
-@click.option("--force", is_flag=True, help="Write over the file.")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the column types to an editable file for --types."
+)
+@click.option("--force", is_flag=True, help="Overwrite the file.")
 @TYPING
 @READING
 @SAYING
 def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bool, **options: Any) -> int:
-    """Say what the columns of DATA are taken for, and why."""
+    """Show the type of every column of DATA, and why."""
     from ilk.folder import json_bytes
     from ilk.layout import quoted
+    from ilk.report.summary import column_entries
     from ilk.store import write_atomically
     from ilk.table.read import read
     from ilk.table.schema import infer, types_text
@@ -321,7 +327,8 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
     if output is not None:
         write_atomically(output, types_text(schema).encode(), overwrite=force)
     if as_json:
-        put(json_bytes(schema.to_dict()).decode(), end="")
+        roles = {"weight": schema.weight, "truth": schema.truth, "id": schema.id}
+        put(json_bytes({"columns": column_entries(schema, schema), **roles}).decode(), end="")
     elif not quiet:
         put(columns_table(schema.print_lines(), surface_of(sys.stdout)))
         for code, text in (*table.warnings, *schema.warnings):
@@ -329,7 +336,7 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
         if output is not None:
             name = shown(output, 80)
             again = f"ilk fit {quoted(shown(data, 80))} --types {quoted(name)}"
-            say(f"wrote {name}; edit it and give it back: {again}")
+            say(f"wrote {name}; edit it and use it: {again}")
     return 0
 
 
@@ -339,7 +346,7 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
 @READING
 @SAYING
 def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
-    """Say which method is for which data; with DATA, which is for this table, and why."""
+    """List the methods and what they are for; with DATA, recommend one for this table, and say why."""
     from ilk import choose as advice
     from ilk.folder import json_bytes
     from ilk.prepare import Job
@@ -371,7 +378,7 @@ def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
 @cli.command()
 @SAYING
 def demo(**options: Any) -> int:
-    """Try it: the groups of 344 penguins, into penguins.ilk/."""
+    """Try it: the groups of 344 penguins, written to penguins.ilk/."""
     from importlib.resources import as_file, files
 
     from ilk.folder import check_free, folder_for, is_demo

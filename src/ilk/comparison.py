@@ -22,7 +22,7 @@ WORDS = ((0.9, "nearly the same groups"), (0.8, "much the same groups"), (0.65, 
 KEYS_TOLD = 5
 FLOWS_TOLD = 8
 EVENTS_TOLD = 4
-HALF = 0.5  # of a group's rows must be shared for it to join, or to part from, another
+HALF = 0.5  # of a group's rows must be shared for it to join, or to split from, another
 FEW_MOVED = 0.05
 GROUPS_TOLD = 12
 
@@ -96,7 +96,7 @@ def compare(first: Labels, second: Labels) -> dict[str, Any]:
         "counts": counts.table.tolist(),
         "pairs": pairs,
         "joined": joined,
-        "parted": parted,
+        "split": parted,
         "gone": _rest(counts.cluster_names, [cell["first"] for cell in (*pairs, *joined)]),
         "new": _rest(counts.class_names, [cell["second"] for cell in (*pairs, *parted)]),
         "moved": moved,
@@ -160,7 +160,7 @@ def _rest(names: Sequence[Any], paired: Sequence[str]) -> list[str]:
 
 
 def _finding(document: Mapping[str, Any]) -> str:
-    moved, joined, parted = document["moved"], document["joined"], document["parted"]
+    moved, joined, parted = document["moved"], document["joined"], document["split"]
     if moved["rows"] == 0 and not joined and not parted:
         return "the same groups: no row moved"
     word = next((text for least, text in WORDS if document["ari"] >= least), "other groups")
@@ -168,7 +168,7 @@ def _finding(document: Mapping[str, Any]) -> str:
         word = "the first divides further" if joined else "the second divides further"
     events = [
         *(f"{shown(cell['first'], 12)} joined {shown(cell['second'], 12)}" for cell in joined),
-        *(f"{shown(cell['second'], 12)} parted from {shown(cell['first'], 12)}" for cell in parted),
+        *(f"{shown(cell['second'], 12)} split from {shown(cell['first'], 12)}" for cell in parted),
     ]
     told = ", ".join(events[:EVENTS_TOLD]) + (
         f" and {len(events) - EVENTS_TOLD} more" * (len(events) > EVENTS_TOLD)
@@ -183,7 +183,7 @@ def _finding(document: Mapping[str, Any]) -> str:
 def rows_of(first: Labels, second: Labels, document: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Every row of both runs as columns: its groups, and whether it left its group."""
     kept = {
-        (cell["first"], cell["second"]) for name in ("pairs", "joined", "parted") for cell in document[name]
+        (cell["first"], cell["second"]) for name in ("pairs", "joined", "split") for cell in document[name]
     }
     there = dict(zip(second.keys, second.groups, strict=True))
     rows = [
@@ -232,10 +232,10 @@ def _pair_lines(document: Mapping[str, Any], surface: Surface) -> list[str]:
         )
     for cell in document["joined"][:GROUPS_TOLD]:
         text = f"{shown(cell['first'], 12)}, by {share_text(cell['share_first'])} of its rows"
-        lines += line(f"{shown(cell['second'], 12)} took in", [(text, "")], surface)
-    for cell in document["parted"][:GROUPS_TOLD]:
+        lines += line(f"{shown(cell['second'], 12)} absorbed", [(text, "")], surface)
+    for cell in document["split"][:GROUPS_TOLD]:
         text = f"{share_text(cell['share_second'])} of it from {shown(cell['first'], 12)}"
-        lines += line(f"{shown(cell['second'], 12)} parted", [(text, "")], surface)
+        lines += line(f"{shown(cell['second'], 12)} split off", [(text, "")], surface)
     for word in ("gone", "new"):
         if document[word]:
             lines += line(word, [(", ".join(shown(name, 12) for name in document[word]), "")], surface)
@@ -269,5 +269,5 @@ def _flow_lines(moved: Mapping[str, Any], surface: Surface) -> list[str]:
         lines += line("" if number else "moved", [(text, ""), (keys, "dim")], surface)
     more = len(moved["flows"]) - FLOWS_TOLD
     return lines + (
-        line("", [(f"and {more} more ways; -o FILE lists every row", "dim")], surface) if more > 0 else []
+        line("", [(f"and {more} more moves; -o FILE lists every row", "dim")], surface) if more > 0 else []
     )

@@ -148,7 +148,7 @@ def _moved(column: ColumnInfo, counts: Array, before: Mapping[str, Any], weight:
     shares = [float(c[gap] / c.sum()) if c.sum() else 0.0 for c in (old, now)]
     return {
         "column": column.name,
-        "kind": "number" if column.levels is None else "category",
+        "type": "number" if column.levels is None else "category",
         "nats": divergence(now, old),
         "chance": chance(now, old),
         "missing_before": shares[0],
@@ -158,13 +158,13 @@ def _moved(column: ColumnInfo, counts: Array, before: Mapping[str, Any], weight:
 
 def _level(column: ColumnInfo, counts: Array, old: Array) -> dict[str, Any]:
     """The level whose share among the cells that are there changed most."""
-    levels = (*(column.levels or ()), "levels not seen before")
+    levels = (*(column.levels or ()), "categories not seen before")
     there = [*range(len(column.levels or ())), -1]
     before, now = (
         (c[there] / c[there].sum() if c[there].sum() else np.zeros(len(there))) for c in (old, counts)
     )
     most = int(np.argmax(np.abs(now - before)))
-    return {"level": levels[most], "before": float(before[most]), "now": float(now[most])}
+    return {"category": levels[most], "before": float(before[most]), "now": float(now[most])}
 
 
 def _remembered(model: Model) -> dict[str, dict[str, Any]]:
@@ -188,7 +188,7 @@ def _remembered(model: Model) -> dict[str, dict[str, Any]]:
     except (KeyError, TypeError, ValueError, StopIteration):
         raise ModelFileError(
             "model-damaged",
-            "what the model remembers of its columns is not valid",
+            "what the model stores of its columns is not valid",
             do="Fit and save it again",
         ) from None
     return made
@@ -209,7 +209,7 @@ def _unseen(column: ColumnInfo, table: Table) -> dict[str, Any] | None:
         return None
     texts, places = level_codes(table.column(column.name))
     levels = sorted({str(texts[place]) for place in np.unique(places[rows])})
-    return {"column": column.name, "cells": int(rows.sum()), "levels": levels}
+    return {"column": column.name, "cells": int(rows.sum()), "categories": levels}
 
 
 def _groups(model: Model, group: Array, weight: Array) -> list[dict[str, Any]]:
@@ -268,13 +268,13 @@ def _verdict(document: Mapping[str, Any]) -> dict[str, str]:
     parts = []
     if columns:
         more = f" and {len(columns) - 3} more columns" if len(columns) > 3 else ""
-        parts.append(f"{', '.join(columns[:3])}{more} moved")
+        parts.append(f"{', '.join(columns[:3])}{more} changed")
     if groups:
         parts.append(f"the share of {', '.join(groups)} changed")
     if document["novelty"]["moved"]:
         novelty = document["novelty"]
         parts.append(
-            f"{novelty['share']:.0%} of the rows are unlike their group ({novelty['expected']:.1%} expected)"
+            f"{novelty['share']:.0%} of the rows are unusual for their group ({novelty['expected']:.1%} expected)"
         )
     few = (
         f" (only {document['rows']} rows: small changes cannot be seen)"

@@ -105,7 +105,7 @@ class IlkError(Exception):
 
 
 class UsageError(IlkError, ValueError):
-    """An argument that cannot be meant."""
+    """An argument that is not valid."""
 
     exit_code = 2
 
@@ -117,7 +117,7 @@ class DataError(IlkError, ValueError):
 
 
 class NoModelError(IlkError, ValueError):
-    """No model of the asked set is valid, or an asked condition failed."""
+    """No model could be fitted, or a requested condition failed."""
 
     exit_code = 4
 
@@ -135,7 +135,7 @@ class ModelFileError(IlkError, ValueError):
 
 
 class EngineError(IlkError, RuntimeError):
-    """Workers were lost."""
+    """Workers of Spark, Dask or Ray were lost."""
 
     exit_code = 7
 

@@ -60,7 +60,7 @@ class Job:
     threads: int | None = None
     callback: Callable[[Progress], None] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
-    merge: str = "valley"
+    merge: str = "separation"
     min_size: int | None = None
     max_size: int | None = None
     match_to: Any = None  # a model, or where one is
@@ -271,7 +271,7 @@ def _set_aside(table: PieceTable, packed: Packed, method: str) -> tuple[Ledger, 
     ledger, notes = table.ledger, list[Caution]()
     if len(packed.empty):
         ledger = ledger.without("entirely missing", packed.empty)
-        text = f"{rows_shown(packed.empty.tolist())} have no value in the columns used and were set aside"
+        text = f"{rows_shown(packed.empty.tolist())} have no value in the columns used and were left out"
         notes.append(("empty-rows", text))
     if len(packed.blank):
         ledger = ledger.without(f"without a value that {method} can use", packed.blank)
@@ -372,7 +372,7 @@ def _no_numbers(schema: Schema, source: str, method: str) -> DataError:
     more = f"; and {len(schema.columns) - 10} more" if len(schema.columns) > 10 else ""
     return DataError(
         "no-columns",
-        f"{source} has no numeric or two-level column, and {method} uses no other",
+        f"{source} has no numeric or binary column, and {method} uses no other",
         where=why + more,
         do='If categories are amounts, say so: types={"column": "numeric"}',
     )

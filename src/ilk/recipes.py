@@ -32,17 +32,18 @@ class Paradigm:
     any_shape: bool = False
     sign: str | None = None
     mixed: str = (
-        "Gower's dissimilarity: numbers by their range, levels equal or not, grades by rank, blanks left out"
+        "Gower's dissimilarity: numbers by their range, categories equal or not, ordinals by rank, "
+        "missing values left out"
     )
 
 
-_LASTING = "the number that lasts over the widest range of heights"
-_HEIGHTS = "share of the heights of the tree at which the rows are in so many groups"
-_INDEPENDENT = "numbers as they are, categories by their levels"
+_LASTING = "the number that persists over the widest range of heights of the tree"
+_HEIGHTS = "share of the heights of the tree at which there are so many groups"
+_INDEPENDENT = "numbers not rescaled, categories as they are"
 _LEVELS = (
-    "cells as counts: a category of its level, a number of the nearest of five quantiles, blanks of none"
+    "values as counts: of the category, of the nearest of five quantiles for a number, none where missing"
 )
-_LOWEST = "the number of the lowest BIC, of multinomials over the levels"
+_LOWEST = "the number with the lowest BIC of multinomials over the categories"
 PARADIGMS = {
     paradigm.name: paradigm
     for paradigm in (
@@ -52,24 +53,24 @@ PARADIGMS = {
         Paradigm("information-bottleneck", "fixed", "anything", _LOWEST, mixed=_LEVELS),
         Paradigm("deterministic-bottleneck", "fixed", "anything", _LOWEST, mixed=_LEVELS),
         Paradigm("mean-shift", "found", "numbers", "the modes of the density"),
-        Paradigm("blurring-mean-shift", "found", "numbers", "the points in which rows meet"),
+        Paradigm("blurring-mean-shift", "found", "numbers", "the points to which rows converge"),
         Paradigm(
             "spectral",
             "fixed",
             "anything",
-            "the number before the leap of the eigenvalues",
+            "the number before the largest drop of the eigenvalues (eigengap)",
             any_shape=True,
-            sign="how many times the next eigenvalue is as large",
+            sign="ratio of successive eigenvalues (eigengap)",
         ),
         Paradigm(
             "typical-cuts",
             "fixed",
             "anything",
-            "the number that lasts longest as it grows hotter",
+            "the number that persists over the widest range of temperatures",
             any_shape=True,
-            sign="temperatures in a row at which the typical cuts leave so many groups",
+            sign="successive temperatures at which the typical cuts leave so many groups",
         ),
-        Paradigm("affinity-propagation", "found", "anything", "the rows that come to stand for others"),
+        Paradigm("affinity-propagation", "found", "anything", "the exemplars that rows agree on"),
         Paradigm("single-linkage", "fixed", "anything", _LASTING, any_shape=True, sign=_HEIGHTS),
         *(
             Paradigm(f"{linkage}-linkage", "fixed", "anything", _LASTING, sign=_HEIGHTS)

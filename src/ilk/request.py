@@ -51,9 +51,9 @@ def types_of(given: tuple[str, ...]) -> dict[str, Any] | None:
         if sign and not os.path.exists(text):
             if kind not in ASKED:
                 raise UsageError(
-                    "unknown-kind",
-                    f"--types {shown(text)!r}: {shown(kind)!r} is not a kind",
-                    do=f"Use COL=KIND with one of {', '.join(ASKED)}",
+                    "unknown-type",
+                    f"--types {shown(text)!r}: {shown(kind)!r} is not a column type",
+                    do=f"Use COL=TYPE with one of {', '.join(ASKED)}",
                 )
             asked[name] = kind
         else:

@@ -37,7 +37,7 @@ class Result:
         large tables whose run was interrupted; in these two cases `assign` has them.
     k : int
         Number of groups.
-    pieces : int
+    components : int
         Number of components that make the groups.
     groups : tuple of Group
         What each group is.
@@ -72,7 +72,7 @@ class Result:
     labels: Array
     probabilities: Array | None
     k: int
-    pieces: int
+    components: int
     groups: tuple[Group, ...]
     candidates: tuple[Candidate, ...]
     verdict: Verdict

@@ -16,7 +16,9 @@ from ilk.shell import CONDITION_FAILED, READING, SAYING, put, say, surface_of
 @click.command()
 @click.argument("run")
 @click.option("--truth", required=True, metavar="COL", help="The column of known classes.")
-@click.option("--data", metavar="FILE", help="Where the truth column is, row for row, if it is not in RUN.")
+@click.option(
+    "--data", metavar="FILE", help="The file with the truth column, row for row, if it is not in RUN."
+)
 @click.option("--group", default="group", show_default=True, metavar="COL", help="The column of groups.")
 @SAYING
 def judge(run: str, truth: str, data: str | None, group: str, as_json: bool, quiet: bool, debug: bool) -> int:
@@ -64,10 +66,10 @@ def _column(table: Any, name: str, option: str) -> list[Any]:
 @click.argument("run")
 @click.argument("group", required=False)
 @click.option("--row", type=click.IntRange(min=0), metavar="N", help="Explain one row, counted from 0.")
-@click.option("--data", metavar="FILE", help="The table, for the cells of the row.")
+@click.option("--data", metavar="FILE", help="The table, to show the values of the row.")
 @SAYING
 def explain(run: str, group: str | None, row: int | None, data: str | None, **options: Any) -> int:
-    """Say in words what RUN found: all groups, one GROUP, or one row."""
+    """Explain in words what RUN found: all groups, one GROUP, or one row."""
     from ilk import explain as words
     from ilk.folder import find_row, find_summary, json_bytes
 
@@ -94,10 +96,10 @@ def explain(run: str, group: str | None, row: int | None, data: str | None, **op
 @click.argument("second")
 @click.option("--id", "id_", metavar="COL", help="Match rows by this column, not by their number.")
 @click.option("-o", "--output", metavar="FILE", help="Write every row with its two groups, CSV or Parquet.")
-@click.option("--force", is_flag=True, help="Write over the file.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
 @SAYING
 def compare(first: str, second: str, id_: str | None, output: str | None, force: bool, **options: Any) -> int:
-    """Compare two runs on the same rows: how far they agree, which groups correspond, who moved where.
+    """Compare two runs on the same rows: how far they agree, which groups correspond, which rows moved.
 
     FIRST and SECOND are folders that ilk fit wrote, or files with a column called group.
     """
@@ -149,7 +151,7 @@ def _same_table(first: str, second: str) -> bool | None:
     "--table", default="data", show_default=True, metavar="NAME", help="The table that the SELECT reads."
 )
 @click.option("-o", "--output", metavar="FILE", help="File to write to, instead of standard output.")
-@click.option("--force", is_flag=True, help="Write over the file.")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
 def export(
@@ -166,7 +168,9 @@ def export(
 
     if as_json == (dialect is not None):
         raise UsageError(
-            "what-to-export", "say what to write", do="Use either --sql duckdb, --sql spark or --json"
+            "what-to-export",
+            "nothing to write was named",
+            do="Use either --sql duckdb, --sql spark or --json",
         )
     model = find_model(run)
     with warnings.catch_warnings(record=True) as made:
@@ -192,22 +196,20 @@ def export(
 @click.command()
 @click.argument("run")
 @click.argument("data")
-@click.option(
-    "--fail-on", type=click.Choice(["drift"]), help="End with exit code 4 if the rows have drifted."
-)
+@click.option("--fail-on", type=click.Choice(["drift"]), help="Exit with code 4 if the rows have drifted.")
 @click.option(
     "--absent",
     type=click.Choice(["error", "missing"]),
     default="error",
     show_default=True,
-    help="What to do when a column of the model is absent: refuse, or take its cells as missing.",
+    help="What to do when a column of the model is absent: refuse, or treat it as missing.",
 )
 @READING
 @SAYING
 def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any) -> int:
-    """Say whether the rows of DATA still look like those that RUN was fitted on.
+    """Drift: do the rows of DATA still look like those that RUN was fitted on?
 
-    Columns that moved, in nats per row; levels not seen before; shares of the groups then and now; rows unlike any.
+    Columns that changed (divergence in nats per row), new categories, shares of the groups then and now, unusual rows.
     """
     import warnings
 
@@ -235,4 +237,4 @@ def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any)
 def _told(made: Any) -> list[tuple[str, str]]:
     """Warnings that the check does not say itself."""
 
-    return [(code, text) for code, text in recorded(made) if code not in ("unseen-level", "empty-rows")]
+    return [(code, text) for code, text in recorded(made) if code not in ("unseen-category", "empty-rows")]

@@ -72,7 +72,7 @@ class Commands(click.Group):
                 raise
             say(
                 f"error [bug]: an unexpected {type(error).__name__} in ilk {ilk.__version__}. "
-                "This is our bug, not yours. Please report it with the command; --debug shows where."
+                "This is a bug in ilk. Please report it with the command; --debug shows where."
             )
             code = BUG
         sys.exit(code if isinstance(code, int) else 0)
@@ -192,40 +192,42 @@ def _all_of(*options: Decorator) -> Decorator:
 MEMORY = click.option(
     "--memory",
     metavar="SIZE",
-    help="Memory to use, such as 2GB; a larger table is read in pieces, with the same result.",
+    help="Memory to use, such as 2GB; a larger table is read in chunks, with the same result.",
 )
 READING = _all_of(
     click.option(
-        "--sep", metavar="CHAR", help="What separates the cells of a text file; found out if not given."
+        "--sep", metavar="CHAR", help="Separator of a text file; detected automatically by default."
     ),
     click.option("--encoding", metavar="NAME", help="Encoding of a text file, such as latin-1."),
     click.option("--decimal", metavar="CHAR", help="The decimal mark of a text file, if it is not a point."),
     click.option(
-        "--missing", multiple=True, metavar="TEXT", help="A text that means missing; may be repeated."
+        "--missing", multiple=True, metavar="TEXT", help="A text that means a missing value; repeatable."
     ),
     click.option(
         "--max-rejects",
         type=click.IntRange(min=0),
         metavar="N",
-        help="Lines of a text file that may be set aside because they have too few or too many cells.",
+        help="Number of lines of a text file that may be skipped because they have too few or too many cells.",
     ),
-    click.option("--sql", metavar="QUERY", help='Cluster what a query gives: "select * from data where …".'),
+    click.option("--sql", metavar="QUERY", help='Use the result of a query: "select * from data where …".'),
 )
 TYPING = _all_of(
     click.option(
         "--types",
         "types",
         multiple=True,
-        metavar="FILE|COL=KIND",
-        help="Kinds of columns where the rules guess wrong; ilk columns writes a file.",
+        metavar="FILE|COL=TYPE",
+        help="Types of columns that are detected wrongly; ilk columns writes a file. Repeatable.",
     ),
-    click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; may be given again."),
-    click.option("--id", "id_", metavar="COL", help="The column that names a row."),
-    click.option("--weight", metavar="COL", help="The column that says how much a row counts."),
-    click.option("--truth", metavar="COL", help="A known class to compare with; never used for fitting."),
+    click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; repeatable."),
+    click.option("--id", "id_", metavar="COL", help="The column of row identifiers."),
+    click.option("--weight", metavar="COL", help="The column of row weights."),
+    click.option(
+        "--truth", metavar="COL", help="The column of known classes to compare with; never used for fitting."
+    ),
 )
 SAYING = _all_of(
-    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
     click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     click.option("--debug", is_flag=True, help="Show where an error happened."),
 )

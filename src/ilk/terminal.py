@@ -24,6 +24,7 @@ from ilk.report.figures import (
 MOST_GROUPS = 12
 MOST_LEFT_OUT = 5
 FACTS_SHOWN = 3
+WIDE_TABLE = 84  # characters from which the table of groups has its long titles
 NAME_CHARACTERS = 30
 ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
 GROUP_COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
@@ -61,7 +62,7 @@ def _listing(names: Sequence[str], most: int = MOST_LEFT_OUT) -> str:
 def _head(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     table = summary["table"]
     used = [c for c in table["columns"] if c["role"] == "used"]
-    kinds = [(sum(c["kind"] == kind for c in used), kind) for kind in USED_KINDS]
+    kinds = [(sum(c["type"] == kind for c in used), kind) for kind in USED_KINDS]
     text = f"{plural(table['rows'], 'row')}, {plural(len(used), 'column')} used"
     text += f" ({', '.join(f'{n} {kind}' for n, kind in kinds if n)})"
     described = [c for c in table["columns"] if c["role"] == "described"]
@@ -72,7 +73,7 @@ def _head(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         text += f", {len(left_out)} left out"
     aside = [_name(c["name"]) for c in table["columns"] if c["role"] in ("truth", "id", "weight")]
     if aside:
-        text += f", {len(aside)} kept aside ({_listing(aside)})"
+        text += f", {len(aside)} not used for fitting ({_listing(aside)})"
     return line(shown(summary["source"], 40), [(text, "")], surface, "bold")
 
 
@@ -87,12 +88,12 @@ def _columns(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     if described:
         method = summary["chosen"]["method"]
         lines += line(
-            "described", [(f"{_listing(described)}: told in the groups, not used by {method}", "")], surface
+            "described", [(f"{_listing(described)}: shown for the groups, not used by {method}", "")], surface
         )
     missing = table["missing"]
     if missing["worst"]:
         worst = missing["worst"]
-        text = f"{_percent(missing['share'])} of cells, most in {_name(worst['column'])}"
+        text = f"{_percent(missing['share'])} of values, most in {_name(worst['column'])}"
         text += f" ({_percent(worst['share'])})"
         lines += line("missing", [(text, "")], surface)
     for part in table["ledger"]["set_aside"]:
@@ -113,20 +114,20 @@ def _scaled(summary: Mapping[str, Any]) -> str:
             if _telling(words):
                 alike.setdefault(words, []).append(_name(name))
         changed = [f"{', '.join(names)} {shown(words, 80)}" for words, names in alike.items()]
-        rest = "others as they are" if changed else "numbers as they are, categories by their levels"
+        rest = "others not rescaled" if changed else "numbers not rescaled, categories as they are"
         return "; ".join([*changed[:MOST_LEFT_OUT], rest])
-    binary = any(c["kind"] == "binary" and c["role"] == "used" for c in table["columns"])
+    binary = any(c["type"] == "binary" and c["role"] == "used" for c in table["columns"])
     scaled = (
         "standardised: each column in standard deviations, of the table or within groups"
         if summary["options"]["scale"]
-        else "units as they are"
+        else "columns not rescaled"
     )
-    return scaled + (", two-level columns as 0 and 1" if binary else "")
+    return scaled + (", columns of two categories as 0 and 1" if binary else "")
 
 
 def _telling(words: str) -> bool:
     """Whether a column was taken for something else than it looks like."""
-    return words != "as it is" and not words.endswith(" levels")
+    return words != "as it is" and not words.endswith(" categories")
 
 
 def _percent(share: float) -> str:
@@ -136,14 +137,15 @@ def _percent(share: float) -> str:
 def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     found = summary["search"]
     least, most = found["k_least"], found["k_most"]
-    names = [
-        m if m != "gaussian" else f"Gaussian mixtures of {plural(found['structures'], 'structure')}"
-        for m in found["methods"]
-    ]
+    words = {
+        "gaussian": f"Gaussian mixtures with {plural(found['structures'], 'covariance structure')}",
+        "assorted": "assorted (a mixed-type mixture)",
+    }
+    names = [words.get(method, method) for method in found["methods"]]
     text = f"{', '.join(names)}, K {least if least == most else f'{least}-{most}'}"
     most_starts = plural(found["starts"], "start") + (" each" if found["starts"] > 1 else "")
     if found["methods"] == ["assorted"]:
-        text += ", grown by splits and merges"
+        text += ", components split and merged"
     else:
         text += f", {'up to ' if found['structures'] else ''}{most_starts}"
     if found["rows"] < summary["table"]["rows_used"]:
@@ -153,9 +155,9 @@ def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 
 def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     chosen = summary["chosen"]
-    merged = f"{plural(chosen['pieces'], 'piece')} -> " if chosen["pieces"] > chosen["k"] else ""
+    merged = f"{plural(chosen['components'], 'component')} -> " if chosen["components"] > chosen["k"] else ""
     asked = " as asked" if chosen["as_asked"] else ""
-    model = chosen["structure"] or chosen["method"]
+    model = " ".join(filter(None, (chosen["method"], chosen["structure"])))
     pieces: list[Piece] = [(f"{model}, {merged}{plural(chosen['k'], 'group')}{asked}", "bold")]
     if chosen["bic"] is not None:
         told = chosen["bic"] if chosen.get("bic_all_rows") is None else chosen["bic_all_rows"]
@@ -165,7 +167,9 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         pieces.append(("(lower is better)" + "," * bool(has_rival), "dim"))
         if has_rival:
             structure = f" {rival['structure']}" if rival["structure"] else ""
-            pieces.append((f"next: K={rival['k']}{structure} +{value_text(rival['bic_difference'], 1)}", ""))
+            pieces.append(
+                (f"next best: K={rival['k']}{structure}, BIC +{value_text(rival['bic_difference'], 1)}", "")
+            )
     return line("chosen", pieces, surface)
 
 
@@ -195,20 +199,24 @@ def _matched(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     groups = summary["groups"]
     shown_groups = groups[:MOST_GROUPS]
-    measure = next((m for m in ("sure", "silhouette") if any(g[m] is not None for g in groups)), None)
+    measure = next((m for m in ("probability", "silhouette") if any(g[m] is not None for g in groups)), None)
     mark = max(5, *(len(g["letter"]) for g in shown_groups))
     rows = max(5, *(cells(count_text(g["rows"])) for g in shown_groups))
-    head = f"  {'group':<{mark}}  {'rows':>{rows}}   share" + (f"  {measure}" if measure else "")
-    stable = any(g["stable"] is not None for g in groups)
-    head += "  stable" if stable else ""
-    lines = [surface.paint(f"{head}   what sets it apart", "dim")]
+    wide = surface.columns >= WIDE_TABLE
+    title = ("mean prob." if wide else "prob.") if measure == "probability" else measure
+    head = f"  {'group':<{mark}}  {'rows':>{rows}}   share" + (f"  {title}" if title else "")
+    stable = any(g["stability"] is not None for g in groups)
+    head += "  stability" if stable else ""
+    lines = [
+        surface.paint(f"{head}   {'what sets it apart (whole table)' if wide else 'what differs'}", "dim")
+    ]
     for number, group in enumerate(shown_groups):
         colour = f"bold {GROUP_COLOURS[number]}" if number < len(GROUP_COLOURS) else "bold"
         count = count_text(group["rows"])
         start = "  " + surface.paint(f"{group['letter']:<{mark}}", colour)
         start += f"  {' ' * (rows - cells(count))}{count}  {tenths_text(group['share']):>6}"
-        start += f"  {score_text(group[measure]):>{len(measure)}}" if measure else ""
-        start += f"  {score_text(group['stable']):>6}" if stable else ""
+        start += f"  {score_text(group[measure]):>{len(title)}}" if measure and title else ""
+        start += f"  {score_text(group['stability']):>9}" if stable else ""
         lines += wrap(start + "   ", len(head) + 3, _apart(group, surface), len(head) + 3, surface)
     if len(groups) > MOST_GROUPS:
         lines.append(surface.paint(f"  and {len(groups) - MOST_GROUPS} more, in summary.json", "dim"))
@@ -219,9 +227,9 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 
 def _apart(group: Mapping[str, Any], surface: Surface) -> list[Word]:
     n_shown = FACTS_SHOWN if surface.columns > 80 else 2
-    telling = [fact for fact in group["facts"] if fact["tells"]][:n_shown]
+    telling = [fact for fact in group["facts"] if fact["distinctive"]][:n_shown]
     if not telling:
-        return words_of([("nothing beyond chance", "dim")])
+        return words_of([("no clear difference from the whole table", "dim")])
     last = len(telling) - 1
     return [
         [*fact_pieces(fact), ("·", "dim")] if i < last else fact_pieces(fact)
@@ -230,13 +238,13 @@ def _apart(group: Mapping[str, Any], surface: Surface) -> list[Word]:
 
 
 def fact_pieces(fact: Mapping[str, Any]) -> list[Piece]:
-    """A column of a group with the whole table beside it: `spend 412 (180) ▲`."""
-    if fact["kind"] == "number":
+    """A column of a group compared with the whole table: `spend 412 (180) ▲`."""
+    if fact["type"] == "number":
         value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
         name = _name(fact["column"])
     else:
         value, whole = (share_text(fact[key]).replace(THIN, "") for key in ("value", "whole"))
-        name = f"{_name(fact['column'])} {_name(str(fact['level']))}"
+        name = f"{_name(fact['column'])} {_name(str(fact['category']))}"
     return [(f"{name} {value}", ""), (f"({whole})", "dim"), (ARROWS[fact["sign"]], "")]
 
 
@@ -338,14 +346,14 @@ def judgement(truth: Mapping[str, Any], surface: Surface) -> str:
 def columns_table(entries: Sequence[Mapping[str, str]], surface: Surface) -> str:
     """What `ilk columns` prints: one line per column."""
     wide = min(NAME_CHARACTERS, max([6, *(cells(e["column"]) for e in entries)]))
-    heads = ("column", "kind", "missing")
+    heads = ("column", "type", "missing")
     lines = [surface.paint(f"{heads[0]:<{wide}}  {heads[1]:<11}  {heads[2]:>7}  why", "dim")]
     for entry in entries:
         name = shown(entry["column"], NAME_CHARACTERS)
         start = surface.paint(name, "bold") + " " * max(0, wide - cells(name))
-        style = "dim" if entry["kind"] == "left out" else ""
-        why = entry["reason"] + (f": {entry['levels']}" if entry["levels"] else "")
-        start += "  " + surface.paint(f"{entry['kind']:<11}", style) + f"  {entry['missing']:>7}  "
+        style = "dim" if entry["type"] == "left out" else ""
+        why = entry["reason"] + (f": {entry['categories']}" if entry["categories"] else "")
+        start += "  " + surface.paint(f"{entry['type']:<11}", style) + f"  {entry['missing']:>7}  "
         lines += wrap(start, wide + 24, words_of([(why, style)]), wide + 24, surface)
     return surface.fit("\n".join(lines))
 

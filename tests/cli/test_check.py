@@ -60,7 +60,7 @@ def test_what_moved_is_named(run, tmp_path):
     assert result.exit_code == 4
     assert "verdict         drift: " in result.stdout
     assert "spend 71" in result.stdout
-    assert "unseen levels   way: fax (" in result.stdout
+    assert "new categories  way: fax (" in result.stdout
     assert "changed" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 100
     assert run("check", "customers.ilk", "new.csv").exit_code == 0  # without --fail-on it only says so
@@ -68,7 +68,7 @@ def test_what_moved_is_named(run, tmp_path):
     assert (found["schema"], found["verdict"]["word"]) == ("ilk-check", "drift")
     assert found["columns"][0]["moved"]
     assert found["columns"][0]["column"] in ("spend", "way")
-    assert found["unseen"][0]["levels"] == ["fax"]
+    assert found["unseen"][0]["categories"] == ["fax"]
     for group in found["groups"]:
         assert group["low"] <= group["now"] <= group["high"]
 
@@ -94,7 +94,7 @@ def test_blanks_that_come_are_a_move(run, tmp_path):
     table["spend"] = [value if i % 2 else "" for i, value in enumerate(table["spend"])]
     write(table, tmp_path / "new.csv")
     result = run("check", "customers.ilk", "new.csv")
-    assert "blank 50" in result.stdout
+    assert "missing 50" in result.stdout
 
 
 def test_weights_are_those_of_the_table():
@@ -116,9 +116,9 @@ def test_a_model_file_remembers_its_columns_and_an_old_one_does_not(run, tmp_pat
     old.save(tmp_path / "old.ilk")
     result = run("check", "old.ilk", "customers.csv")
     assert result.exit_code == 0
-    assert "remembered no columns" in result.stdout
+    assert "did not store the columns" in result.stdout
     bad = replace(model, training={**model.training, "columns": [{"name": "spend", "counts": "?"}]})
-    with pytest.raises(ModelFileError, match="what the model remembers"):
+    with pytest.raises(ModelFileError, match="what the model stores"):
         check(bad, read(tmp_path / "customers.csv"))
 
 

@@ -17,9 +17,9 @@ def test_the_guide_names_every_paradigm(ilk):
     for entry in ENTRIES:
         assert entry.method in text
         assert entry.method in METHODS
-    assert "Similarities of pairs of rows" in text
+    assert "Methods on similarities of pairs of rows" in text
     told = {entry["method"]: entry for entry in json.loads(ilk("choose", "--json").stdout)}
-    assert (told["spectral"]["data"], told["mean-shift"]["k"], told["gaussian"]["kind"]) == (
+    assert (told["spectral"]["data"], told["mean-shift"]["k"], told["gaussian"]["membership"]) == (
         "similarities",
         "found",
         "soft",
@@ -28,8 +28,10 @@ def test_the_guide_names_every_paradigm(ilk):
 
 def test_a_table_with_levels_gets_the_assorted_model(ilk, blobs):
     text = ilk("choose", "blobs.csv", "--id", "code").stdout
-    assert text.startswith("blobs.csv       50 rows, 2 numbers and 1 with levels, 0 blanks")
-    assert "take            assorted: categories or blanks" in text
+    assert text.startswith(
+        "blobs.csv       50 rows, 2 columns of numbers and 1 of categories, 0 missing values"
+    )
+    assert "use             assorted: categories or missing values" in text
     assert "mean-shift" in text.partition("not ")[2]
     assert text.splitlines()[-1] == "next            ilk fit blobs.csv"
 
@@ -45,7 +47,7 @@ def test_groups_that_wind_around_each_other_get_typical_cuts(ilk, tmp_path):
     np.savetxt(tmp_path / "rings.csv", rings(), delimiter=",", header="x,y", comments="")
     found = json.loads(ilk("choose", "rings.csv", "--json").stdout)
     assert [one["method"] for one in found["good"][:3]] == ["typical-cuts", "spectral", "gaussian"]
-    assert "no straight cut" in found["good"][0]["why"]
+    assert "no straight line separates them" in found["good"][0]["why"]
     text = ilk("choose", "rings.csv").stdout
     assert text.splitlines()[-1] == "next            ilk fit rings.csv --method typical-cuts"
     assert ilk("fit", "rings.csv", "--method", "typical-cuts", "-q").exit_code == 0
@@ -70,7 +72,7 @@ def test_counts_are_seen():
 
 def test_weights_leave_only_methods_that_take_them(ilk, blobs):
     text = ilk("choose", "blobs.csv", "--id", "code", "--ignore", "size", "--weight", "y").stdout
-    assert "there are weights" in text
+    assert "cannot use weights" in text
     assert "linkage:" not in text.partition("not ")[0]
 
 
@@ -86,7 +88,7 @@ def test_fit_writes_assignments_without_a_rule(ilk, blobs):
     assert (lines[1], lines[-1]) == ("0,r0,A", "49,s19,B")
     refused = ilk("assign", "blobs.ilk", "blobs.csv")
     assert refused.exit_code == 2
-    assert "has no rule for others" in refused.stderr
+    assert "cannot assign new ones" in refused.stderr
     assert "Traceback" not in refused.stderr
 
 

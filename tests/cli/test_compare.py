@@ -46,7 +46,7 @@ def test_agreement_against_scikit_learn_and_moves_by_hand():
     found = compare(labels("ABC"[g] for g in one), labels("WXYZ"[g] for g in two))
     assert found["ari"] == pytest.approx(adjusted_rand_score(one, two), abs=1e-12)
     assert np.sum(found["counts"]) == found["rows"] == 200
-    kept = sum(cell["rows"] for name in ("pairs", "joined", "parted") for cell in found[name])
+    kept = sum(cell["rows"] for name in ("pairs", "joined", "split") for cell in found[name])
     assert found["moved"]["rows"] == sum(flow["rows"] for flow in found["moved"]["flows"]) == 200 - kept
 
 
@@ -58,7 +58,7 @@ def test_swapped_letters_are_the_same_groups():
 
 def test_a_group_that_parts_is_no_row_that_moves():
     found = compare(labels("AAAAAABBBB"), labels("AAACCCBBBA"))
-    assert [(c["first"], c["second"]) for c in found["parted"]] == [("A", "C")]
+    assert [(c["first"], c["second"]) for c in found["split"]] == [("A", "C")]
     assert found["moved"]["flows"] == [{"from": "B", "to": "A", "rows": 1, "keys": [9]}]
     back = compare(labels("AAACCCBBBA"), labels("AAAAAABBBB"))
     assert [(c["first"], c["second"]) for c in back["joined"]] == [("C", "A")]
@@ -75,7 +75,7 @@ def test_two_runs_in_words(runs):
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     assert "first           k2: 50 rows, 2 groups" in result.stdout
-    assert "parted from A; no row moved otherwise" in result.stdout
+    assert "split from A; no row moved otherwise" in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= 100
 
 
@@ -83,7 +83,7 @@ def test_as_json_and_every_row_in_a_file(runs, tmp_path):
     result = runs("compare", "k2", "k3", "--id", "code", "--json", "-o", "rows.csv")
     found = json.loads(result.stdout)
     assert found["matched_by"] == "code"
-    assert {"ari", "nmi", "pairs", "joined", "parted", "moved", "finding"} <= set(found)
+    assert {"ari", "nmi", "pairs", "joined", "split", "moved", "finding"} <= set(found)
     with (tmp_path / "rows.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["code", "first", "second", "moved"]

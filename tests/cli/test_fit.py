@@ -29,11 +29,11 @@ def test_fit_writes_a_folder_and_prints_the_groups(ilk, blobs, tmp_path):
     ]
     lines = result.stdout.splitlines()
     assert lines[0] == (
-        "blobs.csv       50 rows, 2 columns used (2 numeric), 1 left out, 1 kept aside (size)"
+        "blobs.csv       50 rows, 2 columns used (2 numeric), 1 left out, 1 not used for fitting (size)"
     )
     assert "left out        code (identifier: all different)" in lines
-    assert any(re.match("chosen          [EVI]{3}, 2 groups ", line) for line in lines)
-    assert any(line.startswith("trust           solid: 2 groups parted by clear valleys") for line in lines)
+    assert any(re.match("chosen          gaussian [EVI]{3}, 2 groups ", line) for line in lines)
+    assert any(line.startswith("trust           solid: 2 groups, clearly separated") for line in lines)
     assert any(line.startswith("  A         30   60.0%") and "x 1.2 (4.4) ▼" in line for line in lines)
     assert "truth           purity 1.00, ARI 1.00, NMI 1.00 against size: groups match size" in lines
     size = round((tmp_path / "blobs.ilk" / "report.html").stat().st_size / 1000)
@@ -162,7 +162,15 @@ KEYS = {
     "interrupted": bool, "files": list, "folder": str, "seconds": float,
 }  # fmt: skip
 GROUP = {"letter": str, "name": str, "rows": int, "weight": float, "share": float, "facts": list}
-FACT = {"column": str, "kind": str, "used": bool, "nats": float, "tells": bool, "sign": str, "decimals": int}
+FACT = {
+    "column": str,
+    "type": str,
+    "used": bool,
+    "nats": float,
+    "distinctive": bool,
+    "sign": str,
+    "decimals": int,
+}
 CANDIDATE = {"method": str, "k": int, "status": str, "n_starts": int, "seconds": float}
 
 
@@ -183,7 +191,7 @@ def test_summary_is_valid_json_of_the_promised_shape(ilk, tmp_path, name):
     summary = json.loads(result.stdout, parse_constant=refuse)
     assert json.loads((tmp_path / "out" / "summary.json").read_text(), parse_constant=refuse) == summary
     has(summary, KEYS)
-    assert (summary["schema"], summary["version"]) == ("ilk-summary", [1, 5])
+    assert (summary["schema"], summary["version"]) == ("ilk-summary", [2, 0])
     for candidate in summary["candidates"]:
         has(candidate, CANDIDATE)
         assert candidate["bic"] is None or math.isfinite(candidate["bic"])

@@ -124,7 +124,7 @@ def test_usage(ilk, blobs):
     assert "Did you mean 'size'" in ilk("fit", "blobs.csv", "--truth", "sise").stderr
     refused(ilk("fit", "blobs.csv", "--method", "k-modes"), 2, "bad-method")
     assert "Did you mean single-linkage?" in ilk("fit", "blobs.csv", "--method", "Single linkage").stderr
-    refused(ilk("fit", "blobs.csv", "--types", "x=numerical"), 2, "unknown-kind")
+    refused(ilk("fit", "blobs.csv", "--types", "x=numerical"), 2, "unknown-type")
     refused(ilk("fit", "blobs.csv", "--threads", "0"), 2, "bad-threads")
     refused(ilk("fit", "blobs.csv", "--sql", "drop table data"), 2, "bad-sql")
     refused(ilk("assign", "nothing.ilk", "blobs.csv"), 2, "no-run")
@@ -209,7 +209,7 @@ def test_a_bug_is_ours_and_shows_no_data(ilk, blobs, monkeypatch):
     monkeypatch.setattr(job, "_searched", fail)
     result = ilk("fit", "blobs.csv")
     text = refused(result, 1, "bug")
-    assert "our bug" in text
+    assert "a bug in ilk" in text
     assert "secret" not in text
     assert isinstance(ilk("fit", "blobs.csv", "--debug").exception, ValueError)
 

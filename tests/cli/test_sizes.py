@@ -36,7 +36,7 @@ def test_small_groups_join(ilk, blobs):
     result = ilk("fit", "blobs.csv", "--method", "k-means", "--k", "3", "--min-size", "15")
     assert result.exit_code == 0, result.stderr
     assert "min-size  a group of " in result.stdout
-    assert "joined" in result.stdout
+    assert "was merged into" in result.stdout
 
 
 def test_letters_and_names_of_an_earlier_run(ilk, blobs, tmp_path):

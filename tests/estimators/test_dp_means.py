@@ -203,7 +203,7 @@ def test_options_that_cannot_be(blobs, options):
 
 @each_mode
 def test_a_limit_of_passes_is_told(blobs, mode):
-    with pytest.warns(IlkWarning, match="did not settle"):
+    with pytest.warns(IlkWarning, match="did not converge"):
         model = ilk.DPMeans(30.0, mode=mode, max_iter=2).fit(blobs)
     assert model.n_iter_ == 2
     assert not model.converged_

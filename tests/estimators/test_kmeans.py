@@ -145,7 +145,7 @@ def test_tolerance_and_passes(three_groups):
     for options in ({"tol": -1.0}, {"tol": np.nan}, {"max_iter": -1}, {"n_init": 0}):
         with pytest.raises(UsageError):
             ilk.KMeans(3, **options).fit(three_groups)
-    with pytest.warns(IlkWarning, match="did not settle"):
+    with pytest.warns(IlkWarning, match="did not converge"):
         model = ilk.KMeans(3, max_iter=0, init=three_groups[[0, 1, 2]]).fit(three_groups)
     assert model.n_iter_ == 0
 

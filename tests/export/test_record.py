@@ -24,7 +24,7 @@ def place(document, row):
     cells = [value_of(document, cell, row) for cell in document["cells"]]
     if all(value is None for value in cells):
         return None
-    pieces = [(piece["group"], score(document, piece, cells)) for piece in document["pieces"]]
+    pieces = [(piece["group"], score(document, piece, cells)) for piece in document["components"]]
     if score is distance:
         return max(pieces, key=lambda pair: pair[1])[0]
     groups = [g["letter"] for g in document["groups"]]
@@ -35,18 +35,18 @@ def place(document, row):
 def value_of(document, cell, row):
     value = row[cell["column"]]
     value = None if isinstance(value, float) and math.isnan(value) else value
-    if cell["kind"] == "0 or 1" or cell["kind"] == "level":
+    if cell["type"] == "0 or 1" or cell["type"] == "category":
         levels = cell.get("keys") or next(
-            c["levels"] for c in document["columns"] if c["name"] == cell["column"]
+            c["categories"] for c in document["columns"] if c["name"] == cell["column"]
         )
         text = str(value).lower() if isinstance(value, bool) else None if value is None else str(value)
         known = levels.index(text) if text in levels else None
-        return len(levels) if known is None and cell.get("blank_is_a_level") else known
+        return len(levels) if known is None and cell.get("missing_is_a_category") else known
     if value is None:
         return None
-    if cell["kind"] == "value":
+    if cell["type"] == "value":
         return cell["keys"].index(value) if value in cell["keys"] else None
-    if cell["kind"] == "atom":
+    if cell["type"] == "atom":
         return int(value == cell["keys"][1])
     if "scale" not in cell:
         return value
@@ -92,14 +92,14 @@ def assorted(document, piece, cells):
 
 
 def levels_of(piece, codes):
-    pairs = zip(codes, piece["levels"], strict=True)
+    pairs = zip(codes, piece["categories"], strict=True)
     return sum(0 if code is None else math.log(shares[code]) for code, shares in pairs)
 
 
 def equally_far(document, row, one, other):
     """Whether rounding decides between two groups of one centre each."""
     cells = [value_of(document, cell, row) for cell in document["cells"]]
-    far = {piece["group"]: distance(document, piece, cells) for piece in document["pieces"]}
+    far = {piece["group"]: distance(document, piece, cells) for piece in document["components"]}
     return far[one] == pytest.approx(far[other], rel=1e-12)
 
 
@@ -108,7 +108,7 @@ def check(model, table):
     for row, group in zip(pa.table(table).to_pylist(), assigned(model, table), strict=True):
         mine = place(document, row)
         assert mine == group or (
-            "centre" in document["pieces"][0] and equally_far(document, row, mine, group)
+            "centre" in document["components"][0] and equally_far(document, row, mine, group)
         )
 
 

@@ -62,7 +62,7 @@ def test_result_has_the_promised_names():
     result = ilk.cluster(two_groups(), method="k-means")
     assert result.labels.tolist() == [0] * 60 + [1] * 30
     assert result.probabilities is None
-    assert (result.k, result.pieces, len(result.groups)) == (2, 2, 2)
+    assert (result.k, result.components, len(result.groups)) == (2, 2, 2)
     assert [(c.method, c.structure, c.k) for c in result.candidates] == [
         ("k-means", None, k) for k in range(1, 10)
     ]
@@ -119,8 +119,8 @@ def test_k_means_describes_categories_and_does_not_use_them():
     result = ilk.cluster(pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "colour": colour}), method="k-means")
     assert np.array_equal(result.labels, ilk.cluster(X).labels)
     fact = next(f for f in result.groups[1].facts if f.column == "colour")
-    assert (fact.level, fact.used, fact.sign, fact.value) == ("red", False, "up", 1.0)
-    assert "colour: told in the groups, not used by k-means" in repr(result)
+    assert (fact.category, fact.used, fact.sign, fact.value) == ("red", False, "up", 1.0)
+    assert "colour: shown for the groups, not used by k-means" in repr(result)
 
 
 def test_categories_and_blanks_go_into_the_assorted_model():
@@ -167,7 +167,7 @@ def test_one_cloud_is_one_group():
     result = ilk.cluster(np.random.default_rng(0).normal(size=(300, 3)))
     assert result.k == 1
     assert result.verdict.word == "weak"
-    assert result.verdict.reasons[0].code == "one_group"
+    assert result.verdict.reasons[0].code == "one-group"
     assert set(result.labels) == {0}
     assert result.assign(np.zeros((2, 3)))["second"].null_count == 2
 
@@ -284,7 +284,7 @@ def test_k_as_a_whole_float_or_numpy_number():
         ({"budget": float("nan")}, "bad-budget"),
         ({"threads": 0}, "bad-threads"),
         ({"weight": "nope"}, "unknown-column"),
-        ({"types": {"x0": "numbr"}}, "unknown-kind"),
+        ({"types": {"x0": "numbr"}}, "unknown-type"),
     ],
 )
 def test_options_that_cannot_be(options, code):
@@ -333,5 +333,5 @@ def test_fewer_groups_than_asked_for_are_not_as_asked(k):
     result = ilk.cluster(table, k=k)
     assert result.k == 2
     text = dict(result.warnings)["fewer-groups"]
-    assert text == "3 groups were asked for and 2 found; the others held no row"
+    assert text == "3 groups were asked for and 2 found; the others were empty"
     assert "as asked" not in repr(result)

@@ -111,7 +111,7 @@ def test_groups_of_a_paradigm_are_kept(numbers, monkeypatch, name):
         result = ilk.cluster(numbers, k=2, method="single-linkage")
     assert calls
     assert result.interrupted
-    assert result.verdict.stable_min is None
+    assert result.verdict.stability_min is None
     assert "was not measured" in " ".join(reason.text for reason in result.verdict.reasons)
     assert len(np.unique(result.labels[: N // 2])) == 1 != len(np.unique(result.labels))
 
@@ -140,7 +140,7 @@ def test_the_model_of_the_sample_of_a_frame_is_kept(numbers, workers, monkeypatc
     with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
         result = ilk.cluster(native, k=2)
     assert result.interrupted
-    assert result.verdict.stable_min is None
+    assert result.verdict.stability_min is None
     assert f"the parameters come from {origin}." in dict(result.warnings)["sampled-frame"]
     placed = result.assign(native.compute())["group"].tolist()
     assert len(set(placed[: N // 2])) == 1 != len(set(placed))
@@ -160,7 +160,7 @@ def test_a_large_table_is_told_from_a_sample(mixed, monkeypatch, weight):
         assert group.rows == (result.labels == number).sum()
         assert group.weight == heft[result.labels == number].sum()
     assert result.summary()["reproduce"]["fingerprint"] is None
-    assert "sampled-telling" in dict(result.warnings)
+    assert "described-on-sample" in dict(result.warnings)
 
 
 @pytest.mark.parametrize("weight", [None, "count"])

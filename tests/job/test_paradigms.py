@@ -200,7 +200,7 @@ def test_weights_are_refused():
 def test_blanks_are_refused_by_methods_of_numbers():
     with pytest.raises(DataError, match="numbers without blanks") as refused:
         ilk.cluster(mixed_table()[0], method="mean-shift")
-    assert refused.value.code == "blank-cells"
+    assert refused.value.code == "missing-values"
 
 
 def test_tables_too_long_for_all_pairs_are_refused(monkeypatch):

@@ -26,33 +26,34 @@ def result(table):
 
 
 def test_pieces_are_merged_to_groups(table, result):
-    assert result.pieces > result.k == len(result.groups) == 2
+    assert result.components > result.k == len(result.groups) == 2
     assert result.labels.tolist() == [0] * 300 + [1] * 100
     assert result.probabilities.shape == (400, 2)
     assert np.allclose(result.probabilities.sum(axis=1), 1)
-    assert result.verdict.pieces == result.pieces
-    assert f"{result.pieces} pieces -> 2 groups" in repr(result)
-    assert "trust           solid: 2 groups parted by clear valleys" in repr(result)
+    assert result.verdict.components == result.components
+    assert f"{result.components} components -> 2 groups" in repr(result)
+    assert "trust           solid: 2 groups, clearly separated" in repr(result)
 
 
 def test_summary_holds_the_merge(result):
     summary = result.summary()
     merge = summary["merge"]
     assert merge["threshold"] == 0.40
-    assert [level["groups"] for level in merge["path"]] == list(range(result.pieces, 1, -1))
-    assert merge["path"][-1]["valley"] == pytest.approx(result.verdict.valley)
-    assert sorted(piece for group in merge["groups"] for piece in group) == list(range(result.pieces))
-    assert merge["valleys"][0][0] is None
-    assert merge["valleys"][0][1] == merge["valleys"][1][0] == result.verdict.valley
+    assert [level["groups"] for level in merge["path"]] == list(range(result.components, 1, -1))
+    assert merge["path"][-1]["separation"] == pytest.approx(result.verdict.separation)
+    assert sorted(piece for group in merge["groups"] for piece in group) == list(range(result.components))
+    assert merge["separations"][0][0] is None
+    assert merge["separations"][0][1] == merge["separations"][1][0] == result.verdict.separation
     weakest = merge["weakest"]
     assert weakest["pair"] == ["A", "B"]
     assert len(weakest["edges"]) == len(weakest["counts_a"]) + 1 == len(weakest["counts_b"]) + 1
     assert set(summary["verdict"]) == {
-        "word", "valley", "icl_k", "stable_min", "stable_mean", "reasons", "sentence", "thresholds", "pieces",
+        "word", "separation", "icl_k", "stability_min", "stability_mean", "reasons", "sentence", "thresholds",
+        "components",
     }  # fmt: skip
     groups = summary["groups"]
-    assert groups[0]["nearest"] == {"group": "B", "valley": result.verdict.valley}
-    assert min(g["stable"] for g in groups) == result.verdict.stable_min
+    assert groups[0]["nearest"] == {"group": "B", "separation": result.verdict.separation}
+    assert min(g["stability"] for g in groups) == result.verdict.stability_min
     assert summary["chosen"]["k"] == 2
     assert summary["chosen"]["segments"] == 0
     json.dumps(summary, allow_nan=False)
@@ -62,7 +63,7 @@ def test_a_model_file_keeps_pieces_and_their_groups(table, result, tmp_path):
     result.save(tmp_path / "m.ilk")
     model = ilk.load(tmp_path / "m.ilk")
     assert model.group_of == result.model.group_of
-    assert (model.k, len(model.params.mean)) == (2, result.pieces)
+    assert (model.k, len(model.params.mean)) == (2, result.components)
     placed = model.assign(pd.DataFrame(table, columns=["x0", "x1"]))
     assert placed["group"].tolist() == ["A"] * 300 + ["B"] * 100
     assert placed["second"].tolist() == ["B"] * 300 + ["A"] * 100
@@ -82,12 +83,12 @@ def test_a_file_whose_groups_do_not_fit_is_refused(result, tmp_path, groups):
 
 def test_pieces_as_they_are(table, result):
     pieces = ilk.cluster(table, k=range(1, 6), merge="none")
-    assert pieces.k == pieces.pieces == result.pieces == len(pieces.groups)
+    assert pieces.k == pieces.components == result.components == len(pieces.groups)
     assert pieces.verdict.word == "weak"
     assert pieces.summary()["merge"]["threshold"] is None
     assert pieces.summary()["merge"]["path"][0]["groups"] == pieces.k
     asked = ilk.cluster(table, k=3)
-    assert (asked.k, asked.pieces) == (3, 3)
+    assert (asked.k, asked.components) == (3, 3)
     assert "3 groups as asked" in repr(asked)
     at_least = ilk.cluster(table, k=range(3, 6))
     assert at_least.k == 3
@@ -98,18 +99,18 @@ def test_pieces_as_they_are(table, result):
 def test_slices_of_one_cloud_are_segments():
     X = np.exp(np.random.default_rng(1).normal(size=(300, 2)))
     result = ilk.cluster(X, k=range(1, 6), method="gaussian")
-    assert result.pieces > result.k == 1
-    assert len(result.groups) == result.pieces == len(set(result.labels))
-    assert result.probabilities.shape == (300, result.pieces)
+    assert result.components > result.k == 1
+    assert len(result.groups) == result.components == len(set(result.labels))
+    assert result.probabilities.shape == (300, result.components)
     assert result.verdict.word == "weak"
-    assert {reason.code for reason in result.verdict.reasons} == {"no_valley"}
+    assert {reason.code for reason in result.verdict.reasons} == {"not-separated"}
     summary = result.summary()
-    assert summary["chosen"]["segments"] == result.pieces
-    assert summary["groups"][0]["stable"] is None
+    assert summary["chosen"]["segments"] == result.components
+    assert summary["groups"][0]["stability"] is None
     text = " ".join(repr(result).split())
-    assert "trust weak, no clear groups: the table looks like one cloud (skewed: x0, x1)" in text
-    assert f"{result.pieces} segments are given" in text
-    assert f"{result.pieces} pieces -> 1 group" in text
+    assert "trust weak, no clear groups: the table looks like a single group (skewed: x0, x1)" in text
+    assert f"{result.components} segments are given" in text
+    assert f"{result.components} components -> 1 group" in text
 
 
 def test_an_interrupt_of_the_resamples_leaves_the_groups(table, monkeypatch):
@@ -122,7 +123,7 @@ def test_an_interrupt_of_the_resamples_leaves_the_groups(table, monkeypatch):
     with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
         result = ilk.cluster(table, k=range(1, 4))
     assert result.k == 2
-    assert result.verdict.stable_min is None
+    assert result.verdict.stability_min is None
     assert "was not measured" in result.verdict.sentence
 
 
@@ -130,7 +131,7 @@ def test_pieces_of_k_means_are_merged_too():
     draws = np.random.default_rng(0)
     X = np.vstack([draws.normal(0, [6, 0.5], (200, 2)), draws.normal([0, 30], [1, 1], (100, 2))])
     result = ilk.cluster(X, method="k-means", scale=None, k=range(1, 4))
-    assert (result.pieces, result.k) == (3, 2)
+    assert (result.components, result.k) == (3, 2)
     assert result.labels.tolist() == [0] * 200 + [1] * 100
     assert result.probabilities is None
     assert result.verdict.icl_k is None

@@ -156,7 +156,7 @@ def test_every_row_its_own_cluster_needs_no_square_table():
     assert measures.ari(labels, truth) == 0.0
     assert measures.ari(labels, labels) == 1.0
     assert measures.f_measure(labels, truth) < 1e-4
-    with pytest.raises(ResourceError, match="200000 clusters"):
+    with pytest.raises(ResourceError, match="200000 groups"):
         measures.f_measure_matrix(labels, labels)
 
 
@@ -224,7 +224,7 @@ def test_rows_without_truth_are_left_out_and_counted(missing):
         ([], [], DataError, "no rows"),
         ([0, None, 1], [0, 1, 1], DataError, r"labels has rows without a label \(rows 1 \(1 in all\)\)"),
         ([0, NAN, NAN], [0, 1, 1], DataError, r"rows 1, 2 \(2 in all\)"),
-        ([0, 1], [None, NAN], DataError, "No row has a true class"),
+        ([0, 1], [None, NAN], DataError, "no row has a true class"),
         ("ab", "ab", UsageError, "labels is a str"),
         (3, 4, UsageError, "labels is a int"),
         ([[0], [1, 2]], [0, 1], UsageError, "cannot be compared"),

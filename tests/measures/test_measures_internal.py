@@ -309,7 +309,7 @@ def test_drawn_rows_add_up(sizes, extra):
 @pytest.mark.parametrize("name", ["silhouette", "silhouette_centres", "calinski_harabasz", "davies_bouldin"])
 def test_one_cluster_is_refused_and_n_clusters_have_a_value(name):
     measure = getattr(measures, name)
-    with pytest.raises(DataError, match="not defined for one cluster") as caught:
+    with pytest.raises(DataError, match="not defined for one group") as caught:
         measure(X, ["only"] * len(X))
     assert caught.value.code == "one-cluster"
     alone = measure(X, np.arange(len(X)))
@@ -339,8 +339,8 @@ def test_one_cluster_is_refused_and_n_clusters_have_a_value(name):
         ([[1.0], [2.0]], [0, 1], {"weight": [1.0]}, UsageError, "one weight per row"),
         ([[1.0], [2.0]], [0, 1], {"weight": [1.0, -1.0]}, DataError, r"from 0 \(rows 1 "),
         ([[1.0], [2.0]], [0, 1], {"weight": [1.0, math.nan]}, DataError, r"from 0 \(rows 1 "),
-        ([[1.0], [2.0]], [0, 1], {"weight": [0.0, 0.0]}, DataError, "All weights are 0"),
-        ([[1.0], [2.0]], [0, 1], {"weight": [0.0, 1.0]}, DataError, "one cluster"),
+        ([[1.0], [2.0]], [0, 1], {"weight": [0.0, 0.0]}, DataError, "all weights are 0"),
+        ([[1.0], [2.0]], [0, 1], {"weight": [0.0, 1.0]}, DataError, "one group"),
     ],
 )
 def test_bad_input_is_refused_with_its_own_words(rows, labels, options, kind, text):
@@ -354,7 +354,7 @@ def test_a_cluster_without_weight():
     found = measures.silhouette(rows, labels, weight=weight)
     assert found[:4] == pytest.approx(measures.silhouette(rows[:4], labels[:4]))
     assert found[4] == 0.0
-    with pytest.raises(DataError, match="cluster 2 have weight 0"):
+    with pytest.raises(DataError, match="group 2 have weight 0"):
         measures.sse(rows, labels, weight=weight)
 
 

@@ -88,7 +88,7 @@ def test_levels_beyond_the_most_frequent_are_one():
     column = Described("c", codes, tuple(f"l{i}" for i in range(20)))
     evidence = Evidence((column,), np.zeros(len(codes), dtype=int), 1, np.arange(len(codes)))
     spread = told(evidence)[0]["distribution"]
-    assert spread["levels"] == [f"l{i}" for i in range(12, 20)]
+    assert spread["categories"] == [f"l{i}" for i in range(12, 20)]
     assert spread["others"] == 12
     assert sum(spread["whole"]) == len(codes)
     assert spread["whole"][-1] == sum(range(1, 13))
@@ -100,8 +100,8 @@ def test_relevance_is_the_mean_divergence_over_the_rows():
     entries = {e["column"]: e for e in profile.profile(evidence, groups)}
     expected = sum(g.share * f.nats for g in groups for f in g.facts if f.column == "x")
     assert entries["x"]["relevance"] == pytest.approx(expected)
-    assert entries["noise"]["tells"] == []
-    assert "A" in entries["x"]["tells"]
+    assert entries["noise"]["distinctive_in"] == []
+    assert "A" in entries["x"]["distinctive_in"]
 
 
 def by_hand(terms, evidence):
@@ -115,12 +115,12 @@ def by_hand(terms, evidence):
             value = column.values[i]
             if column.levels is None:
                 here = (
-                    term["blank"]
+                    term["missing"]
                     if np.isnan(value)
                     else (value <= term["value"]) == (term["op"] == "at most")
                 )
             else:
-                here = term["blank"] if value < 0 else column.levels[value] in term["levels"]
+                here = term["missing"] if value < 0 else column.levels[value] in term["categories"]
             met = met and here
         picked.append(met)
     return np.array(picked)
@@ -160,9 +160,9 @@ def test_a_rule_finds_levels_and_lets_blanks_pass():
     codes[:10] = -1
     evidence = Evidence((Described("c", codes, ("a", "b", "z")),), labels, 2, np.arange(100))
     first, second = rule.rules(evidence, groups_of(evidence))
-    assert first["terms"][0]["levels"] == ["a", "b"]
-    assert first["terms"][0]["blank"]
-    assert second["terms"][0]["levels"] == ["z"]
+    assert first["terms"][0]["categories"] == ["a", "b"]
+    assert first["terms"][0]["missing"]
+    assert second["terms"][0]["categories"] == ["z"]
     assert (first["coverage"], first["purity"], second["purity"]) == (1.0, 1.0, 1.0)
 
 
@@ -170,7 +170,9 @@ def test_noise_has_no_rule():
     draws = np.random.default_rng(1)
     labels = draws.integers(0, 2, 400)
     evidence = Evidence((Described("x", draws.normal(size=400)),), labels, 2, np.arange(400))
-    assert all(found is None or not found["tells"] for found in rule.rules(evidence, groups_of(evidence)))
+    assert all(
+        found is None or not found["distinctive"] for found in rule.rules(evidence, groups_of(evidence))
+    )
 
 
 def test_axes_are_those_of_a_singular_value_decomposition():
@@ -182,7 +184,7 @@ def test_axes_are_those_of_a_singular_value_decomposition():
     drawn = plane.plane(evidence, plane.design(evidence, [c.name for c in columns]))
     z = (values - values.mean(axis=0)) / values.std(axis=0)
     u, s, _ = np.linalg.svd(z, full_matrices=False)
-    assert drawn["kind"] == "PCA"
+    assert drawn["method"] == "PCA"
     assert drawn["share"] == pytest.approx((s**2 / (s**2).sum())[:2])
     x, y = np.array(drawn["points"]["x"]), np.array(drawn["points"]["y"])
     assert abs(np.corrcoef(x, u[:, 0])[0, 1]) > 0.9999
@@ -209,7 +211,7 @@ def test_variation_of_categories_alone_is_that_of_correspondence_analysis():
     np.add.at(p, (a, b), 1 / 500)
     r, c = p.sum(axis=1), p.sum(axis=0)
     s = np.linalg.svd((p - np.outer(r, c)) / np.sqrt(np.outer(r, c)))[1]
-    assert drawn["kind"] == "MCA"
+    assert drawn["method"] == "MCA"
     assert drawn["share"] == pytest.approx((1 + s[:2]) / 4)
 
 
@@ -250,10 +252,10 @@ def test_least_sure_rows_come_first_with_their_second_group():
     evidence = made(probabilities=probabilities)
     groups = groups_of(evidence)
     found = explanation(evidence, groups)
-    assert [row["row"] for row in found["rows"]["least_sure"]] == list(range(N - 1, N - 21, -1))
-    assert found["rows"]["least_sure"][0]["second"] == "A"
-    assert found["rows"]["least_sure"][0]["second_probability"] == pytest.approx(0.6)
-    assert found["row_counts"]["unsure"] == (sure < 0.8).sum()
+    assert [row["row"] for row in found["rows"]["least_certain"]] == list(range(N - 1, N - 21, -1))
+    assert found["rows"]["least_certain"][0]["second"] == "A"
+    assert found["rows"]["least_certain"][0]["second_probability"] == pytest.approx(0.6)
+    assert found["row_counts"]["uncertain"] == (sure < 0.8).sum()
     expected = [probabilities[g == LABELS].mean(axis=0) for g in range(3)]
     assert np.array(found["overlap"]) == pytest.approx(np.array(expected))
     assert found["rows"]["groups"][1]["border"][0]["row"] == 249

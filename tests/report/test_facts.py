@@ -39,14 +39,14 @@ def test_divergence_of_a_category_is_smoothed_by_one_row():
     first, second = describe([Described("c", codes, ("a", "b", "c"))], LABELS, 2)
     whole = np.array([0.5, 0.2, 0.3])
     assert first.facts[0].nats == pytest.approx(entropy((np.array([50, 10, 0]) + whole) / 61, whole))
-    assert (first.facts[0].level, first.facts[0].value, first.facts[0].whole) == ("a", 50 / 60, 0.5)
-    assert (second.facts[0].level, second.facts[0].sign) == ("c", "up")
+    assert (first.facts[0].category, first.facts[0].value, first.facts[0].whole) == ("a", 50 / 60, 0.5)
+    assert (second.facts[0].category, second.facts[0].sign) == ("c", "up")
 
 
 def test_a_fall_is_shown_only_where_it_is_clearly_larger():
     codes = np.array([0, 1, 2, 3] * 15 + [3] * 40)
     group = describe([Described("c", codes, ("a", "b", "c", "d"))], LABELS, 2)[0]
-    assert (group.facts[0].level, group.facts[0].sign) == ("d", "down")
+    assert (group.facts[0].category, group.facts[0].sign) == ("d", "down")
 
 
 def test_facts_are_in_order_and_noise_tells_nothing():
@@ -54,7 +54,7 @@ def test_facts_are_in_order_and_noise_tells_nothing():
     columns = [number(draws.normal(size=100), "noise"), number(draws.normal(size=100) + 9 * LABELS, "signal")]
     for group in describe(columns, LABELS, 2):
         assert [f.column for f in group.facts] == ["signal", "noise"]
-        assert [f.tells for f in group.facts] == [True, False]
+        assert [f.distinctive for f in group.facts] == [True, False]
 
 
 def test_what_rounding_leaves_of_a_zero_mean_is_not_shown():
@@ -75,7 +75,7 @@ def test_weights_are_repeats():
     for mine, theirs in zip(one, other, strict=True):
         assert mine.share == pytest.approx(theirs.share)
         for a, b in zip(mine.facts, theirs.facts, strict=True):
-            assert (a.column, a.level, a.tells) == (b.column, b.level, b.tells)
+            assert (a.column, a.category, a.distinctive) == (b.column, b.category, b.distinctive)
             assert (a.nats, a.value, a.missing) == pytest.approx((b.nats, b.value, b.missing))
 
 

@@ -190,42 +190,44 @@ def test_an_answer_of_no_groups(cloud):
 def test_what_an_interrupt_left_unmeasured_is_not_called_unstable(wine):
     summary = wine.summary()
     summary["interrupted"] = True
-    summary["verdict"].update(word="fair", stable_min=None, reasons=[{"code": "unstable_group", "text": "x"}])
-    summary["row_counts"].update(looked=50, unsure=3)
+    summary["verdict"].update(
+        word="fair", stability_min=None, reasons=[{"code": "unstable-group", "text": "x"}]
+    )
+    summary["row_counts"].update(examined=50, uncertain=3)
     for group in summary["groups"]:
-        group["stable"] = None
+        group["stability"] = None
     words = " ".join(read(page(summary)).words)
     assert "Fair: the run was interrupted" in words
-    assert "47 of 50 rows that were looked at belong to their group" in words
+    assert "47 of 50 rows that were examined belong to their group" in words
 
 
 def test_trust_is_shown_when_it_is_there(wine):
-    """Valleys, stability and merges come from the summary; without them the page does as well."""
+    """Separation, stability and merges come from the summary; without them the page does as well."""
     summary = wine.summary()
     letters = [g["letter"] for g in summary["groups"]]
     k = len(letters)
     summary["verdict"].update(
-        word="fair", valley=0.47, icl_k=k, stable_min=0.58, stable_mean=0.8, pieces=k + 1,
-        sentence="fair: A and B are not parted clearly (0.47)",
+        word="fair", separation=0.47, icl_k=k, stability_min=0.58, stability_mean=0.8, components=k + 1,
+        sentence="fair: A and B are not clearly separated (separation 0.47)",
     )  # fmt: skip
-    summary["chosen"]["pieces"] = k + 1
+    summary["chosen"]["components"] = k + 1
     summary["merge"] = {
         "threshold": 0.4,
-        "path": [{"groups": k + 1, "valley": 0.31}, {"groups": k, "valley": 0.47}],
-        "valleys": [[None if i == j else 0.3 + 0.2 * (i + j) for j in range(k)] for i in range(k)],
+        "path": [{"groups": k + 1, "separation": 0.31}, {"groups": k, "separation": 0.47}],
+        "separations": [[None if i == j else 0.3 + 0.2 * (i + j) for j in range(k)] for i in range(k)],
         "weakest": {"pair": [0, 1], "edges": [0, 1, 2, 3], "counts_a": [5, 3, 0], "counts_b": [0, 2, 6]},
     }  # fmt: skip
     for group in summary["groups"]:
-        group.update(stable=0.58, nearest={"group": "A", "valley": 0.47})
+        group.update(stability=0.58, nearest={"group": "A", "separation": 0.47})
     words = " ".join(read(page(summary)).words)
     for text in (
-        "A and B are not parted clearly",
-        "Least stable group",
-        "The two groups parted least",
-        "From pieces to groups",
+        "A and B are not clearly separated",
+        "Lowest stability",
+        "The two least separated groups",
+        "From components to groups",
         "0.58",
-        "Not stable: do not build on this group",
-        f"leaves {['', '', 'two', 'three', 'four'][k]}",
+        "Low stability: do not build on this group",
+        f"leaves {k} groups",
     ):
         assert text in words, text
 
@@ -233,23 +235,23 @@ def test_trust_is_shown_when_it_is_there(wine):
 def test_segments_of_one_cloud_are_told_as_such(wine):
     summary = wine.summary()
     k = len(summary["groups"])
-    summary["chosen"].update(k=1, pieces=k)
+    summary["chosen"].update(k=1, components=k)
     summary["verdict"].update(
-        word="weak", sentence="no clear groups: the table looks like one cloud", valley=None
+        word="weak", sentence="no clear groups: the table looks like a single group", separation=None
     )
     summary["merge"] = {
         "threshold": 0.4,
-        "path": [{"groups": 2, "valley": 0.21}],
-        "valleys": None,
+        "path": [{"groups": 2, "separation": 0.21}],
+        "separations": None,
         "weakest": None,
     }
     words = " ".join(read(page(summary)).words)
     for text in (
         "No clear groups",
         "The segments, one by one",
-        "slices of it",
-        "leaves one cloud",
-        "last two pieces",
+        "arbitrary segments, not distinct groups",
+        "leaves 1 group",
+        "last two components",
     ):
         assert text in words, text
 

@@ -78,7 +78,7 @@ def test_log_normal_columns_are_one_cloud_of_the_assorted_model():
     X = np.exp(np.random.default_rng(3).normal(size=(200, 2)))
     result = ilk.cluster(X, threads=1, k=range(1, 5))
     assert result.model.method == "assorted"
-    assert result.pieces == result.k == 1
+    assert result.components == result.k == 1
     assert "logarithm" in result.summary()["table"]["treatment"]["x0"]
     assert {c.method for c in result.candidates} == {"gaussian", "assorted"}
     rival = result.summary()["chosen"]["runner_up"]

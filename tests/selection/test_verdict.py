@@ -70,11 +70,11 @@ def test_words_at_their_thresholds():
 
 def test_reasons_have_codes():
     assert codes() == set()
-    assert codes(valley=0.5) == {"no_valley"}
-    assert codes(stable=(0.9, 0.5)) == {"unstable_group"}
-    assert codes(icl_k=1) == {"icl_one"}
-    assert codes(gain=3.0) == codes(status="ok_time_limit") == {"search_unsettled"}
-    assert codes(n_rows=20.0, valley=0.3, sizes=(12, 8)) == {"few_rows"}
+    assert codes(valley=0.5) == {"not-separated"}
+    assert codes(stable=(0.9, 0.5)) == {"unstable-group"}
+    assert codes(icl_k=1) == {"icl-one"}
+    assert codes(gain=3.0) == codes(status="ok_time_limit") == {"search-unsettled"}
+    assert codes(n_rows=20.0, valley=0.3, sizes=(12, 8)) == {"few-rows"}
 
 
 def test_sentences():
@@ -82,21 +82,25 @@ def test_sentences():
         return judge(*case(**options), "AB", ["spend", "visits"]).sentence
 
     assert said() == (
-        "2 groups parted by clear valleys (weakest A-B 0.80, 0.55 needed); each returns in >= 0.90 of resamples"
+        "2 groups, clearly separated (lowest separation A-B 0.80, threshold 0.55); each is recovered with mean Jaccard "
+        "0.90 or more in bootstrap resamples"
     )
     assert said(valley=0.47, stable=(0.9, 0.58)) == (
-        "A and B are not parted clearly (0.47, 0.55 needed); B returns in 0.58 of resamples (0.75 needed)"
+        "A and B are not clearly separated (separation 0.47, threshold 0.55); "
+        "B is recovered with mean Jaccard 0.58 in bootstrap resamples (threshold 0.75)"
     )
-    assert said(stable=(0.61, 0.2)) == "B and A return in 0.20 to 0.61 of resamples (0.75 needed)"
-    assert said(valley=0.3, sizes=(300, 6)) == "too few rows to tell A from B: B has 6"
+    assert said(stable=(0.61, 0.2)) == (
+        "B and A are recovered with mean Jaccard 0.20 to 0.61 in bootstrap resamples (threshold 0.75)"
+    )
+    assert said(valley=0.3, sizes=(300, 6)) == "too few rows to separate A from B: B has 6"
     found, grouping = case(valley=0.2)
     slices = replace(grouping, n_groups=1, stable=None)
     verdict = judge(found, slices, "AB", ["spend", "visits"])
     assert verdict.sentence == (
-        "no clear groups: the table looks like one cloud (skewed: spend). 2 segments are given for "
-        "convenience; they are slices, not types"
+        "no clear groups: the table looks like a single group (skewed: spend). 2 segments are given for "
+        "convenience: arbitrary segments, not distinct groups"
     )
-    assert (verdict.word, verdict.valley, verdict.stable_min) == ("weak", None, None)
+    assert (verdict.word, verdict.separation, verdict.stability_min) == ("weak", None, None)
 
 
 def test_the_level_that_is_parted_clearly_is_told():
@@ -113,7 +117,8 @@ def test_the_level_that_is_parted_clearly_is_told():
     )
     told = judge(found, three, "ABC", []).sentence
     assert told == (
-        "A and C are not parted clearly (0.50, 0.55 needed); merged to 2 groups they are parted clearly (1.20)"
+        "A and C are not clearly separated (separation 0.50, threshold 0.55); "
+        "merged to 2 groups they are clearly separated (1.20)"
     )
 
 
@@ -174,10 +179,10 @@ def test_order_units_and_weights_leave_the_verdict():
     base = ilk.cluster(X, k=range(1, 5))
 
     def same(other):
-        assert (other.k, other.pieces) == (base.k, base.pieces)
+        assert (other.k, other.components) == (base.k, base.components)
         assert other.verdict.word == base.verdict.word
-        assert other.verdict.valley == pytest.approx(base.verdict.valley, rel=1e-6)
-        assert other.verdict.stable_mean == pytest.approx(base.verdict.stable_mean, abs=0.02)
+        assert other.verdict.separation == pytest.approx(base.verdict.separation, rel=1e-6)
+        assert other.verdict.stability_mean == pytest.approx(base.verdict.stability_mean, abs=0.02)
 
     same(ilk.cluster(X[draws.permutation(len(X))], k=range(1, 5)))
     same(ilk.cluster(X * 2.0 ** np.arange(X.shape[1]), k=range(1, 5)))

@@ -312,7 +312,7 @@ def test_no_memory_is_a_resource_error(tmp_path):
     def content(file):
         raise MemoryError
 
-    with pytest.raises(ResourceError, match="Memory ran out"):
+    with pytest.raises(ResourceError, match="memory ran out"):
         write_atomically(tmp_path / "a", content)
     assert list(tmp_path.iterdir()) == []
 

@@ -128,7 +128,7 @@ def test_a_document_that_does_not_fit_is_refused(document):
         "back": np.array([2, 1, 3]),
         "far": np.array([1, 99]),
     }
-    with pytest.raises(ModelFileError, match="The document of the file holds"):
+    with pytest.raises(ModelFileError, match="the document of the file holds"):
         restore(document, found)
 
 

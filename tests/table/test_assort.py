@@ -44,10 +44,10 @@ def test_each_column_finds_its_treatment(raw):
     assert plan.categories[0].names == ("0", "1", "2", "3")
     words = plan.in_words((0, 2))
     assert words["x0"] == "as it is"
-    assert words["x1"] == "category of 4 values"
+    assert words["x1"] == "4 values as categories"
     assert words["x2"].startswith("0 (")
     assert "logarithm of the distance above" in words["x2"]
-    assert words["x3"] == "set aside: constant"
+    assert words["x3"] == "left out: constant"
     block = plan.treated(rows.take(np.arange(200)), (0, 0))
     zero = raw[:, 2] == 0
     assert np.array_equal(np.isnan(block.raw[:, 1]), zero)

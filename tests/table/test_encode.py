@@ -301,7 +301,7 @@ class TestNew:
     def test_unseen_level(self):
         made = self.new({"on": [False] * 3, "kind": ["z", "a", "z"], "size": [3, 4, 5]})
         assert made.codes[:, 0].tolist() == [-1, 0, -1]
-        assert made.warnings[0][0] == "unseen-level"
+        assert made.warnings[0][0] == "unseen-category"
         assert "2 cells of 'kind' ('z')" in made.warnings[0][1]
 
     @pytest.mark.badinput("A30")

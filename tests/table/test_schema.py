@@ -54,11 +54,11 @@ RULES = {
     "dressed": ([f"1,{i % 3}00.5" for i in range(N)], "categorical", ["number-format"]),
     "dressed-many": ([f"{i},5" for i in range(N)], "left out", ["number-format"]),
     "percent": ([f"{i % 3} %" for i in range(N)], "categorical", ["number-format"]),
-    "alike": ([("Yes", "yes ", "no")[i % 3] for i in range(N)], "categorical", ["look-alike-levels"]),
+    "alike": ([("Yes", "yes ", "no")[i % 3] for i in range(N)], "categorical", ["look-alike-categories"]),
     "accents": (
         [("caf\u00e9", "cafe\u0301", "tea")[i % 3] for i in range(N)],
         "categorical",
-        ["look-alike-levels"],
+        ["look-alike-categories"],
     ),
     "doubtful": ([("a", "b", "-")[i % 3] for i in range(N)], "categorical", ["doubtful-marks"]),
     "sentinel": ([-999.0 if i % 5 == 0 else v for i, v in enumerate(REAL)], "numeric", ["sentinel"]),
@@ -194,7 +194,7 @@ def test_asked_kinds():
     [
         ({"d": "numeric"}, UsageError, "lacks"),
         ({"c": "nummeric"}, UsageError, "Did you mean 'numeric'"),
-        ({"c": "binary"}, DataError, "3 levels, not two"),
+        ({"c": "binary"}, DataError, "3 categories, not two"),
         ({"c": "ordinal"}, DataError, "no order"),
         ({"c": "numeric"}, DataError, "30 cells are no numbers"),
         ({"c": ["lo", "hi"]}, DataError, "'mid'"),

@@ -100,7 +100,7 @@ def translated() -> Iterator[None]:
             raise DataError(
                 "frame-fails",
                 f"Spark cannot compute a cell of the frame: {shown(error, SHOWN_ERROR)}",
-                do="Mend the cell or the expression; try_cast and its kin give NULL instead",
+                do="Correct the cell or the expression; functions such as try_cast give NULL instead",
             ) from error
         absent = re.search(r"No module named '([\w.]+)'", str(error))
         if absent is not None:

@@ -44,7 +44,7 @@ def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
     if is_frame(found):
         raise UsageError(
             "cluster-frame",
-            f"this needs numbers in memory, and {found.source} is larger or lies on a cluster",
+            f"this needs numbers in memory, and {found.source} is larger or elsewhere",
             do="Give a sample of it, or use predict, which takes such tables",
         )
     if isinstance(found, Table):
@@ -163,12 +163,12 @@ Callback = Callable[[Any], None]
 REASONS = {
     "degenerate": (
         "degenerate",
-        'ended in a component without spread ({status}); use prior="default", fewer '
+        'ended in a degenerate component ({status}); use prior="default", fewer '
         "components or another structure",
     ),
-    "pass limit": ("not-converged", "did not settle within max_iter={max_iter} passes; raise max_iter"),
+    "pass limit": ("not-converged", "did not converge within max_iter={max_iter} passes; raise max_iter"),
     "interrupted": ("interrupted", "was interrupted; this is the best found so far"),
-    "time limit": ("time-limit", "ran out of time; this is the best found so far"),
+    "time limit": ("time-limit", "reached its time limit; this is the best found so far"),
 }
 
 

@@ -164,7 +164,7 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
         if not found.converged:
             warn(
                 "not-converged",
-                f"InformationBottleneck did not settle within {self.n_iter_} passes.",
+                f"InformationBottleneck did not converge within {self.n_iter_} passes.",
                 depth=3,
             )
         return self
@@ -232,7 +232,7 @@ def checked_counts(counts: Array) -> Array:
         raise DataError(
             "not-counts",
             "Negative values in data: a table of counts has none",
-            do='Take cells="table" for measured columns',
+            do='Use cells="table" for measured columns',
         )
     if not counts.sum() > 0:
         raise DataError("no-counts", "all counts are zero", do="Give at least one count above zero")

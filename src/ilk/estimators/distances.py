@@ -311,7 +311,7 @@ class AffinityPropagation(DistanceEstimator):
         )
         self.converged_, self.n_iter_ = found.converged, found.n_passes
         if not found.converged:
-            warn("not-converged", "AffinityPropagation did not settle; raise max_iter or damping.", depth=4)
+            warn("not-converged", "AffinityPropagation did not converge; raise max_iter or damping.", depth=4)
         self.cluster_centers_indices_ = found.rows[by_size(found.labels)[1]]
         return found.labels
 

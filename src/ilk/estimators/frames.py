@@ -126,7 +126,7 @@ def _number_type(kinds: Mapping[str, Any]) -> str:
             raise DataError(
                 "not-numbers",
                 f"column {shown(name)!r} holds {kind}, not numbers",
-                do="Select the columns of numbers, or use ilk.cluster, which takes all kinds",
+                do="Select the columns of numbers, or use ilk.cluster, which takes columns of any type",
             )
     return "float32" if all(kind == pa.float32() for kind in kinds.values()) else "float64"
 
@@ -194,8 +194,8 @@ def _schema_of(
     if n_rows <= SAMPLE_ROWS:
         return schema, (*table.warnings, *schema.warnings)
     told = (
-        f"kinds and levels of columns are those of a sample of {table.n_rows:,} of {n_rows:,} rows; a level that it "
-        "lacks counts as missing"
+        f"types and categories of the columns come from a sample of {table.n_rows:,} of {n_rows:,} rows; a category "
+        "that it lacks is treated as missing"
     )
     return schema, (*table.warnings, *schema.warnings, ("sampled-frame", told))
 

@@ -103,7 +103,9 @@ class KMeans(CentroidEstimator):
             return super()._solve(rows, recipe, k, seed)
         if not rows.complete:
             raise UsageError(
-                "exact-with-missing", "exact=True needs a table without missing cells", do="Leave exact=False"
+                "exact-with-missing",
+                "exact=True needs a table without missing values",
+                do="Leave exact=False",
             )
         return fit_exact(rows, recipe, k, seed)
 

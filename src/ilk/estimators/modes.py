@@ -64,9 +64,9 @@ def complete_points(rows: Rows) -> Array:
     """The encoded numbers of all rows; blanks are refused."""
     if not rows.complete:
         raise DataError(
-            "blank-cells",
-            "modes are sought among numbers without blanks, and some cells are missing (NaN)",
-            do="Leave these rows out, or take a method that copes with blanks",
+            "missing-values",
+            "mean shift needs numbers without missing values, and some values are missing (NaN)",
+            do="Leave these rows out, or use a method that handles missing values",
         )
     return np.asarray(rows.take(np.arange(rows.n_rows)).numbers, dtype=np.float64)
 
@@ -193,7 +193,9 @@ class BlurringMeanShift(ModeEstimator):
         self.n_iter_, self.converged_ = found.n_passes, found.converged
         if not found.converged:
             warn(
-                "not-converged", f"BlurringMeanShift did not settle within {found.n_passes} passes.", depth=4
+                "not-converged",
+                f"BlurringMeanShift did not converge within {found.n_passes} passes.",
+                depth=4,
             )
         return found.labels, means_of(found.points, found.labels)
 

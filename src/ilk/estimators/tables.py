@@ -253,7 +253,7 @@ def _without_constants(schema: Schema, facts: Survey, n_rows: int) -> tuple[Sche
         for c in schema.columns
     )
     listed = ", ".join(c.name.removeprefix("x") if c.name[1:].isdigit() else c.name for c in fixed)
-    warn("constant-column", f"columns {listed} are constant and set aside.", depth=5)
+    warn("constant-column", f"columns {listed} are constant and were left out.", depth=5)
     return replace(schema, columns=left), varies
 
 

@@ -24,11 +24,11 @@ SCHEMA, VERSION = "ilk-model", (1, 0)
 
 
 def record(model: Model) -> dict[str, Any]:
-    """All that is needed to place a row: columns, what is made of them, pieces, and the group of each piece."""
+    """All that is needed to place a row: columns, what is made of them, components, and the group of each component."""
     with np.errstate(all="ignore"):  # what is not finite is refused
         made = _made(model)
-    for piece, group in zip(made["pieces"], model.group_of, strict=True):
-        piece["group"] = model.letters[group]
+    for component, group in zip(made["components"], model.group_of, strict=True):
+        component["group"] = model.letters[group]
     groups = zip(model.letters, model.names, model.sizes, strict=True)
     if not all_finite(made):
         raise UsageError(
@@ -57,16 +57,16 @@ def record(model: Model) -> dict[str, Any]:
 
 
 def _made(model: Model) -> dict[str, list[dict[str, Any]]]:
-    """The cells, and the pieces."""
+    """The cells, and the components."""
     params = model.params
     if model.treat is not None and isinstance(params, Clusters):
-        return {"cells": _treated_cells(model, model.treat), "pieces": _clusters(params, model.treat)}
+        return {"cells": _treated_cells(model, model.treat), "components": _clusters(params, model.treat)}
     if model.treat is not None and isinstance(params, Blend):
-        return {"cells": _treated_cells(model, model.treat), "pieces": _blended(params, model.treat)}
+        return {"cells": _treated_cells(model, model.treat), "components": _blended(params, model.treat)}
     if isinstance(params, Centroids):
-        return {"cells": _scaled_cells(model), "pieces": _centroids(model, params)}
+        return {"cells": _scaled_cells(model), "components": _centroids(model, params)}
     if isinstance(params, Mixture):
-        return {"cells": _plain_cells(model), "pieces": _gaussians(model, params)}
+        return {"cells": _plain_cells(model), "components": _gaussians(model, params)}
     raise UsageError("not-exportable", f"{shown(model.method)} has no parameters that could be written")
 
 

@@ -43,7 +43,12 @@ def select(model: Model, dialect: Dialect, table: str) -> str:
     read = [(given, dialect.whole_row.format(source)), *((cell.name, cell.expression) for cell in cells.read)]
     name = ".".join(dialect.name_of(part) for part in table.split("."))
     parts = [
-        _step("read", "the columns in the types of the model; a NaN is a blank", read, f"{name} AS {source}"),
+        _step(
+            "read",
+            "the columns in the types of the model; a NaN is a missing value",
+            read,
+            f"{name} AS {source}",
+        ),
         _step("cells", "what the model sees of them", _kept(given, cells.made), "read"),
         *_scores(model, cells, scored, given, taken),
     ]
@@ -57,7 +62,7 @@ def select(model: Model, dialect: Dialect, table: str) -> str:
 
 def _head(model: Model, dialect: Dialect) -> str:
     pieces, k = len(model.group_of), model.k
-    merged = f"{pieces} pieces in {k} groups" if pieces > k else f"{k} group{'s' * (k != 1)}"
+    merged = f"{pieces} components in {k} groups" if pieces > k else f"{k} group{'s' * (k != 1)}"
     source = shown(str(model.training.get("source", "a table")), 80)
     lines = [
         f"Groups of {source}: {shown(model.method)}, {merged} ({dialect.title}).",
@@ -103,12 +108,14 @@ def _scores(model: Model, cells: Cells, scored: Scored, given: str, taken: Seque
         return [_step("scores", scored.what, columns, "cells")]
     mark = _free("p", [*taken, given])
     whole = " AND ".join(f"{cell.name} IS NOT NULL" for cell in cells.numbers)
-    parts = [_step("complete", f"{scored.what}, of rows without a blank", columns, f"cells WHERE {whole}")]
+    parts = [
+        _step("complete", f"{scored.what}, of rows without a missing value", columns, f"cells WHERE {whole}")
+    ]
     source = f"cells WHERE NOT ({whole})"
     mean, log_share = scored.block.mean, scored.block.log_mixing
     covariance = scored.block.covariance.matrices()
     for j, made in enumerate(steps(cells.numbers, mean, covariance, mark), start=1):
-        comment = f"rows with blanks: what column {j} leaves to explain"
+        comment = f"rows with missing values: what column {j} leaves to explain"
         parts.append(_step(f"step_{j}", comment, [("*", "*"), *made], source))
         source = f"step_{j}"
     by_steps = [
@@ -127,7 +134,7 @@ def _ranked(model: Model, scored: Scored, dialect: Dialect) -> tuple[list[str], 
     if scored.sign > 0 and len(pieces) > model.k:
         members = [[pieces[i] for i in np.flatnonzero(group_of == g)] for g in range(model.k)]
         groups = [(f"group_{g}", _joined(own)) for g, own in enumerate(members, start=1)]
-        comment = "the density of a group is the sum of those of its pieces"
+        comment = "the density of a group is the sum of those of its components"
         parts.append(_step("groups", comment, [("*", "*"), *groups], source))
         pieces, marks, source = [name for name, _ in groups], list(model.letters), "groups"
     best = "GREATEST" if scored.sign > 0 else "LEAST"

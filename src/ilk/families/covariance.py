@@ -44,7 +44,7 @@ class Structure:
         name = ALIASES.get(text.lower(), text.upper())
         if name not in (*_NAMES, "E", "V"):
             raise UsageError(
-                "unknown_structure",
+                "unknown-structure",
                 f"no covariance structure is called {shown(text)!r}",
                 do=f"Choose one of {' '.join(_NAMES)}, E, V, {', '.join(ALIASES)}",
             )

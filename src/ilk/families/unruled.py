@@ -23,8 +23,8 @@ class Unruled:
     def refuse(self) -> NoReturn:
         raise UsageError(
             "no-rule",
-            "This method groups the rows it is given and has no rule for others",
-            do="Fit again with the new rows, or take a method of centres or mixtures",
+            "this method groups the rows it is given and cannot assign new ones",
+            do="Fit again with the new rows, or use k-means, k-medians or a mixture method",
         )
 
     def start(self, centres: Array) -> NoReturn:

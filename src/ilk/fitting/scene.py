@@ -16,9 +16,9 @@ from ilk.errors import NoModelError
 from ilk.families.assorted import Assorted, Clusters
 from ilk.families.base import GrowingFamily, Sums
 from ilk.families.blended import Blended
-from ilk.families.covariance import SINGULAR
 from ilk.families.grouping import Cells, Columns, grouping_costs, regroup
 from ilk.fitting.table_moments import table_moments
+from ilk.kernels.constants import SINGULAR
 from ilk.table.block import Array, Block, Encoding
 from ilk.table.treat import PLAIN, SCALES, Plan
 

@@ -1,4 +1,4 @@
-"""Measures of a clustering: pure functions of plain arrays."""
+"""Measures of a partition: pure functions of plain arrays."""
 
 from ilk.measures.counts import Contingency, contingency
 from ilk.measures.criteria import (

@@ -109,7 +109,7 @@ def _object_codes(values: Array) -> tuple[Array, list[Any]]:
     except TypeError:
         raise UsageError(
             "bad-labels",
-            "A label is a list or something else that cannot be compared",
+            "a label is a list or something else that cannot be compared",
             do="Use whole numbers or text as labels",
         ) from None
     levels = sorted(found, key=_sort_key)

@@ -1,4 +1,4 @@
-"""Rows and their clusters, checked and conditioned, as the internal measures need them."""
+"""Rows and their groups, checked and conditioned, as the internal measures need them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Points:
 
     @cached_property
     def order(self) -> Array:
-        """Rows by cluster; those of weight 0 come last in theirs."""
+        """Rows by group; those of weight 0 come last in theirs."""
         return np.lexsort(
             (np.zeros(len(self.codes)) if self.weight is None else self.weight == 0, self.codes)
         )
 
     @cached_property
     def table(self) -> Array:
-        """The rows sorted by cluster."""
+        """The rows sorted by group."""
         return self.numbers[self.order]
 
     @cached_property
@@ -54,24 +54,24 @@ class Points:
 
     @cached_property
     def starts(self) -> Array:
-        """Where each cluster begins in `table`, and the end."""
+        """Where each group begins in `table`, and the end."""
         counts = np.bincount(self.codes, minlength=self.n_clusters)
         return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
 
     @cached_property
     def sizes(self) -> Array:
-        """Rows, or sums of weights, per cluster."""
+        """Rows, or sums of weights, per group."""
         return np.bincount(self.codes, weights=self.weight, minlength=self.n_clusters).astype(np.float64)
 
     @cached_property
     def centres(self) -> Array:
-        """Means of the clusters, conditioned."""
+        """Means of the groups, conditioned."""
         if not (self.sizes > 0).all():
             empty = self.names[int(np.flatnonzero(self.sizes <= 0)[0])]
             raise DataError(
                 "cluster-without-weight",
-                f"All rows of the cluster {empty!r} have weight 0",
-                do="Leave the cluster out",
+                f"all rows of the group {empty!r} have weight 0",
+                do="Leave the group out",
             )
         # Means of the differences to one row each: equal rows have exactly themselves as their centre.
         anchor = self.table[self.starts[:-1]]
@@ -85,12 +85,12 @@ class Points:
         return np.asarray(np.square(self.numbers - self.centres[self.codes]).sum(axis=1))
 
     def by_cluster(self, values: Array) -> Array:
-        """Weighted sum per cluster of a value per row."""
+        """Weighted sum per group of a value per row."""
         weighted = values if self.weight is None else values * self.weight
         return np.bincount(self.codes, weights=weighted, minlength=self.n_clusters)
 
     def distance_sums(self, rows: Array, threads: int) -> Iterator[tuple[slice, Array]]:
-        """Block by block which of `rows` (conditioned), and their sums of distances to every cluster."""
+        """Block by block which of `rows` (conditioned), and their sums of distances to every group."""
         step = max(1, min(BLOCK_ROWS, BLOCK_SUMS // self.n_clusters))
         spans = [slice(first, min(first + step, len(rows))) for first in range(0, len(rows), step)]
         table, starts, weight = self.table, self.starts, self.table_weight
@@ -126,12 +126,12 @@ def points_of(X: Any, labels: Labels, weight: Any = None) -> Points:
 
 
 def need_two_clusters(points: Points, measure: str) -> None:
-    """Refuse what only two clusters or more can have."""
+    """Refuse what only two groups or more can have."""
     if int((points.sizes > 0).sum()) < 2:
         raise DataError(
             "one-cluster",
-            f"{measure} is not defined for one cluster",
-            do="Give labels with two clusters or more",
+            f"{measure} is not defined for one group",
+            do="Give labels with two groups or more",
         )
 
 
@@ -167,7 +167,7 @@ def _checked(X: Any) -> Array:
                 code,
                 f"X has {what} cells",
                 where=rows_shown(found.tolist()),
-                do="Leave those rows out or fill the cells",
+                do="Leave those rows out or fill in the values",
             )
     return rows
 
@@ -199,10 +199,10 @@ def _weights(weight: Any, n_rows: int) -> Array | None:
     if bad.size:
         raise DataError(
             "bad-weight",
-            "Weights are finite numbers from 0",
+            "weights are finite numbers from 0",
             where=rows_shown(bad.tolist()),
-            do="Mend those rows",
+            do="Correct those rows",
         )
     if not (values > 0).any():
-        raise DataError("bad-weight", "All weights are 0", do="Give at least one row a weight above 0")
+        raise DataError("bad-weight", "all weights are 0", do="Give at least one row a weight above 0")
     return values

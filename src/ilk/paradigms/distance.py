@@ -40,8 +40,8 @@ def distances(block: Block, ordered: Array, kind: str = "auto") -> Distances:
         if not block.complete or n_coded:
             raise DataError(
                 "not-numbers",
-                "Euclidean distance is for numbers without blanks, and the table has categories or blanks",
-                do='Take metric="gower"',
+                "Euclidean distance needs numbers without missing values, and the table has others",
+                do='Use metric="gower"',
             )
         points = np.asarray(block.numbers, dtype=np.float64)
         unit = block.encoding.power if block.encoding.factor is None else 1.0
@@ -80,8 +80,8 @@ def check_size(n_rows: int) -> None:
     if n_rows > MOST_ROWS:
         raise ResourceError(
             "too-many-rows",
-            f"a method of distances compares all pairs of {n_rows} rows, and {MOST_ROWS} rows is its limit",
-            do="Give a sample of the rows, or take a method of centres or mixtures",
+            f"this method compares all pairs of rows: {n_rows} rows are more than its limit of {MOST_ROWS}",
+            do="Give a sample of the rows, or use k-means, k-medians or a mixture method",
         )
 
 

@@ -121,9 +121,11 @@ class SelectionDisplay(_Display):
             )
             ax.plot(*zip(*points, strict=True), marker=".", label=key, **style)
         if chosen.get("bic") is not None:
-            ax.plot(chosen.get("pieces") or chosen["k"], chosen["bic"], "o", mfc="none", mec="black", ms=13)
-        pieces = "groups" if (chosen.get("pieces") or chosen["k"]) == chosen["k"] else "pieces"
-        ax.set(xlabel=f"number of {pieces}", ylabel="BIC (lower is better)")
+            ax.plot(
+                chosen.get("components") or chosen["k"], chosen["bic"], "o", mfc="none", mec="black", ms=13
+            )
+        counted = "groups" if (chosen.get("components") or chosen["k"]) == chosen["k"] else "components"
+        ax.set(xlabel=f"number of {counted}", ylabel="BIC (lower is better)")
         ax.legend(fontsize="small", ncols=2)
 
 
@@ -225,7 +227,7 @@ class ProfileDisplay(_Display):
 
 @dataclass
 class UncertaintyDisplay(_Display):
-    """The rows on the map; the less sure a row is of its group, the larger its dot.
+    """The rows on the map; the lower the probability of its group, the larger its dot.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def exemplars(
     return {
         "columns": shown,
         "groups": [_of_group(evidence, groups, made, g) for g in range(evidence.k)],
-        "least_sure": [entry(evidence, i, groups, shown) for i in least_sure(evidence)],
+        "least_certain": [entry(evidence, i, groups, shown) for i in least_sure(evidence)],
         "unusual": [
             {**entry(evidence, i, groups, shown), "because": because}
             for i, because in most_unusual(evidence, groups)
@@ -50,9 +50,9 @@ def counts(evidence: Evidence) -> dict[str, Any]:
     """How many rows are of each sort; said even where the rows themselves are not shown."""
     sure, looked = evidence.sure, evidence.silhouette
     return {
-        "unsure": None if sure is None or evidence.k < 2 else int((sure < BORDERLINE).sum()),
-        "unsure_below": BORDERLINE,
-        "looked": evidence.n_rows,
+        "uncertain": None if sure is None or evidence.k < 2 else int((sure < BORDERLINE).sum()),
+        "uncertain_below": BORDERLINE,
+        "examined": evidence.n_rows,
         "nearer": None if looked is None else int((looked[1] < 0).sum()),
         "silhouette_rows": None if looked is None else len(looked[1]),
     }
@@ -70,7 +70,7 @@ def entry(evidence: Evidence, i: int, groups: Sequence[Group], columns: Sequence
         "row": int(evidence.row_numbers[i]),
         "id": None if evidence.ids is None else cut(evidence.ids[i]),
         "group": groups[group].letter if group >= 0 else None,
-        "sure": None if evidence.sure is None else float(evidence.sure[i]),
+        "probability": None if evidence.sure is None else float(evidence.sure[i]),
         "second": groups[second].letter if second >= 0 else None,
         "second_probability": likely,
         "novelty": None if evidence.novelty is None else float(evidence.novelty[i]),
@@ -94,7 +94,7 @@ def _cell(column: Any, i: int) -> float | str | None:
 
 
 def _of_group(evidence: Evidence, groups: Sequence[Group], made: Design, g: int) -> dict[str, Any]:
-    columns = [fact.column for fact in groups[g].facts if fact.tells][:DEFINING]
+    columns = [fact.column for fact in groups[g].facts if fact.distinctive][:DEFINING]
     columns = columns or [fact.column for fact in groups[g].facts][:DEFINING]
     return {
         "columns": columns,

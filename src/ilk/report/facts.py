@@ -265,8 +265,8 @@ def decimals_of(values: Array, spread: float) -> int:
 def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
     """Up to three parts each: levels the group holds, then numbers; one part more where names agree."""
     columns: dict[str, set[str]] = {}
-    for fact in (fact for facts in groups for fact in facts if fact.kind == "category"):
-        columns.setdefault(str(fact.level), set()).add(fact.column)
+    for fact in (fact for facts in groups for fact in facts if fact.type == "category"):
+        columns.setdefault(str(fact.category), set()).add(fact.column)
     shared = {level for level, names in columns.items() if len(names) > 1}
     parts = [_name_parts(facts, shared) for facts in groups]
     lengths = [3] * len(parts)
@@ -282,8 +282,8 @@ def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
 
 
 def _name_parts(facts: Sequence[Fact], shared: set[str]) -> list[str]:
-    levels = [_level_words(f, shared) for f in facts if f.kind == "category" and _gives_name(f)]
-    numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.kind == "number" and f.tells]
+    levels = [_level_words(f, shared) for f in facts if f.type == "category" and _gives_name(f)]
+    numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.type == "number" and f.distinctive]
     return levels[:2] + numbers
 
 
@@ -292,7 +292,7 @@ _WORDS: dict[Sign, str] = {"up": "high", "down": "low", "same": "narrow"}
 
 def _gives_name(fact: Fact) -> bool:
     return (
-        fact.tells
+        fact.distinctive
         and fact.value is not None
         and fact.whole is not None
         and fact.value >= NAMING_SHARE
@@ -302,7 +302,7 @@ def _gives_name(fact: Fact) -> bool:
 
 def _level_words(fact: Fact, shared: set[str]) -> str:
     """The level alone where that says enough: not a number, a yes or no, or a level that several columns have."""
-    level = str(fact.level)
+    level = str(fact.category)
     alone = (
         len(level) > 2
         and level not in shared

@@ -16,21 +16,21 @@ class Fact:
     ----------
     column : str
         Name of the column.
-    kind : "number" or "category"
+    type : "number" or "category"
         What it is described as.
     used : bool
         Whether the model used it.
     nats : float
         Divergence of the group from the whole table, per row.
-    tells : bool
+    distinctive : bool
         Whether that is worth its price in BIC: nats * weight > free parameters / 2 * log n.
     sign : str
         Whether the group is above, below or like the table.
     value : None or float
-        Mean of the group; of a category the share of `level`.
+        Mean of the group; of a category the share of `category`.
     whole : None or float
         The same of the whole table.
-    level : None or str
+    category : None or str
         The category whose share differs most.
     decimals : int
         Digits with which the values are shown.
@@ -55,14 +55,14 @@ class Fact:
     """
 
     column: str
-    kind: Literal["number", "category"]
+    type: Literal["number", "category"]
     used: bool
     nats: float
-    tells: bool
+    distinctive: bool
     sign: Sign
     value: float | None
     whole: float | None
-    level: str | None = None
+    category: str | None = None
     decimals: int = 0
     spread: float | None = None
     whole_spread: float | None = None
@@ -71,7 +71,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Group:
-    """A group: its letter, name and size, and the facts about it with the most telling column first.
+    """A group: its letter, name and size, and the facts about it with the most distinctive column first.
 
     Attributes
     ----------
@@ -87,15 +87,15 @@ class Group:
         Their share of the table.
     silhouette : None or float
         Mean silhouette.
-    sure : None or float
+    probability : None or float
         Mean probability of its rows to belong to it; None for methods that give no probabilities.
     facts : tuple of Fact
         A fact for each column.
     rule : None or dict
         A short rule for the group: `terms`, `coverage` (of the group), `purity` (of the rows it picks), `rows` and
         `f`.
-    stable : None or float
-        Stability: mean Jaccard similarity with the best match in resamples.
+    stability : None or float
+        Mean Jaccard similarity with the best match in resamples.
     nearest : None or dict
         The group it is least separated from, and the separation.
 
@@ -117,11 +117,11 @@ class Group:
     weight: float
     share: float
     silhouette: float | None
-    sure: float | None
+    probability: float | None
     facts: tuple[Fact, ...]
     rule: dict[str, Any] | None = None
-    stable: float | None = None  # share of it that returns in resamples
-    nearest: dict[str, Any] | None = None  # the group it is parted from least, and by what valley
+    stability: float | None = None  # mean Jaccard index over bootstrap resamples
+    nearest: dict[str, Any] | None = None  # the group it is least separated from, and the separation
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a plain dictionary.

@@ -80,7 +80,7 @@ def _standardised(values: Array, share: Array) -> Array | None:
 def wanted_columns(profile: Sequence[dict[str, Any]]) -> list[str]:
     """Columns that tell a group apart, the most relevant first; every used column where fewer than two do."""
     used = [e for e in profile if e["used"]]
-    telling = [e["column"] for e in used if e["tells"]]
+    telling = [e["column"] for e in used if e["distinctive_in"]]
     return (telling if len(telling) > 1 else [e["column"] for e in used])[:MOST_COLUMNS]
 
 
@@ -108,7 +108,7 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
     drawn = _drawn(evidence)
     place = np.round((position[drawn] - low) / unit).astype(int)
     return {
-        "kind": "PCA" if numbers_only else "MCA" if levels_only else "FAMD",
+        "method": "PCA" if numbers_only else "MCA" if levels_only else "FAMD",
         "share": [float(v / total) for v in value],
         "extent": [int(e) for e in extent],
         "ends": [_ends(loadings, axis) for axis in (0, 1)],
@@ -145,7 +145,7 @@ def _loadings(made: Design, position: Array, share: Array) -> list[dict[str, Any
     length = np.sqrt(np.maximum((share[:, None] * centred**2).sum(axis=0), 1e-300))
     both = (made.values * share[:, None]).T @ centred / spread[:, None] / length
     return [
-        {"column": column, "level": level, "x": float(x), "y": float(y)}
+        {"column": column, "category": level, "x": float(x), "y": float(y)}
         for (column, level), (x, y) in zip(made.names, both, strict=True)
     ]
 
@@ -155,7 +155,7 @@ def _ends(loadings: Sequence[dict[str, Any]], axis: int) -> dict[str, list[str]]
 
     def named(sign: int) -> list[str]:
         strong = sorted((e for e in loadings if sign * e[key] > NAMED), key=lambda e: -sign * e[key])
-        return [e["column"] if e["level"] is None else f"{e['column']} {e['level']}" for e in strong][
+        return [e["column"] if e["category"] is None else f"{e['column']} {e['category']}" for e in strong][
             :MOST_NAMES
         ]
 

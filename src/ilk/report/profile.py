@@ -32,10 +32,10 @@ def profile(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any]]
         column = evidence.columns[j]
         entry: dict[str, Any] = {
             "column": column.name,
-            "kind": "number" if column.is_number else "category",
+            "type": "number" if column.is_number else "category",
             "used": column.used,
             "relevance": relevance[column.name],
-            "tells": tells[column.name],
+            "distinctive_in": tells[column.name],
             "distribution": None,
         }
         if rank < COLUMNS_TOLD:
@@ -51,7 +51,7 @@ def _relevance(groups: Sequence[Group]) -> tuple[dict[str, float], dict[str, lis
     for group in groups:
         for fact in group.facts:
             relevance[fact.column] = relevance.get(fact.column, 0.0) + group.share * fact.nats
-            tells.setdefault(fact.column, []).extend([group.letter] if fact.tells else [])
+            tells.setdefault(fact.column, []).extend([group.letter] if fact.distinctive else [])
     return relevance, tells
 
 
@@ -143,7 +143,7 @@ def _levels(column: Described, evidence: Evidence) -> dict[str, Any] | None:
         return tidy(np.append(row[told], row.sum() - row[told].sum()) if others else row[told])
 
     return {
-        "levels": [column.levels[j] for j in told],
+        "categories": [column.levels[j] for j in told],
         "others": others if rest > 0 else 0,
         "whole": of(whole),
         "groups": [of(row) for row in counts],

@@ -62,7 +62,8 @@ def command(options: Mapping[str, Any], source: str) -> str:
     if options.get("k", "auto") != "auto":
         words += ["--k", _range(options["k"])]
     for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("seed", 0),
-                        ("merge", "valley"), ("min_size", None), ("max_size", None), ("match_to", None)):  # fmt: skip
+                        ("merge", "separation"), ("min_size", None), ("max_size", None),
+                        ("match_to", None)):  # fmt: skip
         value = options.get(name, usual)
         if value != usual:
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -89,7 +90,7 @@ def call(options: Mapping[str, Any], source: str) -> str:
     if k != "auto":
         given.append(f"k=range({min(k)}, {max(k) + 1})" if isinstance(k, (list, tuple)) else f"k={k}")
     for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("ignore", []),
-                        ("types", None), ("scale", "standard"), ("merge", "valley"), ("min_size", None),
+                        ("types", None), ("scale", "standard"), ("merge", "separation"), ("min_size", None),
                         ("max_size", None), ("match_to", None), ("seed", 0), ("budget", None)):  # fmt: skip
         value = options.get(name, usual)
         if value != usual and value is not None:

@@ -30,17 +30,17 @@ MOST_DECIMALS = 30
 
 SHARE, FIGURE, DECIMALS = maybe(number(0.0, 1.0)), maybe(number()), whole(0, MOST_DECIMALS)
 COUNT = number(0.0)
-NUMBER_FACT = {"kind": one_of("number"), "value": FIGURE, "whole": FIGURE, "decimals": DECIMALS}
-LEVEL_FACT = {"kind": one_of("category"), "value": SHARE, "whole": SHARE, "level": text()}
-FACT = {"column": text(), "tells": flag, "sign": one_of("up", "down", "same")}
-TERM = {"column": text(), "blank": flag}
+NUMBER_FACT = {"type": one_of("number"), "value": FIGURE, "whole": FIGURE, "decimals": DECIMALS}
+LEVEL_FACT = {"type": one_of("category"), "value": SHARE, "whole": SHARE, "category": text()}
+FACT = {"column": text(), "distinctive": flag, "sign": one_of("up", "down", "same")}
+TERM = {"column": text(), "missing": flag}
 RULE = record(
     {
-        "tells": flag,
+        "distinctive": flag,
         "terms": listed(
             either(
                 record({**TERM, "op": one_of("at most", "above"), "value": FIGURE, "decimals": DECIMALS}),
-                record({**TERM, "op": one_of("is"), "levels": listed(text())}),
+                record({**TERM, "op": one_of("is"), "categories": listed(text())}),
             )
         ),
         "coverage": SHARE,
@@ -58,10 +58,10 @@ GROUP = record(
     },
     {
         "rule": maybe(RULE),
-        "sure": FIGURE,
-        "stable": FIGURE,
+        "probability": FIGURE,
+        "stability": FIGURE,
         "silhouette": FIGURE,
-        "nearest": maybe(record({"group": letter()}, {"valley": FIGURE})),
+        "nearest": maybe(record({"group": letter()}, {"separation": FIGURE})),
     },
 )
 ROW = record({"row": whole(0), "second": maybe(letter()), "cells": listed(either(text(), maybe(number())))})
@@ -97,25 +97,25 @@ def read_summary(path: str, *, follow: bool = True) -> dict[str, Any]:
     except OSError as error:
         raise ModelFileError(
             "summary-unreadable",
-            f"The summary cannot be read: {error.strerror}",
+            f"the summary cannot be read: {error.strerror}",
             where=shown(path, 200),
             do="Get the rights to read it, or fit the table again",
         ) from None
     except (ValueError, RecursionError):
-        raise _refused(path, "The file is not the summary of a run") from None
+        raise _refused(path, "the file is not the summary of a run") from None
     _check(document, path)
     return dict(document)
 
 
 def _check(document: Any, path: str) -> None:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise _refused(path, "The file is not the summary of a run")
+        raise _refused(path, "the file is not the summary of a run")
     try:
         version = listed(whole(0), 2, 2)(document.get("version"), "version")
         if version[0] != VERSION[0]:
             raise ModelFileError(
                 "summary-version",
-                f"The summary has version {version}, and this ilk reads {VERSION[0]}",
+                f"the summary has version {version}, and this ilk reads {VERSION[0]}",
                 where=shown(path, 200),
                 do="Fit the table again",
             )
@@ -128,7 +128,7 @@ def _check(document: Any, path: str) -> None:
             rows = (*part.get("typical", ()), *part.get("border", ()))
             need(all(len(row["cells"]) == len(part["columns"]) for row in rows), "rows", "a cell is missing")
     except Unfit as unfit:
-        raise _refused(path, f"The field {unfit.name} of the summary is not valid: {unfit.why}") from None
+        raise _refused(path, f"the field {unfit.name} of the summary is not valid: {unfit.why}") from None
 
 
 def _refused(path: str, what: str) -> ModelFileError:

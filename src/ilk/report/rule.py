@@ -30,17 +30,17 @@ Op = Literal["at most", "above", "is"]
 
 @dataclass(frozen=True)
 class Term:
-    """One condition: a number at most or above `value`, a category among `levels`; blanks pass where said."""
+    """One condition: a number at most or above `value`, a category among `categories`; `missing` values pass, too."""
 
     column: str
     op: Op
     value: float | None
-    levels: tuple[str, ...]
-    blank: bool
+    categories: tuple[str, ...]
+    missing: bool
     decimals: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {**self.__dict__, "levels": list(self.levels)}
+        return {**self.__dict__, "categories": list(self.categories)}
 
     def picks(self, column: Described, place: Any = slice(None)) -> Array:
         """Which rows meet the condition."""
@@ -52,8 +52,8 @@ class Term:
         else:
             assert column.levels is not None
             missing = values < 0
-            met = np.isin(values, [column.levels.index(level) for level in self.levels])
-        return np.asarray(np.where(missing, self.blank, met))
+            met = np.isin(values, [column.levels.index(level) for level in self.categories])
+        return np.asarray(np.where(missing, self.missing, met))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def rules(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any] | 
     columns = {column.name: column for column in evidence.columns}
     made = []
     for number, group in enumerate(groups):
-        tried = [fact for fact in group.facts if fact.tells][:COLUMNS_TRIED]
+        tried = [fact for fact in group.facts if fact.distinctive][:COLUMNS_TRIED]
         place = evidence.sample.place
         views = [_View(columns[f.column], columns[f.column].values[place], f.decimals) for f in tried]
         terms = _grown(views, number, evidence) if group.rows else ()
@@ -197,5 +197,5 @@ def _counted(
         "purity": hit / taken if taken else None,
         "rows": int(picked.sum()),
         "f": f,
-        "tells": bool(f >= LEAST_F),
+        "distinctive": bool(f >= LEAST_F),
     }

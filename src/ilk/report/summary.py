@@ -19,7 +19,7 @@ from ilk.measures.counts import Contingency, contingency
 from ilk.table.schema import ColumnInfo, Schema
 
 SCHEMA = "ilk-summary"
-VERSION = (1, 5)
+VERSION = (2, 0)
 NULL_MEANS = "not measured, or not a finite number"
 FINER = 0.9  # purity from which more groups than classes read as a finer division
 
@@ -50,13 +50,13 @@ def column_entries(schema: Schema, used: Schema) -> list[dict[str, Any]]:
     return [
         {
             "name": column.name,
-            "kind": column.kind,
+            "type": column.kind,
             "role": _role(column, schema, used),
             "reason": column.reason + (f"; {column.note}" if column.note else ""),
-            "type": column.type,
+            "dtype": column.type,
             "missing": column.missing,
             "distinct": column.distinct,
-            "levels": None if column.levels is None else list(column.levels),
+            "categories": None if column.levels is None else list(column.levels),
         }
         for column in schema.columns
     ]

@@ -48,7 +48,7 @@ def several(number: int, thing: str) -> str:
 
 
 def two(value: float | None, *limits: float) -> str:
-    """Probability, stability, silhouette: two decimals, three where a limit would hide in the rounding.
+    """Probability, stability, silhouette: two decimals, three where a threshold would hide in the rounding.
 
     >>> two(0.934), two(0.748, 0.75), two(-0.05), two(None)
     ('0.93', '0.748', '−0.05', '–')
@@ -71,7 +71,7 @@ class View:
 
     @cached_property
     def clear(self) -> bool:
-        """Whether there are groups at all; if not, what is told are segments, slices of one cloud."""
+        """Whether there are groups at all; if not, what is shown are arbitrary segments."""
         return int(self.summary["chosen"]["k"]) > 1
 
     @property
@@ -89,11 +89,11 @@ class View:
 
     @cached_property
     def has_sure(self) -> bool:
-        return self.k > 1 and any(group.get("sure") is not None for group in self.groups)
+        return self.k > 1 and any(group.get("probability") is not None for group in self.groups)
 
     @cached_property
     def has_stable(self) -> bool:
-        return self.k > 1 and any(group.get("stable") is not None for group in self.groups)
+        return self.k > 1 and any(group.get("stability") is not None for group in self.groups)
 
     @cached_property
     def has_silhouette(self) -> bool:
@@ -106,13 +106,13 @@ class View:
         return limits
 
     def stable_text(self, value: float | None) -> str:
-        return two(value, self.limits["stable_low"], self.limits["stable_min"])
+        return two(value, self.limits["stability_low"], self.limits["stability_min"])
 
     def stable_class(self, value: float | None) -> str:
-        """How a stability is shown: plain, on the edge, or too low."""
-        if value is None or value >= self.limits["stable_min"]:
+        """How a stability is shown: plain, borderline, or too low."""
+        if value is None or value >= self.limits["stability_min"]:
             return ""
-        return "flag weak" if value < self.limits["stable_low"] else "flag"
+        return "flag weak" if value < self.limits["stability_low"] else "flag"
 
     @cached_property
     def profile(self) -> Sequence[Mapping[str, Any]]:
@@ -126,7 +126,7 @@ class View:
     @cached_property
     def decimals(self) -> dict[str, int]:
         """Decimals of every column of numbers."""
-        return {f["column"]: f["decimals"] for g in self.groups for f in g["facts"] if f["kind"] == "number"}
+        return {f["column"]: f["decimals"] for g in self.groups for f in g["facts"] if f["type"] == "number"}
 
     def letter(self, mark: int | str) -> str:
         """The letter of a group given by its letter or its number."""
@@ -141,7 +141,7 @@ class View:
     def value(self, column: str, cell: float | str | None) -> Html:
         """A cell of the table in the user's units."""
         if cell is None:
-            return tag("span", "blank", class_="blank")
+            return tag("span", "missing", class_="blank")
         if isinstance(cell, str):
             return name_html(cell)
         return tag("span", value_text(cell, self._digits(column, cell)))

@@ -31,7 +31,7 @@ from ilk.selection.sizing import Joined, Sizing, join_small, limited
 from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
 
-MERGES = ("valley", "none")
+MERGES = ("separation", "none")
 SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 
 
@@ -39,7 +39,7 @@ SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 class Wish:
     """What the user left open: whether pieces may be merged, and down to how many groups."""
 
-    merge: str = "valley"
+    merge: str = "separation"
     least: int = 1
     as_asked: bool = False  # one K was given: pieces are groups
     min_size: int | None = None
@@ -93,7 +93,7 @@ class Grouping:
             "threshold": self.merge.threshold,
             "path": [level.to_dict() for level in self.merge.path],
             "groups": [list(pieces) for pieces in self.members],
-            "valleys": self.valleys,
+            "separations": self.valleys,
             "weakest": weakest,
         }
 
@@ -106,7 +106,7 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | N
     exact = found.chosen.status == EXACT
     samples = Samples.of(rows, family, fit.params, Scope(seed, untreat, exact))
     ground = samples.ground(family, fit.params)
-    merging = wish.merge == "valley" and not wish.as_asked and not exact
+    merging = wish.merge == "separation" and not wish.as_asked and not exact
     threshold = ground.thresholds.merge if merging else None
     merge = merge_pieces(ground, n_pieces, threshold=threshold, least=wish.least)
     n_groups = len(merge.groups)

@@ -54,9 +54,9 @@ class Material:
         check_size(self.n_rows)
         if not self.block.complete:
             raise DataError(
-                "blank-cells",
-                "this method is for numbers without blanks, and some cells are missing",
-                do="Leave these rows or columns out, or take a method that copes with blanks: see `ilk choose`",
+                "missing-values",
+                "this method needs numbers without missing values, and some values are missing",
+                do="Leave these rows or columns out, or use a method that handles missing values: see `ilk choose`",
             )
         return np.asarray(self.block.numbers, dtype=np.float64)
 

@@ -45,7 +45,7 @@ class Level:
     def to_dict(self) -> dict[str, Any]:
         return {
             "groups": self.groups,
-            "valley": self.valley,
+            "separation": self.valley,
             "merged": [list(pieces) for pieces in self.merged],
         }
 

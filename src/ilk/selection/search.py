@@ -148,9 +148,9 @@ def choose(candidates: Sequence[Candidate]) -> list[int]:
 def no_model(candidates: Sequence[Candidate]) -> NoModelError:
     return NoModelError(
         "no-valid-model",
-        "none of the models that were tried is valid",
-        where=", ".join(sorted({c.status for c in candidates})),
-        do="Try other K or another method",
+        "no model could be fitted to this table",
+        where=", ".join(sorted({c.status.replace("_", " ") for c in candidates} - {REFERENCE})),
+        do="Try fewer groups or another method",
     )
 
 

@@ -67,7 +67,9 @@ class Sizing:
         made = []
         for one in self.joined:
             rows = f"{one.rows} row{'s' * (one.rows != 1)}"
-            text = f"a group of {rows}, fewer than {self.least}, joined {letters[group_of[one.piece]]}"
+            text = (
+                f"a group of {rows}, fewer than {self.least}, was merged into {letters[group_of[one.piece]]}"
+            )
             made.append(("min-size", f"{text}, at {one.cost / max(1, one.rows):.2f} {self.unit} a row"))
         if self.n_moved:
             text = f"{self.n_moved} rows moved from their best group, so that none has more than {self.most}"

@@ -1,13 +1,15 @@
 """How far the groups can be trusted, in one word with its reasons.
 
-Three measurements decide. `valley`: the rows between any two groups are thin. `stable`: the groups return when the
-whole rule is repeated on resamples. `icl_k`: the integrated likelihood, too, wants more than one group (mixtures only).
+Three measurements decide. `separation`: few rows lie between any two groups. `stability`: mean Jaccard index of each
+group with its match when the whole rule is repeated on bootstrap resamples. `icl_k`: the integrated completed
+likelihood, too, prefers more than one group (mixtures only).
 
-    weak    one group, or icl_k = 1, or not (valley >= 0.55 or (n >= 300 and mean stable >= 0.65)), or valley < 0.40
-    solid   not weak, valley >= 0.55 and least stable >= 0.75
+    weak    one group, or icl_k = 1, or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
+            or separation < 0.40
+    solid   not weak, separation >= 0.55 and least stability >= 0.75
     fair    otherwise
 
-Confidence, silhouette and BIC margin take no part: half of all single clouds that BIC splits pass by them.
+Confidence, silhouette and BIC margin take no part: half of all single groups that BIC splits pass by them.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from ilk.selection.merging import lowest
 Word = Literal["solid", "fair", "weak"]
 
 STABLE_MIN, STABLE_MEAN = 0.75, 0.65
-STABLE_LOW = 0.60  # a group that returns less often is nothing to build on, whatever the others do
+STABLE_LOW = 0.60  # a less stable group is nothing to build on, whatever the others do
 STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square is a very stable group
 FEW_ROWS = 30
 UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
@@ -58,15 +60,15 @@ class Verdict:
         The verdict in words.
     reasons : tuple of Reason
         Why it is not better: a stable code and a sentence each.
-    valley : None or float
+    separation : None or float
         Separation of the two groups that are least separated.
     icl_k : None or int
         Number of groups that ICL prefers.
-    stable_min : None or float
+    stability_min : None or float
         Stability (mean Jaccard) of the least stable group.
-    stable_mean : None or float
+    stability_mean : None or float
         Mean stability of the groups.
-    pieces : int
+    components : int
         Number of mixture components that make the groups.
     thresholds : dict
         What each figure is compared with.
@@ -85,11 +87,11 @@ class Verdict:
     word: Word
     sentence: str
     reasons: tuple[Reason, ...]
-    valley: float | None
+    separation: float | None
     icl_k: int | None
-    stable_min: float | None
-    stable_mean: float | None
-    pieces: int
+    stability_min: float | None
+    stability_mean: float | None
+    components: int
     thresholds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
@@ -149,11 +151,11 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
         grouping.pieces,
         {
             "merge": grouping.thresholds.merge,
-            "valley": grouping.thresholds.clear,
-            "stable_min": STABLE_MIN,
-            "stable_mean": STABLE_MEAN,
-            "stable_low": STABLE_LOW,
-            "stable_rows": STABLE_ROWS,
+            "separation": grouping.thresholds.clear,
+            "stability_min": STABLE_MIN,
+            "stability_mean": STABLE_MEAN,
+            "stability_low": STABLE_LOW,
+            "stability_rows": STABLE_ROWS,
         },
     )
 
@@ -174,18 +176,22 @@ def beside(value: float, *thresholds: float) -> str:
     return f"{value:.3f}" if hidden else f"{value:.2f}"
 
 
+def _figures(separation: float, threshold: float) -> str:
+    return f"(separation {beside(separation, threshold)}, threshold {threshold:.2f})"
+
+
 def _one_cloud(case: _Case) -> Reason:
-    """Why there is one group: BIC itself wants no more, or its pieces have no valley between them."""
+    """Why there is one group: BIC itself prefers one, or no density dip separates its components."""
     if case.grouping.segmented:
         level = case.grouping.merge.path[-1]
-        text = f"no valley between the pieces ({beside(level.valley, case.grouping.thresholds.merge)}"
-        return Reason("no_valley", f"{text}, {case.grouping.thresholds.merge:.2f} needed)")
+        figures = _figures(level.valley, case.grouping.thresholds.merge)
+        return Reason("not-separated", f"no density dip between the components {figures}")
     tried = {c.k for c in case.found.candidates if c.bic is not None}
     if tried == {1}:
-        return Reason("one_group", "no other number of groups was tried")
+        return Reason("one-group", "no other number of groups was tried")
     gain = case.found.margin(case.found.runner_up)
     text = "" if gain is None else f": two or more groups raise the BIC by at least {gain:.0f}"
-    return Reason("one_group", "one cloud explains the table best" + text)
+    return Reason("one-group", "a single group explains the table best" + text)
 
 
 def _no_groups(case: _Case) -> str:
@@ -196,8 +202,8 @@ def _no_groups(case: _Case) -> str:
     ]
     why = f" (skewed: {', '.join(skewed[:MOST_NAMED])})" if skewed else ""
     return (
-        f"no clear groups: the table looks like one cloud{why}. {case.grouping.pieces} segments are given for "
-        "convenience; they are slices, not types"
+        f"no clear groups: the table looks like a single group{why}. {case.grouping.pieces} segments are given "
+        "for convenience: arbitrary segments, not distinct groups"
     )
 
 
@@ -213,7 +219,7 @@ def _weak_reasons(case: _Case) -> list[Reason]:
     if valley < clear and not held:
         reasons += _few_in_group(case) or [_unparted(case)]
     if case.icl_k == 1:
-        reasons.append(Reason("icl_one", "the integrated likelihood (ICL) wants one group"))
+        reasons.append(Reason("icl-one", "ICL (integrated completed likelihood) prefers one group"))
     return reasons
 
 
@@ -224,42 +230,42 @@ def _few_in_group(case: _Case) -> list[Reason]:
     small = min(pair, key=lambda group: sizes[group])
     if sizes[small] >= FEW_IN_GROUP:
         return []
-    text = f"too few rows to tell {case.letters[pair[0]]} from {case.letters[pair[1]]}"
-    return [Reason("few_rows", f"{text}: {case.letters[small]} has {sizes[small]:.0f}")]
+    text = f"too few rows to separate {case.letters[pair[0]]} from {case.letters[pair[1]]}"
+    return [Reason("few-rows", f"{text}: {case.letters[small]} has {sizes[small]:.0f}")]
 
 
 def _unparted(case: _Case) -> Reason:
-    """The pair with the lowest valley, in words."""
+    """The pair with the lowest separation, in words."""
     pair, clear = lowest(case.grouping.valleys), case.grouping.thresholds.clear
     assert pair is not None
     one, other = (case.letters[group] for group in pair)
-    figure = f"({beside(case.valley or 0.0, clear)}, {clear:.2f} needed)"
+    figures = _figures(case.valley or 0.0, clear)
     gap = case.grouping.gap or 0.0
     if gap > CLEAR_GAP:
-        apart = f"a gap of {gap:.1f} times the distance of neighbours"
-        return Reason("no_valley", f"no straight cut parts {one} and {other} {figure}, but {apart}")
-    return Reason("no_valley", f"{one} and {other} are not parted clearly {figure}")
+        apart = f"the gap between them is {gap:.1f} times the distance of neighbouring rows"
+        return Reason("not-separated", f"no straight line separates {one} and {other} {figures}, but {apart}")
+    return Reason("not-separated", f"{one} and {other} are not clearly separated {figures}")
 
 
 def _shaky(case: _Case) -> list[Reason]:
-    """The groups that do not return often enough, least first."""
+    """The groups whose stability is below the threshold, least first."""
     shaky = sorted((value, case.letters[g]) for g, value in enumerate(case.stable) if value < STABLE_MIN)
     if not shaky:
         return []
     low, high = (beside(shaky[i][0], STABLE_MIN) for i in (0, -1))
     names = " and ".join(filter(None, [", ".join(name for _, name in shaky[:-1]), shaky[-1][1]]))
-    text = f"{names} returns in {low}" if len(shaky) == 1 else f"{names} return in {low} to {high}"
-    return [Reason("unstable_group", f"{text} of resamples ({STABLE_MIN} needed)")]
+    text = f"{names} is recovered with mean Jaccard {low}"
+    if len(shaky) > 1:
+        text = f"{names} are recovered with mean Jaccard {low} to {high}"
+    return [Reason("unstable-group", f"{text} in bootstrap resamples (threshold {STABLE_MIN})")]
 
 
 def _coarser(case: _Case) -> str:
-    """The finest level above the groups at which all are parted clearly, if there is one."""
+    """The finest level above the groups at which all are clearly separated, if there is one."""
     clear, n_groups = case.grouping.thresholds.clear, case.grouping.n_groups
     for level in case.grouping.merge.path:
         if 1 < level.groups < n_groups and level.valley >= clear:
-            return (
-                f"; merged to {level.groups} groups they are parted clearly ({beside(level.valley, clear)})"
-            )
+            return f"; merged to {level.groups} groups they are clearly separated ({beside(level.valley, clear)})"
     return ""
 
 
@@ -268,26 +274,29 @@ def _fair_reasons(case: _Case) -> list[Reason]:
     if (case.valley or 0.0) < grouping.thresholds.clear and not _weak_reasons(case):
         reasons.append(_unparted(case))
     if not case.stable:
-        reasons.append(Reason("unstable_group", "the return of groups in resamples was not measured"))
+        reasons.append(Reason("unstable-group", "stability in bootstrap resamples was not measured"))
     reasons += _shaky(case)
     if grouping.n_rows < FEW_ROWS:
-        reasons.append(Reason("few_rows", f"{grouping.n_rows:.0f} rows are few"))
+        reasons.append(Reason("few-rows", f"only {grouping.n_rows:.0f} rows"))
     chosen = found.chosen
     if chosen.status not in (OK, EXACT):
         how = chosen.status.removeprefix("ok_").replace("_", " ")
-        reasons.append(Reason("search_unsettled", f"the fit did not run to its end ({how})"))
+        reasons.append(Reason("search-unsettled", f"the fit did not finish ({how})"))
     elif grouping.split_gain > UNSETTLED_GAIN:
-        text = f"one piece more lowers the BIC by {grouping.split_gain:.1f}"
-        reasons.append(Reason("search_unsettled", f"the search has not settled: {text}"))
+        text = f"one more component lowers the BIC by {grouping.split_gain:.1f}"
+        reasons.append(Reason("search-unsettled", f"the search has not converged: {text}"))
     elif not grouping.grouped.soft and chosen.n_starts_at_best < SOLID_STARTS * chosen.n_starts:
-        text = f"best optimum found in {chosen.n_starts_at_best} of {chosen.n_starts} starts"
-        reasons.append(Reason("search_unsettled", text))
+        text = f"only {chosen.n_starts_at_best} of {chosen.n_starts} starts reached the best solution"
+        reasons.append(Reason("search-unsettled", text))
     return reasons
 
 
 def _praise(case: _Case) -> str:
     pair, clear = lowest(case.grouping.valleys), case.grouping.thresholds.clear
     assert pair is not None
-    parted = f"{case.grouping.n_groups} groups parted by clear valleys"
-    weakest = f"weakest {case.letters[pair[0]]}-{case.letters[pair[1]]} {beside(case.valley or 0.0, clear)}"
-    return f"{parted} ({weakest}, {clear:.2f} needed); each returns in >= {min(case.stable):.2f} of resamples"
+    one, other = (case.letters[group] for group in pair)
+    lowest_one = f"lowest separation {one}-{other} {beside(case.valley or 0.0, clear)}, threshold {clear:.2f}"
+    return (
+        f"{case.grouping.n_groups} groups, clearly separated ({lowest_one}); each is recovered with mean Jaccard "
+        f"{min(case.stable):.2f} or more in bootstrap resamples"
+    )

@@ -89,7 +89,7 @@ def write_atomically(
     except MemoryError:
         raise ResourceError(
             "out-of-memory",
-            "Memory ran out while writing",
+            "memory ran out while writing",
             where=_where(target),
             do="The old file, if any, is as it was; free memory and try again",
         ) from None
@@ -132,7 +132,7 @@ class _Save:
             # The name is random: somebody planted a file or a link there.
             raise ResourceError(
                 "temporary-taken",
-                "The name for the temporary file is taken",
+                "the name for the temporary file is taken",
                 where=_where(self.temporary),
                 do="See who else writes to this folder, and try again",
             ) from None
@@ -163,7 +163,7 @@ class _Save:
             if error.errno not in NO_FOLDER_SYNC:
                 raise ResourceError(
                     "not-durable",
-                    f"The file is written, but the system could not say that it is safe: {_reason(error)}",
+                    f"the file is written, but the system could not say that it is safe: {_reason(error)}",
                     where=_where(self.target),
                     do="Look at the disk and write it again",
                 ) from error
@@ -229,7 +229,7 @@ def _mode_of_old(target: str, overwrite: bool, calls: Calls) -> int | None:
     if not os.path.basename(target):
         raise UsageError(
             "output-is-folder",
-            "The output path names a folder",
+            "the output path names a folder",
             where=_where(target),
             do="Give the path of a file",
         )
@@ -240,21 +240,21 @@ def _mode_of_old(target: str, overwrite: bool, calls: Calls) -> int | None:
     if stat.S_ISLNK(old.st_mode):
         raise UsageError(
             "output-is-link",
-            "The output path is a symbolic link",
+            "the output path is a symbolic link",
             where=_where(target),
             do="Give the path of the file itself, or remove the link",
         )
     if stat.S_ISDIR(old.st_mode):
         raise UsageError(
             "output-is-folder",
-            "The output path names a folder",
+            "the output path names a folder",
             where=_where(target),
             do="Give the path of a file",
         )
     if not stat.S_ISREG(old.st_mode):
         raise UsageError(
             "output-not-plain",
-            "The output path is not a plain file",
+            "the output path is not a plain file",
             where=_where(target),
             do="Give the path of a plain file",
         )
@@ -266,7 +266,7 @@ def _mode_of_old(target: str, overwrite: bool, calls: Calls) -> int | None:
 def _exists(target: str) -> UsageError:
     return UsageError(
         "output-exists",
-        "The output file exists already",
+        "the output file exists already",
         where=_where(target),
         do="Choose another path, or ask to overwrite it",
     )
@@ -278,13 +278,13 @@ def _refusal(target: str, error: OSError) -> IlkError:
     if error.errno in BAD_PATH:
         return UsageError(
             "no-folder",
-            f"The file cannot be made: {_reason(error)}",
+            f"the file cannot be made: {_reason(error)}",
             where=_where(target),
             do="Make the folder first, or choose another path",
         )
     return ResourceError(
         "write-failed",
-        f"The file could not be written: {_reason(error)}",
+        f"the file could not be written: {_reason(error)}",
         where=_where(target),
         do="The old file, if any, is as it was; make room or get the rights and try again",
     )

@@ -38,7 +38,7 @@ def flatten(tree: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
     if not isinstance(tree, Mapping):
         raise UsageError(
             "tree-not-a-mapping",
-            f"A tree to save is a dictionary, not {type(tree).__name__}",
+            f"a tree to save is a dictionary, not {type(tree).__name__}",
             do="Put the value under a name",
         )
     document = _down(tree, arrays, ())
@@ -80,7 +80,7 @@ def _down(value: Any, arrays: Arrays, path: tuple[str, ...]) -> Any:
         return _list_down(list(value), arrays, path)
     raise UsageError(
         "tree-unsupported",
-        f"A value of type {type(value).__name__} cannot be saved",
+        f"a value of type {type(value).__name__} cannot be saved",
         where="/".join(shown(part) for part in path),
         do="Save numbers, text, lists, dictionaries and arrays only",
     )
@@ -90,7 +90,7 @@ def _key_down(key: object, path: tuple[str, ...]) -> str:
     if not isinstance(key, str):
         raise UsageError(
             "tree-key",
-            f"A key of type {type(key).__name__} cannot be saved",
+            f"a key of type {type(key).__name__} cannot be saved",
             where="/".join(shown(part) for part in path),
             do="Use text as keys",
         )
@@ -165,7 +165,7 @@ def _texts_up(names: Any, arrays: _Once) -> list[str]:
         raise _damaged("a list of text without its two arrays")
     content, ends = (_array_of(name, arrays) for name in names)
     if content.dtype != np.uint8 or ends.dtype != np.int64 or content.ndim != 1 or ends.ndim != 1:
-        raise _damaged("a list of text whose arrays are of another kind")
+        raise _damaged("a list of text whose arrays are of another type")
     bounds = [0, *ends.tolist()]
     if any(b < a for a, b in pairwise(bounds)) or bounds[-1] != content.size:
         raise _damaged("a list of text whose bounds do not fit")
@@ -188,6 +188,6 @@ READERS = {
 def _damaged(what: str) -> ModelFileError:
     return ModelFileError(
         "model-damaged",
-        f"The document of the file holds {what}",
+        f"the document of the file holds {what}",
         do="Fit and save the model again, or get a new copy of the file",
     )

@@ -165,8 +165,8 @@ def check_counts(numbers: Any, name: str) -> None:
     if not ((numbers >= 0) & (numbers == np.floor(numbers))).all():
         raise DataError(
             "not-counts",
-            f"column {shown(name)!r} holds numbers that count nothing",
-            do='Counts are whole and 0 or more; ask for "numeric" if it measures',
+            f"column {shown(name)!r} holds numbers that are not counts",
+            do='Counts are whole and 0 or more; ask for "numeric" if it is a measurement',
         )
 
 
@@ -286,7 +286,7 @@ def as_numbers(column: Column, name: str) -> Any:
                 "not-numeric",
                 f"column {shown(name)!r} was asked to be numeric; {len(rows)} cells are no numbers",
                 where=f"{cell!r} first; {rows_shown(rows)}",
-                do='Mend the cells, or ask for "categorical"',
+                do='Correct the cells, or ask for "categorical"',
             )
         column = pc.replace_substring_regex(cells, r"^\+", "")
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)

@@ -103,7 +103,7 @@ def from_objects(values: Sequence[Any], name: str) -> tuple[Column, DataError | 
         return _as_text(values), _mixed(values, kinds, name)
     kind = next(iter(kinds), "missing")
     if kind in ("complex number", "nested", "bytes", "object"):
-        return pa.nulls(len(values)), unsupported(name, f"cells of kind {kind}")
+        return pa.nulls(len(values)), unsupported(name, f"cells of type {kind}")
     if kind == "Decimal":
         return pa.nulls(len(values)), DataError(
             "unsupported-type",
@@ -179,7 +179,7 @@ def _mixed(values: Sequence[Any], kinds: dict[str, type], name: str) -> DataErro
         "data-mixed",
         f"column {shown(name)!r} mixes {' and '.join(rows)}",
         where=parts,
-        do='Clean the column, or name its kind: types={"' + shown(name) + '": "categorical"} or "ignore"',
+        do='Clean the column, or name its type: types={"' + shown(name) + '": "categorical"} or "ignore"',
     )
 
 

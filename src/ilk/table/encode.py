@@ -98,7 +98,7 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
         warnings.append(
             (
                 "empty-rows",
-                f"{rows_shown(empty.tolist())} have no value in the columns used and were set aside",
+                f"{rows_shown(empty.tolist())} have no value in the columns used and were left out",
             )
         )
     encoding = replace(encoding_of(numbers, facts, scale=scale, weight=heft), weight_unit=unit)
@@ -153,11 +153,11 @@ def encode_new(
             f"{table.source} lacks {len(lacking)} column{'s' if len(lacking) > 1 else ''} of the model: "
             + ", ".join(repr(shown(n)) for n in lacking[:SHOWN_ROWS])
             + (f" and {len(lacking) - SHOWN_ROWS} more" if len(lacking) > SHOWN_ROWS else ""),
-            do='Add them, or take every cell as missing: absent="missing"',
+            do='Add them, or treat them as missing: absent="missing"',
         )
     warnings: list[Caution] = []
     if lacking:
-        warnings.append(("absent-column", f"{len(lacking)} columns are absent and taken as missing"))
+        warnings.append(("absent-column", f"{len(lacking)} columns are absent and treated as missing"))
     known = {c.name for c in schema.columns}
     extra = [name for name in table.names if name not in known]
     if extra:
@@ -242,7 +242,10 @@ def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None,
     if not unseen:
         return codes, []
     return codes, [
-        ("unseen-level", "levels that the model has not seen are taken as missing: " + "; ".join(unseen))
+        (
+            "unseen-category",
+            "categories that the model has not seen are treated as missing: " + "; ".join(unseen),
+        )
     ]
 
 

@@ -90,7 +90,7 @@ def read_path(path: str, options: TextOptions) -> Table:
         raise DataError(
             "file-changed",
             f"{display_name(path)} changed while it was read",
-            do="Run again when it is at rest",
+            do="Run again when it no longer changes",
         )
     return table
 

@@ -33,21 +33,21 @@ _ID_NAME = re.compile(
 )
 
 _TEXTS = {
-    "few-values": "whole numbers with at most {few} values, typed as numbers; if they are codes, "
+    "few-values": "whole numbers with at most {few} values, treated as numbers; if they are codes, "
     'say so: types={{"{first}": "categorical"}}',
     "digits-as-text": "digits stored as text stay categories; if they are numbers: "
     'types={{"{first}": "numeric"}}',
     "number-format": "numbers with thousands marks, decimal commas, per cent or currency signs stay text; "
     "clean them, or read the file with decimal=','",
-    "look-alike-levels": "levels that differ only in case, blanks or the encoding of accents are kept apart; "
+    "look-alike-categories": "categories that differ only in case, spaces or the encoding of accents are kept apart; "
     "normalise them if they mean the same",
     "sentinel": "a far value such as -999 is frequent and may mean missing; if so, make those cells empty",
     "doubtful-marks": "cells such as '-', '?' or 'unknown' are kept as values; make them empty if they "
     "mean missing (missing=['-'] for a text file)",
-    "id-like": "left out: all different, or with too many levels for a category",
+    "id-like": "left out: all different, or with too many categories",
     "all-missing": "left out, no cell has a value",
     "precision-lost": "whole numbers above 2^53 are rounded by float64",
-    "looks-like-id": "whole numbers, all different, without a gap; if they only number the rows, "
+    "looks-like-id": "whole numbers, all different, without a break; if they only number the rows, "
     "leave them out (ignore)",
     "decimal": "decimals are converted to float64",
 }
@@ -178,7 +178,7 @@ class Judge:
             "data-mixed",
             f"column {shown(name)!r} mixes {count} numbers and {n_texts} texts such as {cell!r}",
             where=f"{self.table.source}, text in {rows_shown(rows)}",
-            do=f'Mend the cells, read them as missing (missing=["{cell}"] for a text file), or name the kind '
+            do=f'Correct the cells, read them as missing (missing=["{cell}"] for a text file), or name the type '
             f'types={{"{shown(name)}": "categorical"}} or "ignore"',
         )
 
@@ -191,7 +191,9 @@ class Judge:
             return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
         if count > limit:
             self._warn("id-like", name)
-            reason = f"{count:,} levels, more than {limit:,} (a fifth of the rows, {LEVELS_NEVER:,} at most)"
+            reason = (
+                f"{count:,} categories, more than {limit:,} (a fifth of the rows, {LEVELS_NEVER:,} at most)"
+            )
             return ColumnInfo(name, "left out", reason, distinct=count, **facts)
         self._look_at_levels(name, column, levels)
         kind = "binary" if len(levels) == 2 else "categorical"
@@ -202,7 +204,7 @@ class Judge:
             return
         alike = {" ".join(unicodedata.normalize("NFKC", level).casefold().split()) for level in levels}
         if len(alike) < len(levels):
-            self._warn("look-alike-levels", name)
+            self._warn("look-alike-categories", name)
         if any(level.strip() in DOUBTFUL_MARKS for level in levels):
             self._warn("doubtful-marks", name)
 
@@ -225,22 +227,22 @@ class Judge:
         if asked == "ordinal" and text and not all(NUMBER.fullmatch(level) for level in levels):
             raise DataError(
                 "no-order",
-                f"column {shown(name)!r} is text and its levels have no order of their own",
+                f"column {shown(name)!r} is text and its categories have no order of their own",
                 do=f'List them in order: types={{"{shown(name)}": ["low", "middle", "high"]}}',
             )
         if len(levels) == 1:
             return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
         if _how_many(levels, column) > len(levels):
             raise DataError(
-                "too-many-levels",
-                f"column {shown(name)!r} has more than {MANY_LEVELS:,} levels, too many for a table read in pieces",
-                do='Join levels first, or leave the column out: "ignore"',
+                "too-many-categories",
+                f"column {shown(name)!r} has more than {MANY_LEVELS:,} categories, too many for a table read in chunks",
+                do='Merge categories first, or leave the column out: "ignore"',
             )
         if asked == "binary" and len(levels) != 2:
             raise DataError(
                 "not-binary",
-                f"column {shown(name)!r} has {len(levels)} levels, not two",
-                do='Ask for "categorical", or join levels first',
+                f"column {shown(name)!r} has {len(levels)} categories, not two",
+                do='Ask for "categorical", or merge categories first',
             )
         return ColumnInfo(name, asked, "as asked", levels=levels, distinct=len(levels), **facts)
 
@@ -251,8 +253,8 @@ class Judge:
         unknown = [level for level in found if level not in levels]
         if unknown:
             raise DataError(
-                "unknown-level",
-                f"column {shown(name)!r} has {len(unknown)} levels that its list lacks: "
+                "unknown-category",
+                f"column {shown(name)!r} has {len(unknown)} categories that its list lacks: "
                 + ", ".join(repr(shown(level)) for level in unknown[:SHOWN_ROWS]),
                 do="Add them to the list in types",
             )

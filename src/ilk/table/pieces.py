@@ -100,7 +100,9 @@ class ParquetPieces:
         group = self._groups[piece]
         if _mark(group.path) != self._marks[group.path]:
             raise DataError(
-                "file-changed", f"{group.name} changed while it was read", do="Run again when it is at rest"
+                "file-changed",
+                f"{group.name} changed while it was read",
+                do="Run again when it no longer changes",
             )
         wanted = pa.schema([self.schema.field(name) for name in columns])
         n_rows = 0

@@ -94,12 +94,12 @@ class Schema:
         return infer(table, **asked)
 
     def print_lines(self) -> list[dict[str, str]]:
-        """One row of plain text per column, for a terminal: name, kind, levels, missing, reason."""
+        """One row of plain text per column, for a terminal: name, type, categories, missing, reason."""
         return [
             {
                 "column": shown(c.name),
-                "kind": c.kind,
-                "levels": _listed(c.levels) if c.levels is not None else "",
+                "type": c.kind,
+                "categories": _listed(c.levels) if c.levels is not None else "",
                 "missing": str(c.missing),
                 "reason": c.reason + (f"; {c.note}" if c.note else ""),
             }
@@ -151,7 +151,7 @@ def _column_from(entry: Any) -> ColumnInfo:
     counts = {key: entry.get(key, 0) for key in ("missing", "distinct")}
     levels = entry.get("levels")
     if not all(isinstance(v, str) for v in texts.values()) or texts["kind"] not in KINDS:
-        raise _bad_schema("a column needs a name and a known kind")
+        raise _bad_schema("a column needs a name and a known type")
     if not all(isinstance(v, int) and not isinstance(v, bool) and v >= 0 for v in counts.values()):
         raise _bad_schema(f"counts of column {shown(texts['name'])!r}")
     coded = texts["kind"] in ("binary", "categorical", "ordinal")
@@ -161,7 +161,7 @@ def _column_from(entry: Any) -> ColumnInfo:
         and len(set(levels)) == len(levels)
     )
     if (coded and not good) or (texts["kind"] in ("numeric", "count") and levels is not None):
-        raise _bad_schema(f"levels of column {shown(texts['name'])!r}")
+        raise _bad_schema(f"categories of column {shown(texts['name'])!r}")
     return ColumnInfo(**texts, **counts, levels=tuple(levels) if isinstance(levels, list) else None)
 
 
@@ -232,14 +232,14 @@ def _check_kind(name: str, kind: str | Sequence[str]) -> None:
         if kind not in ASKED:
             near = difflib.get_close_matches(kind, ASKED, n=1)
             raise UsageError(
-                "unknown-kind",
-                f"{shown(kind)!r} is not a kind of column (column {shown(name)!r})",
+                "unknown-type",
+                f"{shown(kind)!r} is not a column type (column {shown(name)!r})",
                 do=(f"Did you mean {near[0]!r}? Known are " if near else "Use ") + ", ".join(ASKED),
             )
     elif not kind or not all(isinstance(v, str) for v in kind) or len(set(kind)) < len(kind):
         raise UsageError(
-            "unknown-kind",
-            f"the levels given for column {shown(name)!r} are not a list of different texts",
+            "unknown-type",
+            f"the categories given for column {shown(name)!r} are not a list of different texts",
             do='List them in order: ["low", "middle", "high"]',
         )
 
@@ -249,7 +249,7 @@ def _nothing_left(schema: Schema, source: str) -> DataError:
         return DataError("no-columns", f"{source} has no columns")
     parts = "; ".join(f"{shown(c.name)!r}: {c.reason}" for c in schema.columns[:10])
     more = f"; and {len(schema.columns) - 10} more" if len(schema.columns) > 10 else ""
-    do = 'Name a kind for a column that should count, as in types={"column": "categorical"}'
+    do = 'Name a type for a column that should be used, as in types={"column": "categorical"}'
     if all(column.reason in ("constant", "all missing") for column in schema.columns):
         do = "Give a table with at least one column whose cells differ"
     return DataError(
@@ -267,8 +267,8 @@ def types_text(schema: Schema) -> str:
     "age" = "numeric"  # number
     """
     lines = [
-        "# What ilk takes the columns for. Change a kind and give this file back: --types FILE, types=FILE.",
-        f"# Kinds: {', '.join(ASKED)}; a list of levels in order makes an ordinal column.",
+        "# Column types as detected. Change a type and use this file: --types FILE, types=FILE.",
+        f"# Types: {', '.join(ASKED)}; a list of categories in order makes an ordinal column.",
         "",
         "[types]",
     ]
@@ -310,7 +310,7 @@ def read_types(path: str | os.PathLike[str]) -> dict[str, str | Sequence[str]]:
     if not isinstance(types, dict) or not all(isinstance(v, (str, list)) for v in types.values()):
         raise UsageError(
             "types-file",
-            f"{name} needs a [types] section of names and kinds",
+            f"{name} needs a [types] section of names and types",
             do="ilk columns DATA writes one",
         )
     return types

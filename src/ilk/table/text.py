@@ -225,7 +225,7 @@ def _header(
             "header-mismatch",
             f"the header has {len(fields)} names and most rows have {width} fields",
             where=f"{name} line {line}",
-            do="Mend the header, or give the separator (sep)",
+            do="Correct the header, or give the separator (sep)",
         )
     return tuple(cell.strip() for cell in fields), len(fields)
 
@@ -311,7 +311,7 @@ def _rejected(rejects: list[tuple[int, str, int]], name: str, width: int) -> Dat
         do=(
             "Close the quote in that line"
             if quote
-            else f'Mend the lines, give the separator (sep=";"), or allow them: max_rejects={len(rejects)}'
+            else f'Correct the lines, give the separator (sep=";"), or allow them: max_rejects={len(rejects)}'
         ),
     )
 
@@ -330,7 +330,7 @@ def _without_headers(
 
 
 def repeated_header(rows: Sequence[int]) -> Caution:
-    return "repeated-header", f"{len(rows)} rows repeat the header and were set aside (row {rows[0]} first)"
+    return "repeated-header", f"{len(rows)} rows repeat the header and were skipped (row {rows[0]} first)"
 
 
 def header_rows(columns: Sequence[Column], dialect: Dialect) -> Column | None:

@@ -112,7 +112,7 @@ def mark_cautions(taken: Counter[tuple[str, str]]) -> list[Caution]:
         parts = ", ".join(
             f"{mark!r} {n} times in {shown(name)!r}" for (mark, name), n in taken.most_common(SHOWN_ROWS)
         )
-        found.append(("missing-marks", f"taken as missing: {parts}; to change this give missing=[…]"))
+        found.append(("missing-marks", f"treated as missing: {parts}; to change this give missing=[…]"))
     return found
 
 

@@ -154,17 +154,21 @@ class Plan:
 
     def in_words(self, scales: Sequence[int], *, together: bool = False) -> dict[str, str]:
         """What was made of each column of the table; `together` says that the numbers are one block."""
-        told = {name: f"set aside: {reason}" for name, reason in self.set_aside}
+        told = {name: f"left out: {reason}" for name, reason in self.set_aside}
         for number, scale in zip(self.numbers, scales, strict=True):
             told[number.name] = "in one correlated block" if together else number.in_words(scale)
         for column in self.categories:
             if column.kind == "atom":
                 share = column.weight[1] / sum(column.weight)
                 of = column.of
-                told[of] = f"{column.keys[1]:g} ({share:.0%} of its cells) apart, the rest {told[of]}"
+                told[of] = (
+                    f"{column.keys[1]:g} ({share:.0%} of its values) modelled apart, the rest {told[of]}"
+                )
             else:
-                values = "values" if column.kind == "values" else "levels"
-                told[column.name] = f"category of {len(column.names)} {values}"
+                few = column.kind == "values"
+                told[column.name] = f"{len(column.names)} {'values as' if few else ''} categories".replace(
+                    "  ", " "
+                )
         return told
 
     @cached_property

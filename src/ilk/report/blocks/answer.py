@@ -21,7 +21,7 @@ def render(view: View) -> Html:
     left: list[Any] = [pill(view), tag("h1", headline(view)), tag("p", lead(view), class_="lead")]
     if view.parted:
         left += [shares(view), glance(view)]
-    left.append(columns(view))
+    left += [columns(view), tag("p", "All terms are explained at the end of block 9.", class_="cap")]
     right = [rests(view), cautions(view)]
     return tag("section", tag("div", tag("div", left), tag("div", right), class_="answer"), id="s1")
 
@@ -39,22 +39,22 @@ def pill(view: View) -> Html:
 
 def _carried_by(view: View) -> str:
     codes = [reason["code"] for reason in view.verdict["reasons"]]
-    shaky = [g["letter"] for g in view.groups if (g.get("stable") or 1.0) < view.limits["stable_min"]]
+    shaky = [g["letter"] for g in view.groups if (g.get("stability") or 1.0) < view.limits["stability_min"]]
     if view.tier == "solid":
-        return f"all {word(view.k)} groups hold" if view.has_stable else "the groups are sharp and settled"
+        return f"all {word(view.k)} groups are separated and stable"
     if view.summary["interrupted"] and not view.has_stable:
         return "the run was interrupted"
     if shaky and view.tier == "fair":
-        return f"{' and '.join(shaky)} {'is' if len(shaky) == 1 else 'are'} on the edge" if len(shaky) < 4 else (
-            f"{word(len(shaky))} groups are on the edge")  # fmt: skip
+        return f"{' and '.join(shaky)} {'is' if len(shaky) == 1 else 'are'} borderline" if len(shaky) < 4 else (
+            f"{word(len(shaky))} groups are borderline")  # fmt: skip
     words = {
-        "no_valley": "the groups are not parted clearly",
-        "icl_one": "one group may be enough",
-        "unstable_group": "not every group comes back",
-        "search_unsettled": "the search has not settled",
-        "few_rows": "there are few rows",
+        "not-separated": "the groups are not clearly separated",
+        "icl-one": "one group may be enough",
+        "unstable-group": "not every group is stable",
+        "search-unsettled": "the search has not converged",
+        "few-rows": "there are few rows",
     }
-    return next((words[code] for code in codes if code in words), "see what it rests on")
+    return next((words[code] for code in codes if code in words), "see details")
 
 
 def headline(view: View) -> str:
@@ -65,21 +65,21 @@ def headline(view: View) -> str:
 
 
 def lead(view: View) -> list[Any]:
-    """At most three sentences: what holds, what does not, how sure single rows are."""
+    """At most three sentences: what holds, what does not, and the probabilities of single rows."""
     sentences = []
     verdict = view.verdict
     if verdict.get("sentence"):
         sentences.append(_sentence(str(verdict["sentence"]).removeprefix("no clear groups: ")))
     else:
         sentences += [_sentence(reason["text"]) for reason in verdict["reasons"][:2]]
-    unsure = (view.summary.get("row_counts") or {}).get("unsure")
+    unsure = (view.summary.get("row_counts") or {}).get("uncertain")
     if unsure is not None and view.parted:
-        used, below = view.summary["row_counts"]["looked"], view.summary["row_counts"]["unsure_below"]
+        used, below = view.summary["row_counts"]["examined"], view.summary["row_counts"]["uncertain_below"]
         which = f"All {several(used, 'row')}"
         if unsure:
             which = f"{count_text(used - unsure)} of {several(used, 'row')}"
         if used < view.summary["table"]["rows_used"]:
-            which += " that were looked at"
+            which += " that were examined"
         sentences.append(f"{which} belong to their {view.thing} with a probability of {below:.2f} or more.")
     if view.summary["chosen"].get("as_asked") and view.clear:
         sentences.append("The number of groups is the one that was asked for.")
@@ -116,18 +116,20 @@ def rules(view: View) -> str:
 def glance(view: View) -> Html:
     """All groups in one table; the twelve largest, then a fold."""
     heads: list[Any] = [view.thing.capitalize(), "What it is", "rows"]
-    notes = ["Letters go by size."]
+    notes = ["Letters are in order of size."]
     if view.has_sure:
-        heads.append("sure")
-        notes.append("Sure: mean probability of its rows.")
+        heads.append("mean prob.")
+        notes.append("Mean prob.: mean probability that its rows belong to it.")
     elif view.has_silhouette:
         heads.append("silhouette")
         notes.append(
             "Silhouette: how much nearer its rows are to their own group than to the next; 1 is best."
         )
     if view.has_stable:
-        heads.append("stable")
-        notes.append("Stable: overlap when found again in resamples; 1 is best.")
+        heads.append("stability")
+        notes.append(
+            "Stability: mean Jaccard index with the matching group in bootstrap resamples; 1 is best."
+        )
     lines = [_glance_line(view, i) for i in range(view.k)]
     numeric = range(2, len(heads))
     parts: list[Any] = [table(heads, lines[:TABLE_GROUPS], numeric=numeric, label="Groups", class_="glance")]
@@ -145,11 +147,11 @@ def _glance_line(view: View, i: int) -> list[Any]:
         count_text(group["rows"]),
     ]
     if view.has_sure:
-        line.append(two(group["sure"]))
+        line.append(two(group["probability"]))
     elif view.has_silhouette:
         line.append(two(group["silhouette"]))
     if view.has_stable:
-        stable = group.get("stable")
+        stable = group.get("stability")
         line.append((view.stable_text(stable), {"class_": view.stable_class(stable)}))
     return line
 
@@ -168,8 +170,10 @@ def columns(view: View) -> Html | None:
         )
         for entry in shown
     ]  # fmt: skip
-    silent = [entry["column"] for entry in view.profile if not entry["tells"]]
-    text: list[Any] = ["How far the groups differ from the whole table in a column, in nats per row."]
+    silent = [entry["column"] for entry in view.profile if not entry["distinctive_in"]]
+    text: list[Any] = [
+        "How far the groups differ from the whole table in a column: Kullback-Leibler divergence, in nats per row."
+    ]
     if len(view.profile) > BARS:
         text.append(f" And {len(view.profile) - BARS} more in block 3.")
     if 0 < len(silent) <= 3:
@@ -177,10 +181,10 @@ def columns(view: View) -> Html | None:
             " ",
             [[name(column), ", " if i < len(silent) - 1 else ""] for i, column in enumerate(silent)],
         ]
-        text.append(" tells no group apart." if len(silent) == 1 else " tell no group apart.")
+        text.append(" distinguishes no group." if len(silent) == 1 else " distinguish no group.")
     return tag(
         "div",
-        tag("h3", "Columns that make the groups"),
+        tag("h3", "Columns that distinguish the groups"),
         tag("ul", lines, class_="bars"),
         tag("p", text, class_="cap"),
         class_="part",
@@ -189,20 +193,20 @@ def columns(view: View) -> Html | None:
 
 def rests(view: View) -> Html:
     """What the verdict rests on: each measured thing, a bar with its thresholds as marks."""
-    made: list[Html | None] = [_valley(view), _stable(view), _icl(view)]
+    made: list[Html | None] = [_separation(view), _stable(view), _icl(view)]
     if not any(made):
         made = [_starts(view)]
     if view.has_sure:
-        sure = sum(g["sure"] * g["share"] for g in view.groups if g["sure"] is not None)
+        sure = sum(g["probability"] * g["share"] for g in view.groups if g["probability"] is not None)
         made.append(
             rest(
-                "How sharp the borders are",
+                "Mean probability",
                 two(sure),
                 None,
-                "Mean probability of the group a row was given. Shown, not part of the verdict.",
+                "Of the group that each row was given. Not part of the verdict.",
             )
         )
-    return tag("div", tag("h3", "What the verdict rests on"), made, class_="rests")
+    return tag("div", tag("h3", "What the verdict is based on"), made, class_="rests")
 
 
 def rest(title: Any, figure: str, bar: Html | None, caption: str) -> Html:
@@ -231,35 +235,36 @@ def gauge(value: float, limits: tuple[float, ...], most: float = 1.0) -> Html:
     )
 
 
-def _valley(view: View) -> Html | None:
-    """The shallowest valley between groups; where there are none, the one that was too shallow to part two."""
+def _separation(view: View) -> Html | None:
+    """The lowest separation between groups; where there are none, that of the components merged last."""
     merge = view.summary.get("merge") or {}
-    value, pair = view.verdict.get("valley"), (merge.get("weakest") or {}).get("pair") or ()
+    value, pair = view.verdict.get("separation"), (merge.get("weakest") or {}).get("pair") or ()
     title = (
-        f"Valley between {' and '.join(view.letter(mark) for mark in pair)}" if pair else "Shallowest valley"
+        f"Separation of {' and '.join(view.letter(mark) for mark in pair)}" if pair else "Lowest separation"
     )
     if not view.clear:
-        value = merge["path"][-1]["valley"] if merge.get("path") else None
-        title = "Valley between the last two pieces"
+        value = merge["path"][-1]["separation"] if merge.get("path") else None
+        title = "Separation of the last two components"
     if value is None:
         return None
-    least, need = view.limits["merge"], view.limits["valley"]
-    text = f"How thin the rows are between the two least parted. Merged below {least:.2f}, clear from {need:.2f}."
+    least, need = view.limits["merge"], view.limits["separation"]
+    text = "The dip in density between the two closest groups; 0 is no dip. "
+    text += f"Merged below {least:.2f}, clear from {need:.2f}."
     most = max(1.0, min(2.0, value * 1.05))
     return rest(title, two(value, least, need), gauge(value, (least, need), most=most), text)
 
 
 def _stable(view: View) -> Html | None:
-    value = view.verdict.get("stable_min")
+    value = view.verdict.get("stability_min")
     if value is None:
         return None
     least = min(
-        (g for g in view.groups if g.get("stable") is not None), key=lambda g: g["stable"], default=None
+        (g for g in view.groups if g.get("stability") is not None), key=lambda g: g["stability"], default=None
     )
-    title = "Least stable group" + (f" ({least['letter']})" if least is not None else "")
-    low, need = view.limits["stable_low"], view.limits["stable_min"]
-    mean = view.verdict.get("stable_mean")
-    text = f"Overlap with the same group found again when rows are drawn anew. Solid from {need:.2f}."
+    title = "Lowest stability" + (f" ({least['letter']})" if least is not None else "")
+    low, need = view.limits["stability_low"], view.limits["stability_min"]
+    mean = view.verdict.get("stability_mean")
+    text = f"Mean Jaccard index with the matching group in bootstrap resamples. Solid from {need:.2f}."
     text += f" Mean over groups {two(mean)}." if mean is not None else ""
     return rest(title, two(value, low, need), gauge(value, (low, need)), text)
 
@@ -268,22 +273,24 @@ def _icl(view: View) -> Html | None:
     value = view.verdict.get("icl_k")
     if value is None:
         return None
-    text = "A second criterion, which asks for sharp borders too. One means that it sees a single cloud."
-    return rest("Pieces that ICL would take", word(int(value)), None, text)
+    text = (
+        "ICL is a criterion like BIC that also penalises overlap. One means that it prefers a single group."
+    )
+    return rest("Components preferred by ICL", word(int(value)), None, text)
 
 
 def _starts(view: View) -> Html | None:
     chosen = next((c for c in view.summary["candidates"] if _is_chosen(c, view.summary["chosen"])), None)
     if chosen is None or not chosen.get("n_starts"):
         return None
-    text = "Starts of the search that ended in the same best solution."
+    text = "Random starts of the search that ended in the same best solution."
     return rest(
         "Starts that reached the best", f"{chosen['n_starts_at_best']} of {chosen['n_starts']}", None, text
     )
 
 
 def _is_chosen(candidate: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
-    pieces = chosen.get("pieces") or chosen["k"]
+    pieces = chosen.get("components") or chosen["k"]
     return bool(
         candidate["k"] == pieces
         and candidate["method"] == chosen["method"]

@@ -1,4 +1,4 @@
-"""Block 5: why this number of groups: BIC by K with one line a structure, the ladder of merges, every fit."""
+"""Block 5: why this number of groups: BIC by K with one line a structure, the merges, every fit."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def render(view: View) -> Html:
 
 def _words(view: View) -> str:
     chosen = view.summary["chosen"]
-    pieces, groups = chosen.get("pieces") or chosen["k"], chosen["k"]
-    thing = "group" if pieces == groups else "piece"
+    pieces, groups = chosen.get("components") or chosen["k"], chosen["k"]
+    thing = "group" if pieces == groups else "component"
     if chosen.get("bic") is None and chosen["method"] in PARADIGMS:
         found = "it was asked for" if chosen.get("as_asked") else PARADIGMS[chosen["method"]].how_k
         return f"{chosen['method']} has no BIC. The number of groups: {found}."
@@ -47,25 +47,29 @@ def _words(view: View) -> str:
     if chosen.get("bic_all_rows") is not None:
         rows = count_text(view.summary["search"]["rows"])
         parts.append(
-            f"The search was on {rows} rows; the best few models were then fitted to all rows, which decide."
+            f"The search used a sample of {rows} rows; the best few models were then fitted to all rows, which decide."
         )
     if chosen.get("bic") is not None:
-        parts.append(f"It is lowest for {several(pieces, thing)} ({_method(chosen)}).")
+        parts.append(f"It is lowest for {several(pieces, thing)} ({_model(chosen)}).")
     rival = chosen.get("runner_up")
     if rival and rival.get("bic_difference") is not None:
         behind = value_text(rival["bic_difference"], 1)
-        parts.append(f"Next comes {_method(rival)} with {several(rival['k'], thing)}, {behind} behind.")
+        parts.append(f"Next best is {_model(rival)} with {several(rival['k'], thing)}, {behind} behind.")
     if pieces != groups:
-        left = f"leaves {word(groups)}" if groups > 1 else "leaves one cloud"
-        parts.append(f"Pieces without a valley between them are one group, which {left}.")
+        left = several(groups, "group")
+        parts.append(f"Components without a density dip between them form one group, which leaves {left}.")
     icl = view.verdict.get("icl_k")
     if icl is not None:
-        parts.append(f"ICL, which asks for sharp borders too, takes {several(int(icl), 'piece')}.")
+        parts.append(f"ICL, which also penalises overlap, prefers {several(int(icl), 'component')}.")
     return " ".join(parts)
 
 
 def _method(cell: Mapping[str, Any]) -> str:
     return str(cell.get("structure") or cell["method"])
+
+
+def _model(cell: Mapping[str, Any]) -> str:
+    return " ".join(filter(None, (cell["method"], cell.get("structure"))))
 
 
 def lines_of(candidates: Sequence[Mapping[str, Any]]) -> list[Line]:
@@ -94,7 +98,7 @@ def _curves(view: View) -> Html:
     x = Scale(min(ks), max(ks) if len(ks) > 1 else min(ks) + 1, 70, 430)
     top = sqrt(max(worst, 1.0))
     y = Scale(0.0, top, 330, 24)
-    pieces = view.summary["chosen"].get("pieces") or view.k
+    pieces = view.summary["chosen"].get("components") or view.k
     parts: list[Any] = [text(0, 10, "BIC above the best", "m small")]
     last = 1e9
     for step in (0, *STEPS):
@@ -113,7 +117,7 @@ def _curves(view: View) -> Html:
                     "end",
                 ),
             ]
-    number = "number of groups" if pieces == view.summary["chosen"]["k"] else "number of pieces"
+    number = "number of groups" if pieces == view.summary["chosen"]["k"] else "number of components"
     for k in ks:
         parts.append(text(x(k), 352, k, "b" if k == pieces else "", "middle"))
     parts.append(
@@ -151,11 +155,11 @@ def _curves(view: View) -> Html:
         else ""
     )
     caption = (
-        f"Ring: chosen. The scale is stretched near the best (square root), so that close rivals "
+        f"Ring: chosen. The scale is stretched near the best (square root), so that close candidates "
         f"can be told apart.{more}"
     )
     drawing = svg(560, 380, parts, label=f"BIC by {number}", class_="large")
-    title = f"BIC by {number}" + (", one line per structure" if len(lines) > 1 else "")
+    title = f"BIC by {number}" + (", one line per covariance structure" if len(lines) > 1 else "")
     return figure(title, caption, drawing)
 
 
@@ -177,11 +181,9 @@ def _signs(view: View) -> Html:
             text(middle, 152 - height, value_text(value, 2), bold, "middle"),
             text(middle, 180, k, bold, "middle"),
         ]
-    sign = PARADIGMS[chosen["method"]].sign or "sign of the method"
+    sign = PARADIGMS[chosen["method"]].sign or "criterion of the method"
     drawing = svg(560, 210, parts, label=f"{sign}, by number of groups", class_="large")
-    return figure(
-        f"{sign[0].upper()}{sign[1:]}", "The highest bar is taken; dark: the number that was.", drawing
-    )
+    return figure(f"{sign[0].upper()}{sign[1:]}", "The highest bar is chosen (dark).", drawing)
 
 
 def _silhouettes(view: View) -> Html | None:
@@ -198,7 +200,7 @@ def _silhouettes(view: View) -> Html | None:
     pad = max(0.05, 0.15 * (high - low))
     x, y = Scale(points[0][0], points[-1][0], 20, 320), Scale(low - pad, high + pad, 100, 20)
     path = [(x(k), y(v)) for k, v in points]
-    pieces = chosen.get("pieces") or view.k
+    pieces = chosen.get("components") or view.k
     parts: list[Any] = [line(10, 112, 330, 112, "axis"), polyline(path, "curve chosen")]
     for (px, py), (k, value) in zip(path, points, strict=True):
         now = k == pieces
@@ -209,7 +211,7 @@ def _silhouettes(view: View) -> Html | None:
         ]
     caption = (
         f"How much nearer a row is to its own group than to the next, mean over rows. Axis cut "
-        f"to {two(low - pad)} to {two(high + pad)}. It does not decide."
+        f"to {two(low - pad)} to {two(high + pad)}. Not used for the choice."
     )
     return figure(
         "Silhouette by number of groups",
@@ -219,34 +221,40 @@ def _silhouettes(view: View) -> Html | None:
 
 
 def _ladder(view: View) -> Html | None:
-    """From pieces to groups: the valley at each merge."""
+    """From components to groups: the separation at each merge."""
     merge = view.summary.get("merge")
     if not merge or not merge.get("path"):
         return None
-    pieces = view.summary["chosen"].get("pieces") or view.k
+    pieces = view.summary["chosen"].get("components") or view.k
     now, steps = int(view.summary["chosen"]["k"]), []
     for level in merge["path"]:
         steps += [
             _rung(level["groups"], pieces, now),
-            tag("li", f"→ {two(level['valley'], view.limits['merge'])} →", class_="via"),
+            tag("li", f"→ {two(level['separation'], view.limits['merge'])} →", class_="via"),
         ]
     steps.append(_rung(merge["path"][-1]["groups"] - 1, pieces, now))
     threshold = merge.get("threshold")
-    caption = "Each arrow joins the two that are parted least; its figure is their valley. Framed: where it stopped."
-    caption += f" Those below {threshold:.2f} are joined." if isinstance(threshold, (int, float)) else ""
-    return figure("From pieces to groups", caption, tag("ul", steps, class_="ladder"))
+    caption = (
+        "Each arrow merges the two least separated; the number is their separation. Framed: where it stopped."
+    )
+    caption += (
+        f" Those below the threshold {threshold:.2f} are merged."
+        if isinstance(threshold, (int, float))
+        else ""
+    )
+    return figure("From components to groups", caption, tag("ul", steps, class_="ladder"))
 
 
 def _rung(number: int, pieces: int, now: int) -> Html:
     return tag(
         "li",
-        several(number, "piece" if number == pieces else "group"),
+        several(number, "component" if number == pieces else "group"),
         class_="now" if number == now else None,
     )
 
 
 def _fits(view: View) -> Html:
-    """Every cell of the search with its status; none is left out because it failed."""
+    """Every fit of the search with its status; none is left out because it failed."""
     chosen = view.summary["chosen"]
     candidates = view.summary["candidates"]
     on_all = any(c.get("bic_all_rows") is not None for c in candidates)

@@ -1,4 +1,4 @@
-"""Block 8: how each column was read, what is blank, what was left out and why."""
+"""Block 8: how each column was read, what is missing, what was left out and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ilk.report.view import View, several, word
 
 SHOWN = 50
 LEVELS = 4
-UNEVEN = 0.05  # difference of the blank shares of two groups from which they are told
+UNEVEN = 0.05  # difference of the missing shares of two groups from which they are told
 CHIPS = 6
 
 
@@ -23,16 +23,16 @@ def render(view: View) -> Html:
     parts = [f"{several(made['rows'], 'row')}, {several(len(roles), 'column')}: {word(used)} used"]
     parts += [f"{word(described)} described only"] if described else []
     parts += (
-        [f"{word(len(roles) - used - described - out)} kept aside"]
+        [f"{word(len(roles) - used - described - out)} not used for fitting"]
         if len(roles) > used + described + out
         else []
     )
     parts += [f"{word(out)} left out"] if out else []
     text = ", ".join(parts) + "."
     text += (
-        f" {share_text(made['missing']['share'])} of the cells are blank; they stayed blank, no value was filled in."
+        f" {share_text(made['missing']['share'])} of the values are missing; none was filled in."
         if made["missing"]["share"]
-        else " No cell is blank."
+        else " No value is missing."
     )
     return section(8, "Data and preparation", tag("p", text, class_="sub"), _columns(view), _ledger(view))
 
@@ -45,14 +45,14 @@ def _columns(view: View) -> list[Html]:
     )
     first = [c for c in columns if c["name"] not in place or place[c["name"]] < SHOWN]
     rest = [c for c in columns if c["name"] in place and place[c["name"]] >= SHOWN]
-    heads = ["column", "taken for", "because", "blank", "range or levels", "distribution", "tells apart"]
+    heads = ["column", "type", "reason", "missing", "range or categories", "distribution", "distinguishes"]
     made = [table(heads, [_line(view, c) for c in first[: 2 * SHOWN]], label="Columns", sort=True)]
     hidden = [*first[2 * SHOWN :], *rest]
     if hidden:
         short = [
             [
                 name(c["name"]),
-                c["kind"],
+                c["type"],
                 (name(c["reason"], 80), {"class_": "wide"}),
                 count_text(c["missing"]),
             ]
@@ -72,10 +72,10 @@ def _line(view: View, column: Mapping[str, Any]) -> list[Any]:
     entry = next((e for e in view.profile if e["column"] == column["name"]), None)
     spread = entry["distribution"] if entry else None
     kind = (
-        column["kind"]
+        column["type"]
         if column["role"] in ("used", "left out")
-        else {"described": f"{column['kind']}, described only"}.get(
-            column["role"], f"kept aside ({column['role']})"
+        else {"described": f"{column['type']}, described only"}.get(
+            column["role"], f"not used for fitting ({column['role']})"
         )
     )
     return [
@@ -90,7 +90,7 @@ def _line(view: View, column: Mapping[str, Any]) -> list[Any]:
 
 
 def _uneven(view: View, column: Mapping[str, Any]) -> str:
-    """Blank cells by group, where they are uneven."""
+    """Missing values by group, where they are uneven."""
     if not column["missing"] or not view.parted or view.k > CHIPS:
         return ""
     shares = [
@@ -106,7 +106,7 @@ def _uneven(view: View, column: Mapping[str, Any]) -> str:
 def _range(view: View, column: Mapping[str, Any], spread: Mapping[str, Any] | None) -> Any:
     if spread and "low" in spread:
         return view.range_text(column["name"], spread)
-    levels = column["levels"]
+    levels = column["categories"]
     if not levels:
         return ""
     shown = [
@@ -136,7 +136,7 @@ def _small(entry: Mapping[str, Any] | None, spread: Mapping[str, Any] | None) ->
 def _tells(view: View, entry: Mapping[str, Any] | None) -> Any:
     if not entry or not view.parted:
         return ""
-    letters = entry["tells"]
+    letters = entry["distinctive_in"]
     if not letters:
         return "none"
     if len(letters) == view.k:
@@ -157,9 +157,9 @@ def _ledger(view: View) -> Html:
     notes.append(
         f"Compared: {compared}."
         if compared
-        else "Numbers are centred and scaled inside the arithmetic and shown here in your units."
+        else "Numbers are centred and scaled for the computation and shown here in your units."
         if scale
-        else "Units were taken as they are: a column with larger numbers counts for more."
+        else "Columns were not rescaled: a column with larger numbers counts for more."
     )
     notes.append("No row was dropped." if not notes[:-1] else "")
     return tag("p", " ".join(n for n in notes if n), class_="cap")

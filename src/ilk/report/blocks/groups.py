@@ -12,7 +12,7 @@ from ilk.report.view import ARROWS, View, several, two
 
 MOST_COLUMNS = 6
 FOLDED_COLUMNS = 3
-FOLDED_FROM = 13  # groups from which cards are cut to the most telling columns
+FOLDED_FROM = 13  # groups from which cards are cut to the most distinctive columns
 UNUSED_NAMED = 4
 FEW_ROWS = 5
 
@@ -24,19 +24,19 @@ def render(view: View) -> Html:
             "The groups, one by one",
             tag(
                 "p",
-                "The table looks like one cloud, so there are no groups to tell apart. What was tried is in block 5.",
+                "The table looks like a single group. What was tried is in block 5.",
                 class_="sub",
             ),
         )
     text = (
-        "What sets each group apart, in your units, most telling column first. Coloured bar: the middle 80 % of the "
-        "group, gap at its mean. Grey bar: the same for the whole table. For categories: share in the group, mark at "
-        "the share in the table."
+        "What sets each group apart, in your units, most distinctive column first. Coloured bar: the middle 80 % "
+        "of the group, gap at its mean. Grey bar: the same for the whole table. For categories: share in the group, "
+        "mark at the share in the table."
     )
     if not view.clear:
         text = (
-            f"The table looks like one cloud. These {view.k} segments are slices of it, given for "
-            f"convenience; do not take them for types. " + text
+            f"The table looks like a single group. These {view.k} segments are given for convenience: "
+            f"arbitrary segments, not distinct groups. " + text
         )
     cards = [card(view, i) for i in range(view.k)]
     return section(
@@ -49,20 +49,18 @@ def render(view: View) -> Html:
 
 def card(view: View, i: int) -> Html:
     group = view.groups[i]
-    telling = [fact for fact in group["facts"] if fact["tells"]]
+    telling = [fact for fact in group["facts"] if fact["distinctive"]]
     most = MOST_COLUMNS if view.k < FOLDED_FROM else FOLDED_COLUMNS
     lines = [definition(view, i, fact) for fact in telling[:most]]
     parts: list[Any] = [_head(view, i)]
-    if (group.get("stable") or 1.0) < view.limits["stable_low"]:
-        parts.append(tag("p", "Not stable: do not build on this group.", class_="note flag weak"))
+    if (group.get("stability") or 1.0) < view.limits["stability_low"]:
+        parts.append(tag("p", "Low stability: do not build on this group.", class_="note flag weak"))
     if lines:
         parts.append(tag("ul", lines, class_="defs"))
         if len(telling) > most:
             parts.append(tag("p", f"And {len(telling) - most} more in block 3.", class_="note"))
     else:
-        parts.append(
-            tag("p", "No column tells these rows from the table by more than chance.", class_="note")
-        )
+        parts.append(tag("p", "No clear difference from the whole table.", class_="note"))
     parts += [_unused(group), _rule(view, i), _rows(view, i)]
     return tag("article", parts, class_=f"card {group_class(i)}", id=f"g{i}")
 
@@ -71,30 +69,34 @@ def _head(view: View, i: int) -> Html:
     group = view.groups[i]
     meta: list[Any] = [f"{several(group['rows'], 'row')}, {share_text(group['share'])}"]
     if view.has_sure:
-        meta.append(f" · sure {two(group['sure'])}")
+        meta.append(f" · mean prob. {two(group['probability'])}")
     elif view.has_silhouette:
         meta.append(f" · silhouette {two(group['silhouette'])}")
-    if group.get("stable") is not None:
+    if group.get("stability") is not None:
         meta += [
-            " · stable ",
-            tag("span", view.stable_text(group["stable"]), class_=view.stable_class(group["stable"]) or None),
+            " · stability ",
+            tag(
+                "span",
+                view.stable_text(group["stability"]),
+                class_=view.stable_class(group["stability"]) or None,
+            ),
         ]
     nearest = group.get("nearest")
     if nearest:
-        meta += [" · nearest ", view.chip(nearest["group"]), f" valley {two(nearest.get('valley'))}"]
+        meta += [" · nearest ", view.chip(nearest["group"]), f" separation {two(nearest.get('separation'))}"]
     title = tag("h3", name(group["name"], 120))
     return tag("header", chip(group["letter"], i, "big"), tag("div", title, tag("p", meta, class_="meta")))
 
 
 def definition(view: View, i: int, fact: Mapping[str, Any]) -> Html:
-    """One column of a group beside the whole table, with its strip."""
+    """One column of a group compared with the whole table, with its strip."""
     arrow = tag("span", ARROWS[fact["sign"]], class_="arrow")
     title: list[Any] = [name(fact["column"])]
-    if fact["kind"] == "number":
+    if fact["type"] == "number":
         value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
         strip = number_strip(view, i, fact)
     else:
-        title += [" ", name(fact["level"])]
+        title += [" ", name(fact["category"])]
         value, whole = share_text(fact["value"]), share_text(fact["whole"])
         strip = share_strip(i, fact["value"], fact["whole"])
     figures = tag("span", arrow, value, tag("span", f" all {whole}"), class_="v")
@@ -130,7 +132,7 @@ def share_strip(i: int, value: float | None, whole: float | None) -> Html:
 
 
 def _unused(group: Mapping[str, Any]) -> Html | None:
-    silent = [fact["column"] for fact in group["facts"] if not fact["tells"]]
+    silent = [fact["column"] for fact in group["facts"] if not fact["distinctive"]]
     if not silent:
         return None
     named = [
@@ -138,7 +140,7 @@ def _unused(group: Mapping[str, Any]) -> Html | None:
         for i, column in enumerate(silent[:UNUSED_NAMED])
     ]
     more = f" and {len(silent) - UNUSED_NAMED} more" if len(silent) > UNUSED_NAMED else ""
-    return tag("p", "Not needed here: ", named, more, class_="note")
+    return tag("p", "Not distinctive here: ", named, more, class_="note")
 
 
 def _rule(view: View, i: int) -> Html | None:
@@ -147,8 +149,8 @@ def _rule(view: View, i: int) -> Html | None:
     if rule is None:
         return None
     label = tag("span", "In short", class_="label")
-    if not rule["tells"]:
-        return tag("div", label, "No short rule tells this group apart.", class_="rule")
+    if not rule["distinctive"]:
+        return tag("div", label, "No short rule describes this group.", class_="rule")
     terms: list[Any] = []
     for number, term in enumerate(rule["terms"]):
         terms += [", and " if number else "", term_html(term)]
@@ -160,13 +162,14 @@ def _rule(view: View, i: int) -> Html | None:
 
 
 def term_html(term: Mapping[str, Any]) -> Html:
-    """A condition in words: `bill_length_mm above 48.5`, `sex is female or blank`."""
-    blank = " or blank" if term["blank"] else ""
+    """A condition in words: `bill_length_mm above 48.5`, `sex is female or missing`."""
+    blank = " or missing" if term["missing"] else ""
     column = tag("b", name(term["column"]))
     if term["op"] != "is":
         return tag("span", column, f" {term['op']} {value_text(term['value'], term['decimals'])}{blank}")
     levels = [
-        [name(level), " or " if j < len(term["levels"]) - 1 else ""] for j, level in enumerate(term["levels"])
+        [name(level), " or " if j < len(term["categories"]) - 1 else ""]
+        for j, level in enumerate(term["categories"])
     ]
     return tag("span", column, " is ", levels, blank)
 
@@ -189,9 +192,9 @@ def _rows(view: View, i: int) -> Html | None:
     if any(row["id"] is not None for row in rows):
         lines.append(["id", *cells(lambda row: name(row["id"] or "–", 14))])
     if view.has_sure:
-        lines.append(["sure", *cells(lambda row: two(row["sure"]))])
+        lines.append(["prob.", *cells(lambda row: two(row["probability"]))])
     if any(row["second"] for row in rows) and view.k > 1:
-        lines.append(["or else", *cells(lambda row: view.chip(row["second"]))])
+        lines.append(["second choice", *cells(lambda row: view.chip(row["second"]))])
     for j, column in enumerate(part["columns"]):
         lines.append(
             [name(column), *cells(lambda row, j=j, column=column: view.value(column, row["cells"][j]))]

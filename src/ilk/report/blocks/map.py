@@ -50,7 +50,7 @@ def _words(view: View, made: Mapping[str, Any]) -> list[Any]:
     both = sum(made["share"])
     share = (
         f"The two axes show {share_text(both)} of the variation, so groups that overlap here can "
-        f"be apart in the table."
+        f"still be separated in the table."
     )
     parts: list[Any] = [
         "Every dot is a row, placed so that similar rows lie close. ",
@@ -190,7 +190,7 @@ def _loadings(made: Mapping[str, Any]) -> Html:
     ]
     for j, entry in enumerate(entries):
         y = 24 + j * row
-        label = entry["column"] if entry["level"] is None else f"{entry['column']} {entry['level']}"
+        label = entry["column"] if entry["category"] is None else f"{entry['column']} {entry['category']}"
         parts.append(text(0, y + 11, label if len(label) <= 24 else label[:23] + "…", "ink"))
         for x, value in zip(middle, (entry["x"], entry["y"]), strict=True):
             start = x + min(value, 0.0) * reach
@@ -211,11 +211,11 @@ def _loadings(made: Mapping[str, Any]) -> Html:
 def _sizes(view: View, made: Mapping[str, Any]) -> Html | None:
     if not view.has_sure or not made["points"]:
         return None
-    unsure = view.summary["row_counts"]["unsure"]
+    unsure = view.summary["row_counts"]["uncertain"]
     sure, middle = made["sizes"]
     words = (
-        f"Small: sure ({sure:.2f} or more). Middle: {middle:.2f} to {sure:.2f}. Large with a ring: below {middle:.2f}, "
-        f"{several(unsure, 'row')}; the least sure are in block 7."
+        f"Probability of its group. Small: {sure:.2f} or more. Middle: {middle:.2f} to {sure:.2f}. Large with a ring: "
+        f"below {middle:.2f}, {several(unsure, 'row')}; the lowest are in block 7."
     )
     return tag("figure", tag("h3", "Size of a dot"), tag("p", words, class_="cap"))
 
@@ -224,15 +224,17 @@ def _numbers(view: View, made: Mapping[str, Any]) -> Html:
     lines = [
         [
             name(e["column"]),
-            name(e["level"] or ""),
+            name(e["category"] or ""),
             f"{e['x']:.2f}".replace("-", "−"),
             f"{e['y']:.2f}".replace("-", "−"),
         ]
         for e in made["loadings"]
     ]
-    note = tag("p", f"Axes by {TITLES[made['kind']]}; correlations of the columns with them.", class_="note")
+    note = tag(
+        "p", f"Axes by {TITLES[made['method']]}; correlations of the columns with them.", class_="note"
+    )
     return fold(
         "Numbers behind the map",
-        table(["column", "level", "axis 1", "axis 2"], lines, numeric=(2, 3), label="Loadings", sort=True),
+        table(["column", "category", "axis 1", "axis 2"], lines, numeric=(2, 3), label="Loadings", sort=True),
         note,
     )

@@ -1,4 +1,4 @@
-"""Block 3: every column in every group, a small distribution in each cell beside that of the whole table."""
+"""Block 3: every column in every group, a small distribution in each cell, compared with the whole table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def render(view: View) -> Html:
     if not told:
         return section(3, title, tag("p", "No column has a value to show.", class_="sub"))
     if not view.parted:
-        text = "One cloud: the columns of the whole table are in block 8."
+        text = "There is a single group: the columns of the whole table are in block 8."
         return section(3, title, tag("p", text, class_="sub"))
     parts: list[Any]
     if view.k > COLOURED:
@@ -31,10 +31,10 @@ def render(view: View) -> Html:
     else:
         text = (
             "Colour: rows of the group. Grey: the whole table, scaled to the same area. ✓ marks a "
-            "column that tells this "
-            "group from the table by more than it costs to describe (relevance, in nats per row, "
-            "beside the name). Pale "
-            "cells say nothing new."
+            "column that distinguishes this "
+            "group from the table (its divergence outweighs the BIC penalty of its parameters). Next to the "
+            "name: relevance, the mean divergence in nats per row. Pale "
+            "cells are like the table."
         )
         lines = [_head(view), *(_line(view, entry, told) for entry in told)]
         parts = [tag("p", text, class_="sub"), _order(view), tag("div", lines, id="profile")]
@@ -72,10 +72,10 @@ def _line(view: View, entry: Mapping[str, Any], told: Sequence[Mapping[str, Any]
     most = max(told[0]["relevance"], 1e-9)
     missing = _blank(view, entry["column"])
     spread = entry["distribution"]
-    if entry["kind"] == "number":
+    if entry["type"] == "number":
         about = view.range_text(entry["column"], spread)
     else:
-        about = several(len(spread["levels"]) + spread["others"], "category").replace(
+        about = several(len(spread["categories"]) + spread["others"], "category").replace(
             "categorys", "categories"
         )
     worth = tag(
@@ -90,7 +90,7 @@ def _line(view: View, entry: Mapping[str, Any], told: Sequence[Mapping[str, Any]
         f"{entry['relevance']:.2f}",
         class_="worth",
     )
-    cut = tag("small", "far ends are in the outer bars") if spread.get("clipped") else None
+    cut = tag("small", "extreme values are in the outer bars") if spread.get("clipped") else None
     described = None if entry["used"] else tag("small", "described, not used")
     head = tag(
         "div",
@@ -98,7 +98,7 @@ def _line(view: View, entry: Mapping[str, Any], told: Sequence[Mapping[str, Any]
         worth,
         class_="name",
     )
-    draw = _histogram if entry["kind"] == "number" else _levels
+    draw = _histogram if entry["type"] == "number" else _levels
     nats = {f"data_g{i}": f"{view.facts[i][entry['column']]['nats']:.4f}" for i in range(view.k)}
     cells = [_cell(view, i, entry, draw) for i in range(view.k)]
     return tag(
@@ -114,20 +114,20 @@ def _line(view: View, entry: Mapping[str, Any], told: Sequence[Mapping[str, Any]
 
 def _blank(view: View, column: str) -> str:
     found = next((c for c in view.summary["table"]["columns"] if c["name"] == column), None)
-    return f" · {count_text(found['missing'])} blank" if found and found["missing"] else ""
+    return f" · {count_text(found['missing'])} missing" if found and found["missing"] else ""
 
 
 def _cell(view: View, i: int, entry: Mapping[str, Any], draw: Any) -> Html:
     fact = view.facts[i][entry["column"]]
     mark = chip(view.groups[i]["letter"], i)
     if not sum(entry["distribution"]["groups"][i]):
-        return tag("div", mark, tag("span", "all blank", class_="blank"), class_="cell off")
-    tick = "✓" if fact["tells"] else ""
+        return tag("div", mark, tag("span", "all missing", class_="blank"), class_="cell off")
+    tick = "✓" if fact["distinctive"] else ""
     tip = f"{view.groups[i]['letter']}, {entry['column']}: {fact['nats']:.2f} nats" + (
-        f", {share_text(fact['missing'])} blank" if fact["missing"] else ""
+        f", {share_text(fact['missing'])} missing" if fact["missing"] else ""
     )
     value: Any = ""
-    if entry["kind"] == "number":
+    if entry["type"] == "number":
         value = tag(
             "b",
             tag("span", ARROWS[fact["sign"]], class_="arrow"),
@@ -139,7 +139,7 @@ def _cell(view: View, i: int, entry: Mapping[str, Any], draw: Any) -> Html:
         mark,
         draw(i, entry["distribution"]),
         foot,
-        class_="cell" if fact["tells"] else "cell off",
+        class_="cell" if fact["distinctive"] else "cell off",
         data_tip=tip,
     )
 
@@ -174,11 +174,11 @@ def _short(value: float) -> str:
 
 
 def _levels(i: int, spread: Mapping[str, Any]) -> list[Html]:
-    """Up to four levels as bars with the table's share as a mark."""
+    """Up to four categories as bars with the table's share as a mark."""
     counts, whole = spread["groups"][i], spread["whole"]
     total, all_rows = max(sum(counts), 1e-300), max(sum(whole), 1e-300)
-    order = range(len(spread["levels"]))
-    if len(spread["levels"]) > LEVELS_SHOWN:
+    order = range(len(spread["categories"]))
+    if len(spread["categories"]) > LEVELS_SHOWN:
         change = [
             max(abs(c[j] / max(sum(c), 1e-300) - whole[j] / all_rows) for c in spread["groups"])
             for j in order
@@ -197,9 +197,9 @@ def _levels(i: int, spread: Mapping[str, Any]) -> list[Html]:
         )
         classes = "level hi" if abs(share - base) >= BOLD_CHANGE else "level"
         made.append(
-            tag("div", name(spread["levels"][j], 24), tag("span", share_text(share)), bar, class_=classes)
+            tag("div", name(spread["categories"][j], 24), tag("span", share_text(share)), bar, class_=classes)
         )
-    left = len(spread["levels"]) - len(made) + spread["others"]
+    left = len(spread["categories"]) - len(made) + spread["others"]
     if left:
         made.append(tag("div", tag("span", several(left, "other")), class_="level"))
     return made
@@ -210,7 +210,7 @@ def _heat(view: View, told: Sequence[Mapping[str, Any]]) -> Html:
     text = (
         "How far a group lies from the whole table: five steps of grey, ▲ above, ▼ below, in standard "
         "deviations of the "
-        "table; for a category the largest change of a share. Point at a cell for its figures."
+        "table; for a category the largest change of a share. Point at a cell for its values."
     )
     heads = ["column", *(g["letter"] for g in view.groups)]
     lines = [[name(e["column"]), *(_heat_cell(view, i, e["column"]) for i in range(view.k))] for e in told]
@@ -221,7 +221,7 @@ def _heat_cell(view: View, i: int, column: str) -> tuple[str, dict[str, Any]]:
     fact = view.facts[i][column]
     if fact["value"] is None or fact["whole"] is None:
         return "", {}
-    if fact["kind"] == "number":
+    if fact["type"] == "number":
         size = (
             abs(fact["value"] - fact["whole"]) / (fact["whole_spread"] or 1.0)
             if fact["whole_spread"]
@@ -230,7 +230,7 @@ def _heat_cell(view: View, i: int, column: str) -> tuple[str, dict[str, Any]]:
         told = f"{value_text(fact['value'], fact['decimals'])} (all {value_text(fact['whole'], fact['decimals'])})"
     else:
         size = 4 * abs(fact["value"] - fact["whole"])
-        told = f"{fact['level']} {share_text(fact['value'])} (all {share_text(fact['whole'])})"
+        told = f"{fact['category']} {share_text(fact['value'])} (all {share_text(fact['whole'])})"
     step = sum(size >= limit for limit in HEAT_STEPS)
     sign = "" if step == 0 else "▲" if fact["value"] > fact["whole"] else "▼"
     tip = f"{view.groups[i]['letter']}, {column}: {told}"
@@ -240,38 +240,44 @@ def _heat_cell(view: View, i: int, column: str) -> tuple[str, dict[str, Any]]:
 def _rest(view: View, rest: Sequence[Mapping[str, Any]]) -> Html | None:
     if not rest:
         return None
-    lines = [[name(e["column"]), f"{e['relevance']:.3f}", ", ".join(e["tells"]) or "none"] for e in rest]
+    lines = [
+        [name(e["column"]), f"{e['relevance']:.3f}", ", ".join(e["distinctive_in"]) or "none"] for e in rest
+    ]
     made = table(
-        ["column", "relevance", "tells apart"],
+        ["column", "relevance", "distinguishes"],
         lines,
         numeric=(1,),
         label="Further columns",
         sort=True,
         tall=True,
     )
-    return fold(f"The other {len(rest)} columns, with less to say", made, class_="rows")
+    return fold(f"The other {len(rest)} less relevant columns", made, class_="rows")
 
 
 def _numbers(view: View, told: Sequence[Mapping[str, Any]]) -> Html:
     """The long table behind the grid: one line a column and group."""
-    heads = ["column", "group", "nats", "tells", "value", "all", "spread", "blank"]
+    heads = ["column", "group", "nats", "distinctive", "value", "whole table", "std. dev.", "missing"]
     lines = []
     most = TABLE_COLUMNS if view.k <= COLOURED else 12
     for entry in told[:most]:
         for i, group in enumerate(view.groups):
             fact = view.facts[i][entry["column"]]
-            number = fact["kind"] == "number"
+            number = fact["type"] == "number"
             value, whole = (
                 value_text(fact[key], fact["decimals"]) if number else share_text(fact[key])
                 for key in ("value", "whole")
             )
-            level = "" if number or fact["level"] is None else tag("span", " (", name(fact["level"], 24), ")")
+            level = (
+                ""
+                if number or fact["category"] is None
+                else tag("span", " (", name(fact["category"], 24), ")")
+            )
             lines.append(
                 [
                     name(entry["column"]),
                     group["letter"],
                     f"{fact['nats']:.3f}",
-                    "✓" if fact["tells"] else "",
+                    "✓" if fact["distinctive"] else "",
                     tag("span", value, level),
                     whole,
                     value_text(fact["spread"], fact["decimals"]) if number else "",

@@ -1,4 +1,4 @@
-"""Block 6: how good the groups are: valleys, silhouettes, overlap, and the labels that were given."""
+"""Block 6: how good the groups are: separations, silhouettes, overlap, and the known classes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,18 @@ DOUBT = 0.125  # mean probability elsewhere that gets the full shade
 def render(view: View) -> Html:
     title = "How good the groups are"
     if not view.parted:
-        return section(6, title, tag("p", "One cloud has no borders to look at.", class_="sub"), _truth(view))
+        return section(
+            6,
+            title,
+            tag("p", "There is only one group, so separation is not defined.", class_="sub"),
+            _truth(view),
+        )
     charts = [
         c
-        for c in (_weakest(view), _valleys(view), _silhouettes(view), _overlap(view), _stability(view))
+        for c in (_weakest(view), _separations(view), _silhouettes(view), _overlap(view), _stability(view))
         if c is not None
     ]
-    text_ = "Are the groups apart, is a row nearer to its own group than to the next, and how far do groups share rows?"
+    text_ = "Are the groups separated, is a row nearer to its own group than to the next, how far do groups overlap?"
     layout = "thirds" if len(charts) >= 3 else "halves"
     return section(
         6,
@@ -37,7 +42,7 @@ def render(view: View) -> Html:
 
 
 def _weakest(view: View) -> Html | None:
-    """The two groups parted least, along the direction that parts them best."""
+    """The two least separated groups, along the direction that separates them best."""
     weakest = (view.summary.get("merge") or {}).get("weakest")
     if not weakest or not weakest.get("counts_a"):
         return None
@@ -67,26 +72,26 @@ def _weakest(view: View) -> Html | None:
         166,
         bars,
         line(0, 150, 340, 150, "axis"),
-        label=f"Rows of {a} and {b} along the line that parts them",
+        label=f"Rows of {a} and {b} along the line that separates them",
     )
-    value = view.verdict.get("valley")
+    value = view.verdict.get("separation")
     caption: list[Any] = [
         "Rows of ",
         view.chip(a),
         " and ",
         view.chip(b),
-        " along the line that parts them best. A dip between the two humps is what makes two groups.",
+        " along the line that separates them best. A dip in density between two humps makes two groups.",
     ]
-    caption.append(f" Here it measures {two(value)}." if value is not None else "")
-    return figure("The two groups parted least", caption, drawing)
+    caption.append(f" Their separation is {two(value)}." if value is not None else "")
+    return figure("The two least separated groups", caption, drawing)
 
 
-def _valleys(view: View) -> Html | None:
-    """Valley of every pair of groups."""
-    valleys = (view.summary.get("merge") or {}).get("valleys")
+def _separations(view: View) -> Html | None:
+    """Separation of every pair of groups."""
+    valleys = (view.summary.get("merge") or {}).get("separations")
     if not valleys or view.k > COLOURED or len(valleys) != view.k or view.k < 3:
         return None
-    need = view.limits["valley"]
+    need = view.limits["separation"]
 
     def shade(i: int, j: int) -> tuple[str, float]:
         value = valleys[i][j]
@@ -98,8 +103,8 @@ def _valleys(view: View) -> Html | None:
 
     drawing = _matrix(view, valleys, shade, lambda v: "–" if v is None else f"{v:.2f}")
     return figure(
-        "Valleys between groups",
-        f"How clearly two groups are parted; {need:.2f} counts as clear, tinted pairs fall short.",
+        "Separation of pairs of groups",
+        f"Threshold {need:.2f}: from there on two groups are clearly separated; tinted pairs are below.",
         drawing,
     )
 
@@ -180,7 +185,7 @@ def _overlap(view: View) -> Html | None:
         return None
     caption = (
         "Mean probability of each group (across), over the rows given to the group on the left. "
-        "Shade off the diagonal is doubt."
+        "Shade off the diagonal is overlap."
     )
     if view.k > COLOURED:
         pairs = sorted(
@@ -197,13 +202,11 @@ def _overlap(view: View) -> Html | None:
             for v, i, j in pairs
         ]
         made = (
-            table(["rows of", "lean to", "by"], lines, numeric=(2,), label="Overlap")
+            table(["rows of", "overlap with", "mean prob."], lines, numeric=(2,), label="Overlap")
             if lines
-            else tag("p", "No pair shares more than 0.01.", class_="note")
+            else tag("p", "No pair overlaps by more than 0.01.", class_="note")
         )
-        return figure(
-            "Overlap", "Pairs of groups that share rows: mean probability of the other group.", made
-        )
+        return figure("Overlap", "Pairs of groups that overlap: mean probability of the other group.", made)
 
     def shade(i: int, j: int) -> tuple[str, float]:
         value = overlap[i][j]
@@ -219,10 +222,10 @@ def _overlap(view: View) -> Html | None:
 
 
 def _stability(view: View) -> Html | None:
-    """How much of each group was found again."""
+    """The stability of each group."""
     if not view.has_stable or view.k > COLOURED:
         return None
-    x, low, need = Scale(0.0, 1.0, 34, 300), view.limits["stable_low"], view.limits["stable_min"]
+    x, low, need = Scale(0.0, 1.0, 34, 300), view.limits["stability_low"], view.limits["stability_min"]
     height = 26 * view.k
     parts: list[Any] = [
         tag(
@@ -247,9 +250,9 @@ def _stability(view: View) -> Html | None:
     for i, group in enumerate(view.groups):
         y = 8 + 26 * i
         parts.append(text(14, y + 14, group["letter"], "b", "middle"))
-        value = group.get("stable")
+        value = group.get("stability")
         if value is None:
-            parts.append(text(40, y + 14, "too small to say", "m"))
+            parts.append(text(40, y + 14, "too small to measure", "m"))
             continue
         parts += [
             rect(x(0), y + 5, x(value) - x(0), 9, f"fill {group_class(i)}"),
@@ -257,8 +260,8 @@ def _stability(view: View) -> Html | None:
         ]
     parts += [text(x(t), height + 22, f"{t:g}", "", "middle") for t in (0, low, need, 1.0)]
     return figure(
-        "Found again",
-        f"Mean overlap with the same group when rows are drawn anew. Tinted: below {low:.2f}, below {need:.2f}.",
+        "Stability",
+        f"Mean Jaccard index with the matching group in bootstrap resamples. Tinted: below {low:.2f} and {need:.2f}.",
         svg(350, height + 28, parts, label="Stability of the groups"),
     )
 
@@ -272,15 +275,24 @@ def _numbers(view: View) -> Html | None:
             [
                 view.chip(group["letter"]),
                 count_text(group["rows"]),
-                two(group.get("sure")),
-                view.stable_text(group.get("stable")),
+                two(group.get("probability")),
+                view.stable_text(group.get("stability")),
                 two(group.get("silhouette")),
                 "–" if not entry else count_text(entry["negative"]),
                 nearest.get("group") or "–",
-                two(nearest.get("valley")),
+                two(nearest.get("separation")),
             ]
         )
-    heads = ["group", "rows", "sure", "stable", "silhouette", "rows below zero", "nearest", "valley to it"]
+    heads = [
+        "group",
+        "rows",
+        "mean prob.",
+        "stability",
+        "silhouette",
+        "rows below zero",
+        "nearest",
+        "separation",
+    ]
     return fold(
         "Numbers behind quality",
         table(heads, lines, numeric=range(1, 8), label="Quality by group", sort=True),
@@ -288,7 +300,7 @@ def _numbers(view: View) -> Html | None:
 
 
 def _truth(view: View) -> Html | None:
-    """The labels that were given: counts by class and group, and the measures in words."""
+    """The known classes: counts by class and group, and the measures in words."""
     truth = view.summary.get("truth")
     if not truth:
         return None
@@ -306,8 +318,8 @@ def _truth(view: View) -> Html | None:
         cells = [[_count_bar(v, most, i) if v else None, count_text(v) if v else "·"] for v in line_]
         lines.append([view.chip(letter), *cells])
     left = [
-        tag("h3", "Against the labels you gave (", name(truth["column"]), ")"),
-        tag("p", "Number of rows. The labels took no part in the clustering.", class_="cap"),
+        tag("h3", "Compared with the known classes (", name(truth["column"]), ")"),
+        tag("p", "Number of rows. They were not used for fitting.", class_="cap"),
         table(["group", *(name(t, 20) for t in titles)], lines, label="Groups and classes"),
     ]
     figures: Mapping[str, str] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ilk.recipes import PARADIGMS
+from ilk.report.blocks import words
 from ilk.report.figures import seconds_text, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
 from ilk.report.svg import Scale, circle, line, polyline, svg, text
@@ -17,8 +18,8 @@ METHODS = {
     "k-means": "Rows were grouped by K-means, the sum of squared distances to the nearest centre.",
     "k-medians": "Rows were grouped by K-medians, the sum of absolute distances to the nearest centre.",
     "trimmed-k-means": "Rows were grouped by trimmed K-means, which leaves the furthest rows out of the centres.",
-    "assorted": "Rows were grouped by a mixture over numbers and categories in which a group has a "
-    "distribution of its own only in the columns that tell it apart.",
+    "assorted": "Rows were grouped by the assorted model: a mixed-type mixture with feature selection per group, in "
+    "which a group has a distribution of its own only in the columns that distinguish it.",
 }
 
 
@@ -35,15 +36,16 @@ def render(view: View) -> Html:
     folder = view.summary.get("folder")
     if folder:
         left += [tag("h3", "New rows"), _code(f"ilk assign {folder} new.csv")]
-    words = "The same table, seed and version give the same groups, on any number of threads."
+    text_ = "The same table, seed and version give the same groups, on any number of threads."
     charts = tag("div", _trace(made), _starts(made), class_="halves part") if made.get("trace") else None
     return section(
         9,
         "Reproduce this",
-        tag("p", words, class_="sub"),
+        tag("p", text_, class_="sub"),
         tag("div", tag("div", left), _facts(view, made), class_="halves"),
         charts,
         _paper(view),
+        words.render(view),
     )
 
 
@@ -54,12 +56,12 @@ def _code(content: str) -> Html:
 def _facts(view: View, made: dict[str, Any]) -> Html:
     chosen, search = view.summary["chosen"], view.summary["search"]
     method = f"{chosen['method']} {chosen.get('structure') or ''}".strip()
-    pieces = chosen.get("pieces") or chosen["k"]
+    pieces = chosen.get("components") or chosen["k"]
     facts: list[tuple[str, Any]] = [
         (
             "Chosen model",
             f"{method}, {several(view.k, 'group')}"
-            + (f" from {several(pieces, 'piece')}" if pieces != view.k else ""),
+            + (f" from {several(pieces, 'component')}" if pieces != view.k else ""),
         )
     ]
     tried = f"{', '.join(search['methods'])}" + (
@@ -111,7 +113,7 @@ def _trace(made: dict[str, Any]) -> Html | None:
     )
     return figure(
         "Cost, pass by pass",
-        "It may only fall. Stopped when nothing changed.",
+        "It never rises. Stopped when nothing changed.",
         svg(410, 132, parts, label="Cost by pass"),
         numbers,
     )
@@ -175,16 +177,16 @@ def _paper(view: View) -> Html:
         sentences.append("The model and its number of components were chosen by BIC (Schwarz 1978).")
     if view.summary.get("merge") and chosen["method"] not in PARADIGMS:
         sentences.append(
-            "Components without a valley between them were merged, by the dip of their union on the "
+            "Components without a density dip between them were merged, by the dip of their union on the "
             "discriminant direction (Hartigan and Hartigan 1985)."
         )
     if view.has_stable:
         sentences.append(
-            "Stability is the mean Jaccard overlap with the nearest group over bootstrap resamples (Hennig 2007)."
+            "Stability is the mean Jaccard index with the matching group over bootstrap resamples (Hennig 2007)."
         )
-    kind = (view.summary.get("map") or {}).get("kind")
+    kind = (view.summary.get("map") or {}).get("method")
     sentences.append(
-        "Columns are ordered by the divergence of the group from the whole table in nats per row."
+        "Columns are ordered by the Kullback-Leibler divergence of the group from the whole table in nats per row."
     )
     if kind:
         sentences.append(

@@ -1,4 +1,4 @@
-"""Block 7: rows worth a look: least sure, most unusual, nearer to another group."""
+"""Block 7: rows worth a look: least certain, most unusual, nearer to another group."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def render(view: View) -> Html:
         ),
         class_="tools js",
     )
-    parts = [_least_sure(view, found), _unusual(view, found), _nearer(view, found, counts)]
+    parts = [_least_certain(view, found), _unusual(view, found), _nearer(view, found, counts)]
     return section(7, title, tag("p", text, class_="sub"), box, tag("div", parts, class_="filtered"))
 
 
 def _how_many(counts: Row) -> str:
     parts = []
-    if counts.get("unsure") is not None:
+    if counts.get("uncertain") is not None:
         parts.append(
-            f"{several(counts['unsure'], 'row')} belong to their group with a probability below "
-            f"{counts['unsure_below']:.2f}"
+            f"{several(counts['uncertain'], 'row')} belong to their group with a probability below "
+            f"{counts['uncertain_below']:.2f}"
         )
     if counts.get("nearer") is not None:
         parts.append(
-            f"{count_text(counts['nearer'])} of {several(counts['silhouette_rows'], 'row')} looked at "
+            f"{count_text(counts['nearer'])} of {several(counts['silhouette_rows'], 'row')} examined "
             f"are nearer to another group"
         )
     return "; ".join(parts) + "." if parts else ""
@@ -91,19 +91,19 @@ def listing(
     return made
 
 
-def _least_sure(view: View, found: Row) -> Html | None:
-    if not found["least_sure"]:
+def _least_certain(view: View, found: Row) -> Html | None:
+    if not found["least_certain"]:
         return None
     extra = [
-        ("prob.", True, lambda r: two(r["sure"])),
-        ("second", False, lambda r: view.chip(r["second"])),
+        ("prob.", True, lambda r: two(r["probability"])),
+        ("second choice", False, lambda r: view.chip(r["second"])),
         ("prob.", True, lambda r: two(r["second_probability"])),
     ]
     return tag(
         "figure",
-        tag("h3", "Least sure"),
+        tag("h3", "Least certain"),
         tag("p", "The two most likely groups and their probabilities.", class_="cap"),
-        listing(view, found["least_sure"], found["columns"], extra, "Least sure rows"),
+        listing(view, found["least_certain"], found["columns"], extra, "Least certain rows"),
     )
 
 
@@ -114,15 +114,15 @@ def _unusual(view: View, found: Row) -> Html | None:
     def because(row: Row) -> Any:
         why = row.get("because")
         return (
-            tag("span", name(why["column"], 24), f" ({why['spreads']:.1f} spreads)")
+            tag("span", name(why["column"], 24), f" ({why['spreads']:.1f} std. dev.)")
             if why
             else "no single column"
         )
 
-    extra = [("novelty", True, lambda r: two(r["novelty"])), ("furthest out in", False, because)]
+    extra = [("novelty", True, lambda r: two(r["novelty"])), ("most unusual in", False, because)]
     caption = (
-        "Furthest out among the rows of their group (novelty 1: none is further). A slip of the "
-        "pen, or a rare case."
+        "Rows unlike the others of their group (novelty 1: none is more unusual). An error in the data, "
+        "or a rare case."
     )
     return tag(
         "figure",
@@ -137,11 +137,11 @@ def _nearer(view: View, found: Row, counts: Row) -> Html | None:
         return None
     extra = [
         ("silhouette", True, lambda r: two(r["silhouette"])),
-        ("second", False, lambda r: view.chip(r["second"])),
+        ("second choice", False, lambda r: view.chip(r["second"])),
     ]
     caption = (
-        f"{count_text(counts['nearer'])} of {several(counts['silhouette_rows'], 'row')} looked "
-        f"at have a negative silhouette. The model may still be right: it weighs the columns, plain distance does not."
+        f"{count_text(counts['nearer'])} of {several(counts['silhouette_rows'], 'row')} examined "
+        f"have a negative silhouette. The model may still be right: it weighs the columns, plain distance does not."
     )
     return tag(
         "figure",
