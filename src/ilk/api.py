@@ -71,8 +71,8 @@ def cluster(
     scale : None or "standard", default="standard"
         "standard" divides each column by its standard deviation; None keeps the units given.
     merge : "separation" or "none", default="separation"
-        "separation" merges components without a density dip between them into one group; "none" takes every component as a
-        group.
+        "separation" merges components without a density dip between them into one group; "none" takes every
+        component as a group.
     min_size : None or int, default=None
         Smallest number of rows of a group; smaller ones join the group they fit best.
     max_size : None or int, default=None
