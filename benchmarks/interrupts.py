@@ -29,7 +29,7 @@ import pyarrow.csv
 
 import ilk
 
-ILK = [sys.executable, "-c", "from ilk.cli import main; main()"]
+ILK = [sys.executable, "-c", "from ilk.cli.main import main; main()"]
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

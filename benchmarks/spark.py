@@ -138,7 +138,7 @@ def by_jobs(work: Callable[[], Any]) -> Callable[[], Any]:
     """The same work with a job for every pass, as if the workers were on other machines."""
 
     def far() -> Any:
-        with mock.patch("ilk.engines.near.local_workers", return_value=None):
+        with mock.patch("ilk.engines.spark_local.local_workers", return_value=None):
             return work()
 
     return far

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ilk
+from ilk.analysis.prepare import Job, prepare
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import KEEP_ALL, Partial
@@ -32,10 +33,9 @@ from ilk.fitting.loop import Stop
 from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.restarts import from_centres
 from ilk.fitting.table_moments import table_moments
-from ilk.prepare import Job, prepare
 from ilk.recipes import K_MEANS
 from ilk.table.block import Block
-from ilk.table.piecewise import PieceTable
+from ilk.table.out_of_core.table import PieceTable
 
 ROOT = Path(__file__).parents[1]
 N_COLUMNS, N_CENTRES = 16, 20

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ilk.cli import cli
+from ilk.cli.main import cli
 from ilk.errors import IlkError
 
 OPENING = """\

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import ilk
-from ilk.explain import rule_text
+from ilk.text.explain import rule_text
 
 TABLE = Path(__file__).parents[1] / "tests" / "data" / "heart_cleveland.csv"
 

@@ -23,7 +23,7 @@ from typing import Any
 BUNDLED = Path(__file__).parents[2] / "tests" / "data"
 GOLDEN = BUNDLED.parent / "agreement" / "golden"
 SHOWN = ["penguins", "wine", "made_shapes"]
-ILK = [sys.executable, "-c", "from ilk.cli import main; main()"]
+ILK = [sys.executable, "-c", "from ilk.cli.main import main; main()"]
 
 
 def answer(path: Path, folder: Path) -> tuple[dict[str, Any], float]:

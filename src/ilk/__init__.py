@@ -11,8 +11,10 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ilk import errors as errors
     from ilk import measures as measures
-    from ilk.api import cluster as cluster
-    from ilk.api import select as select
+    from ilk.analysis.api import cluster as cluster
+    from ilk.analysis.api import select as select
+    from ilk.analysis.result import Result as Result
+    from ilk.assorted.describe import Trait as Trait
     from ilk.estimators.assorted import AssortedMixture as AssortedMixture
     from ilk.estimators.binary import BinaryDPMeans as BinaryDPMeans
     from ilk.estimators.bootstrap import LikelihoodRatioTest as LikelihoodRatioTest
@@ -39,16 +41,14 @@ if TYPE_CHECKING:
     from ilk.families.prior import Prior as Prior
     from ilk.fitting.fit import Fit as Fit
     from ilk.fitting.loop import Event as Event
-    from ilk.fitting.model import Model as Model
-    from ilk.fitting.model_file import load as load
-    from ilk.fitting.portrait import Trait as Trait
+    from ilk.model.file import load as load
+    from ilk.model.model import Model as Model
     from ilk.report.displays import ProfileDisplay as ProfileDisplay
     from ilk.report.displays import SelectionDisplay as SelectionDisplay
     from ilk.report.displays import SilhouetteDisplay as SilhouetteDisplay
     from ilk.report.displays import UncertaintyDisplay as UncertaintyDisplay
     from ilk.report.groups import Fact as Fact
     from ilk.report.groups import Group as Group
-    from ilk.result import Result as Result
     from ilk.selection.candidates import Candidate as Candidate
     from ilk.selection.candidates import Search as Search
     from ilk.selection.progress import Progress as Progress
@@ -126,25 +126,25 @@ _HOME = {
     "LikelihoodRatioTest": "ilk.estimators.bootstrap",
     "MeanShift": "ilk.estimators.modes",
     "MixedMixture": "ilk.estimators.mixed",
-    "Model": "ilk.fitting.model",
+    "Model": "ilk.model.model",
     "Prior": "ilk.families.prior",
     "ProfileDisplay": "ilk.report.displays",
     "Progress": "ilk.selection.progress",
-    "Result": "ilk.result",
+    "Result": "ilk.analysis.result",
     "Search": "ilk.selection.candidates",
     "SelectionDisplay": "ilk.report.displays",
     "SilhouetteDisplay": "ilk.report.displays",
     "SpectralClustering": "ilk.estimators.distances",
     "StudentMixture": "ilk.estimators.heavy",
-    "Trait": "ilk.fitting.portrait",
+    "Trait": "ilk.assorted.describe",
     "TrimmedKMeans": "ilk.estimators.kmeans",
     "TypicalCuts": "ilk.estimators.distances",
     "UncertaintyDisplay": "ilk.report.displays",
     "Verdict": "ilk.selection.verdict",
-    "cluster": "ilk.api",
+    "cluster": "ilk.analysis.api",
     "likelihood_ratio_test": "ilk.estimators.bootstrap",
-    "load": "ilk.fitting.model_file",
-    "select": "ilk.api",
+    "load": "ilk.model.file",
+    "select": "ilk.analysis.api",
     "suggest_open_cost": "ilk.estimators.dp_means",
 }
 _MODULES = ("errors", "measures")

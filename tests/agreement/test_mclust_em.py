@@ -13,8 +13,8 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.loop import Stop
-from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import all_from_labels
+from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
 from tests.conftest import at_hand, golden, numeric_table
 from tests.contracts.test_rows import rows_of

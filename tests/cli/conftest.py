@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ilk.cli import cli
+from ilk.cli.main import cli
 
 HERE = Path(__file__).parents[1]
 DATA = HERE / "data"
@@ -34,7 +34,7 @@ def shell(tmp_path):
 
     def run(*args, env=None, **options):
         return subprocess.run(
-            [sys.executable, "-m", "ilk.cli", *map(str, args)],
+            [sys.executable, "-m", "ilk.cli.main", *map(str, args)],
             cwd=tmp_path,
             env={**environment(), **(env or {})},
             capture_output=True,

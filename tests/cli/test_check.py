@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import ilk as package
-from ilk.drift import check
 from ilk.errors import ModelFileError
+from ilk.monitor.drift import check
 from ilk.table.read import read
 
 DATA = Path(__file__).parents[1] / "data"

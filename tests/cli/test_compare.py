@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from ilk.comparison import Labels, compare
 from ilk.measures.repeats import corresponding
+from ilk.monitor.comparison import Labels, compare
 
 
 def labels(groups, keys=None):

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ilk import explain
-from ilk.cli import cli
+from ilk.cli.main import cli
+from ilk.cli.run_folder import json_bytes
 from ilk.errors import ModelFileError, UsageError, acts, shown
-from ilk.folder import json_bytes
-from ilk.layout import Surface, line, quoted
 from ilk.report.reading import read_summary
+from ilk.text import explain
+from ilk.text.layout import Surface, line, quoted
 from tests.store.hostile import at, paths
 from tests.store.test_hostile_models import special
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ilk import errors, job
+from ilk import errors
+from ilk.analysis import run as job
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -255,14 +256,14 @@ def large(tmp_path):
 )
 def test_interrupted_run_writes_the_best_so_far(tmp_path, large, method, holder, part, number, code):
     script = (
-        "import os, signal, sys, ilk.cli, ilk.selection.search, ilk.selection.mixtures\n"
+        "import os, signal, sys, ilk.cli.main, ilk.selection.search, ilk.selection.mixtures\n"
         f"whole = ilk.selection.{holder}.{part}\n"
         "def stopped(*args, **options):\n"
         "    if 4 in [a for a in args if isinstance(a, int)]:\n"
         f"        os.kill(os.getpid(), signal.Signals({int(number)}))\n"
         "    return whole(*args, **options)\n"
         f"ilk.selection.{holder}.{part} = stopped\n"
-        f"ilk.cli.cli.main(['fit', 'large.parquet', '--method', {method!r}])\n"
+        f"ilk.cli.main.cli.main(['fit', 'large.parquet', '--method', {method!r}])\n"
     )
     source = str(Path(__file__).parents[2] / "src")
     began = time.monotonic()
@@ -295,7 +296,7 @@ def test_broken_pipe_is_quiet(tmp_path, blobs, shell):
     (tmp_path / "many.csv").write_text("x,y\n" + rows)
     source = str(Path(__file__).parents[2] / "src")
     made = subprocess.run(
-        f"{sys.executable} -m ilk.cli assign blobs.ilk many.csv -q | head -n 1",
+        f"{sys.executable} -m ilk.cli.main assign blobs.ilk many.csv -q | head -n 1",
         shell=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": source}, capture_output=True, text=True,
     )  # fmt: skip
     assert made.stdout == "row,group,probability,second,novelty\n"

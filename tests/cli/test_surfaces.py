@@ -84,7 +84,7 @@ def on_a_terminal(folder, *args, width=80, **env):
     base = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "COLUMNS", "TERM")}
     source = str(Path(__file__).parents[2] / "src")
     process = subprocess.Popen(
-        [sys.executable, "-m", "ilk.cli", *map(str, args)],
+        [sys.executable, "-m", "ilk.cli.main", *map(str, args)],
         cwd=folder, stdin=other, stdout=other, stderr=other,
         env={**base, "PYTHONPATH": source, "TERM": "xterm", "PYTHONUTF8": "1", **env},
     )  # fmt: skip
@@ -143,7 +143,7 @@ def test_data_on_stdout_and_everything_else_on_stderr(ilk, blobs):
 
 def test_help_is_quick_and_imports_nothing_heavy(shell):
     packages = ("numpy", "pyarrow", "sklearn", "scipy")
-    heavy = f"import sys, ilk.cli; print([m for m in {packages} if m in sys.modules])"
+    heavy = f"import sys, ilk.cli.main; print([m for m in {packages} if m in sys.modules])"
     source = str(Path(__file__).parents[2] / "src")
     made = subprocess.run(
         [sys.executable, "-c", heavy], env={**os.environ, "PYTHONPATH": source}, capture_output=True

@@ -12,7 +12,11 @@ import pandas as pd
 import pytest
 
 import ilk
-from ilk.engines import near, packed
+from ilk.assorted.columns import assort
+from ilk.assorted.fit import Quest, fit_assorted
+from ilk.assorted.problem import Options
+from ilk.engines import packed
+from ilk.engines import spark_local as near
 from ilk.engines.base import Rows
 from ilk.engines.frames import frame_of
 from ilk.engines.memory import MemoryRows
@@ -23,17 +27,14 @@ from ilk.families.centroid import Means
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian
 from ilk.families.opening import OpenMeans
-from ilk.fitting.assorted import Quest, fit_assorted
 from ilk.fitting.coreset import coreset
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import Stop, run_starts
 from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.opening import fit_batched
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
-from ilk.fitting.scene import Options
 from ilk.fitting.table_moments import table_moments
 from ilk.recipes import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
-from ilk.table.assort import assort
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, survey
 from tests.engines.clusters import NEEDED, Cluster, CodePacker, Mortal
@@ -345,7 +346,7 @@ def test_the_main_job_takes_a_frame_and_labels_it(cluster, monkeypatch):
 @on_most
 def test_a_large_frame_is_polished_on_all_rows(cluster, monkeypatch):
     """From a sample of a third the parameters of all rows are reached."""
-    monkeypatch.setattr("ilk.afar.SAMPLE_ROWS", 1000)
+    monkeypatch.setattr("ilk.analysis.on_cluster.SAMPLE_ROWS", 1000)
     numbers = {"length": mixed_columns()["length"]}
     here, there = (ilk.cluster(data, k=2, method="gaussian") for data in (numbers, cluster.frame(numbers)))
     assert "sampled-frame" in dict(there.warnings)
@@ -357,9 +358,11 @@ def test_a_large_frame_is_polished_on_all_rows(cluster, monkeypatch):
 @on_most
 def test_the_best_models_of_a_sample_decide_on_all_rows(cluster, monkeypatch):
     """Two groups, one a little wider: a thousand rows do not show it, and forty thousand do."""
-    monkeypatch.setattr("ilk.afar.SAMPLE_ROWS", 1000)
-    run, n_passes = ilk.afar.run_starts, []
-    monkeypatch.setattr("ilk.afar.run_starts", lambda *a, **b: n_passes.append(len(a[1])) or run(*a, **b))
+    monkeypatch.setattr("ilk.analysis.on_cluster.SAMPLE_ROWS", 1000)
+    run, n_passes = ilk.analysis.on_cluster.run_starts, []
+    monkeypatch.setattr(
+        "ilk.analysis.on_cluster.run_starts", lambda *a, **b: n_passes.append(len(a[1])) or run(*a, **b)
+    )
     draws, label = np.random.default_rng(7), np.arange(40_000) % 2
     X = draws.normal(size=(40_000, 2)) * np.array([1, 1.04])[label][:, None] + 8.0 * label[:, None]
     found = ilk.cluster(cluster.frame({"a": X[:, 0], "b": X[:, 1]}), k=2, method="gaussian")
@@ -372,7 +375,7 @@ def test_the_best_models_of_a_sample_decide_on_all_rows(cluster, monkeypatch):
 @on_most
 @pytest.mark.slow
 def test_a_large_frame_of_mixed_columns_is_polished_on_all_rows(cluster, monkeypatch):
-    monkeypatch.setattr("ilk.afar.SAMPLE_ROWS", 1000)
+    monkeypatch.setattr("ilk.analysis.on_cluster.SAMPLE_ROWS", 1000)
     columns = mixed_columns()
     native = cluster.frame(columns)
     here, there = (ilk.cluster(data, k=2) for data in (columns, native))

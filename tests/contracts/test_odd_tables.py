@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ilk
+from ilk.assorted.number_or_category import number_cost
 from ilk.report.facts import decimals_of
 from ilk.selection.merging import _bin_edges
-from ilk.table.few import number_cost
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

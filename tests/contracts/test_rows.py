@@ -16,7 +16,7 @@ from ilk.fitting.coreset import coreset
 from ilk.fitting.weights import row_weights
 from ilk.table.block import BLOCK_ROWS, Array, Block, block_rows
 from ilk.table.condition import encoding_of, survey
-from ilk.table.spool import DiskArray
+from ilk.table.out_of_core.disk import DiskArray
 
 FAMILY = Means()
 

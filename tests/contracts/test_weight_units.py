@@ -23,9 +23,9 @@ from ilk.engines.packed import Cutter, Pack
 from ilk.engines.stream import StreamRows
 from ilk.errors import DataError, IlkWarning
 from ilk.fitting.weights import row_weights
-from ilk.table import room
 from ilk.table.block import Encoding
-from ilk.table.piecewise import PieceTable
+from ilk.table.out_of_core import memory_limit as room
+from ilk.table.out_of_core.table import PieceTable
 from ilk.table.weights import WeightFacts, conditioned_weight
 from tests.contracts.test_estimator import ESTIMATORS
 

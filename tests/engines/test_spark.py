@@ -13,7 +13,7 @@ import pytest
 
 from ilk.engines import spark
 from ilk.engines.packed import NumberPacker, Pack, PackLayout
-from ilk.engines.shelf import Shelf
+from ilk.engines.worker_cache import Shelf
 from ilk.errors import DataError, EngineError
 from ilk.table.block import Array, Block
 from tests.engines.clusters import Cluster

@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ilk.assorted.columns import assort
+from ilk.assorted.fit import Quest, fit_assorted
+from ilk.assorted.problem import Options
 from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian
 from ilk.families.opening import OpenMeans
-from ilk.fitting.assorted import Quest, fit_assorted
 from ilk.fitting.loop import Stop
 from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.opening import fit_batched
 from ilk.fitting.product import make_product, partitioner_for
 from ilk.fitting.restarts import fit_recipe
-from ilk.fitting.scene import Options
 from ilk.fitting.table_moments import table_moments
 from ilk.recipes import CATALOGUE
-from ilk.table.assort import assort
 from ilk.table.block import BLOCK_ROWS
 from ilk.table.condition import encoding_of, survey
-from ilk.table.spool import DiskArray
+from ilk.table.out_of_core.disk import DiskArray
 
 N_ROWS = 2 * BLOCK_ROWS + 77
 SHORT = Stop(tolerance=1e-6, max_passes=4)

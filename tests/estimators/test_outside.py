@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import ilk
+from ilk.assorted.fit import SEARCH_ROWS
 from ilk.engines.pieces import PieceFrame
 from ilk.errors import DataError, UsageError
 from ilk.estimators import frames as outside
 from ilk.estimators.frames import opened
-from ilk.fitting.assorted import SEARCH_ROWS
 
 N_ROWS = 1200
 draws = np.random.default_rng(5)
@@ -58,7 +58,7 @@ def written(path: Any, columns: dict[str, Any], *, name: str = "table.parquet", 
 @pytest.fixture
 def little_memory(monkeypatch):
     """Any table is larger than memory."""
-    monkeypatch.setattr("ilk.table.room.LEAST", 0)
+    monkeypatch.setattr("ilk.table.out_of_core.memory_limit.LEAST", 0)
     monkeypatch.setenv("ILK_MEMORY", "3 B")
 
 
@@ -120,8 +120,8 @@ def test_a_frame_of_dask_gives_the_answer_of_memory(name):
 
 def test_a_table_that_is_decoded_in_each_pass_gives_the_same(tmp_path, monkeypatch):
     """As where the disk is slower than decoding."""
-    monkeypatch.setattr("ilk.table.room.COPIES", 1e6)
-    monkeypatch.setattr("ilk.table.pack._reads_faster", lambda *_, **__: False)
+    monkeypatch.setattr("ilk.table.out_of_core.memory_limit.COPIES", 1e6)
+    monkeypatch.setattr("ilk.table.out_of_core.pack._reads_faster", lambda *_, **__: False)
     model, columns = MODELS["mixed"]
     here, _ = in_memory("mixed")
     there = model.fit(written(tmp_path, columns), sample_weight="heft")
@@ -199,7 +199,7 @@ def test_columns_without_names_are_matched_by_position(name, tmp_path, monkeypat
     assert np.array_equal(model.predict(path), labels)
     with pytest.raises(DataError, match="has 2 columns, and 3 were fitted"):
         model.predict(few)
-    monkeypatch.setattr("ilk.table.room.memory_bytes", lambda memory: 3.0)
+    monkeypatch.setattr("ilk.table.out_of_core.memory_limit.memory_bytes", lambda memory: 3.0)
     assert np.array_equal(model.predict(path), labels)
     for other in (few, da.from_array(X[:, :2])):
         with pytest.raises(DataError, match="has 2 columns, and 3 were fitted"):
@@ -210,7 +210,7 @@ def test_columns_without_names_are_matched_by_position(name, tmp_path, monkeypat
 
 def test_a_large_table_is_told_of_with_the_threads_and_columns_needed(tmp_path, little_memory, monkeypatch):
     from ilk.engines import pieces
-    from ilk.table.piecewise import PieceTable
+    from ilk.table.out_of_core.table import PieceTable
 
     model = ilk.KMeans(2, n_init=1, max_iter=2, random_state=0, threads=1)
     model.fit(written(tmp_path, {name: NUMBERS[name] for name in ("a", "b")}, heft=False))

@@ -10,8 +10,8 @@ import pytest
 import ilk
 from ilk.export.dialects import DUCKDB
 from ilk.export.sql import select
-from ilk.fitting.model import Model
-from ilk.fitting.placed import N_QUANTILES
+from ilk.model.model import Model
+from ilk.model.placed import N_QUANTILES
 from ilk.table.schema import Schema
 
 

@@ -18,7 +18,7 @@ from ilk import store
 from ilk.errors import UsageError
 from ilk.export.dialects import DUCKDB, SPARK
 from ilk.export.sql import select
-from ilk.fitting.model import KIND
+from ilk.model.model import KIND
 from ilk.table.schema import Schema
 from tests.export.conftest import gaussian_model
 from tests.store import hostile

@@ -270,7 +270,7 @@ def test_spark_gives_the_same_labels():
 def test_every_dialect_is_on_the_command_line(tmp_path):
     from click.testing import CliRunner
 
-    from ilk.cli import cli
+    from ilk.cli.main import cli
 
     model, _ = gaussian_model("VII")
     model.save(tmp_path / "m.ilk")

@@ -9,7 +9,7 @@ import pytest
 
 import ilk
 from ilk import kernels
-from ilk.cli import cli
+from ilk.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import ilk
-from ilk.layout import Surface
 from ilk.report.blocks.words import PAGE, WORDS
 from ilk.report.page import page
-from ilk.terminal import render
+from ilk.text.layout import Surface
+from ilk.text.summary import render
 from tests.conftest import table_path
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from ilk.families import gaussian
 from ilk.families.covariance import STRUCTURES, Structure, update_covariance
 from ilk.families.gaussian import Gaussian
 from ilk.families.prior import Prior
-from ilk.fitting import quick
+from ilk.fitting import small_tables as quick
 from ilk.fitting.loop import (
     CONVERGED,
     DEGENERATE,
@@ -29,8 +29,8 @@ from ilk.fitting.loop import (
     Stop,
     run_starts,
 )
-from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import from_labels
+from ilk.fitting.small_tables import run_quick
 from ilk.kernels import plain_mixture
 from ilk.table.block import Encoding
 

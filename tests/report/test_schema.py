@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ilk
-from ilk.job import METHODS
+from ilk.analysis.run import METHODS
 from ilk.report.explanation import without_rows
 from ilk.report.page import page
 from tests.conftest import OWN

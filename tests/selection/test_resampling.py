@@ -9,7 +9,7 @@ import pytest
 
 from ilk.engines.memory import MemoryRows
 from ilk.families.centroid import Means
-from ilk.fitting.grouped import Grouped
+from ilk.model.grouped import Grouped
 from ilk.selection import resampling
 from ilk.selection.resampling import FEWEST_RESAMPLES, N_RESAMPLES, Plan, returns
 from ilk.selection.samples import Samples, Scope

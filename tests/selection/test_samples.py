@@ -8,8 +8,8 @@ import pytest
 import ilk
 from ilk.engines.memory import MemoryRows
 from ilk.families.centroid import Means
-from ilk.fitting.grouped import Grouped
 from ilk.measures import ari
+from ilk.model.grouped import Grouped
 from ilk.selection.samples import RARE_ROWS, CloseUp, Samples, Scope
 from ilk.selection.valley import MOST_ROWS, NumberGround
 from ilk.table.condition import condition

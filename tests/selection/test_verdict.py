@@ -11,8 +11,8 @@ import ilk
 from benchmarks.acceptance import known
 from benchmarks.made import CLOUDS, MIXED_CLOUDS, mixed_cloud, mixed_parted, parted, strewn
 from ilk import kernels
-from ilk.fitting.grouped import Grouped
 from ilk.fitting.restarts import Recipe
+from ilk.model.grouped import Grouped
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.grouping import Grouping
 from ilk.selection.merging import Level, Merge

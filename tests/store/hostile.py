@@ -17,7 +17,7 @@ import pandas as pd
 import ilk
 from ilk import store
 from ilk.errors import IlkError
-from ilk.fitting.model import KIND
+from ilk.model.model import KIND
 
 NUMBERS = [0, -1, 1, 2, 3, 7, 64, 10**6, 2**31, 2**53, 2**63, 2**64, 10**30, -(10**30), 10**400, 0.5, -0.0, 1.0, 1e-12,
            1e16, 1e150, -1e150, 1e308, -1e308, 1.7e308, 5e-324, 1e-300, 2.0**1000, 2.0**-1000,

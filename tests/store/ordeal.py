@@ -23,12 +23,12 @@ import numpy as np
 import pandas as pd
 
 import ilk
-from ilk import drift
+from ilk.cli.run_folder import json_bytes
 from ilk.errors import IlkError, ModelFileError
 from ilk.export.dialects import DUCKDB, SPARK
 from ilk.export.record import record
 from ilk.export.sql import select
-from ilk.folder import json_bytes
+from ilk.monitor import drift
 from ilk.report.summary import plain
 from ilk.table.read import read
 from tests.store.hostile import Base, bases, hostile_file

@@ -15,7 +15,7 @@ import pytest
 import ilk
 from ilk import store
 from ilk.errors import ModelFileError, UsageError
-from ilk.fitting.model import KIND
+from ilk.model.model import KIND
 from tests.store import hostile
 from tests.store.ordeal import many
 
@@ -150,7 +150,7 @@ BOMBS = {
     "letters": ([("zy", "u1", 0, 1), ("zz", "i8", 2**18, 8)], {"$texts": ["zy", "zz"]}),
 }
 WEIGHED = """
-import resource, sys, time, ilk, ilk.fitting.model_file
+import resource, sys, time, ilk, ilk.model.file
 from ilk.errors import ModelFileError
 for path in sys.argv[1:]:
     before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()

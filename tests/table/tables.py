@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
-from ilk.table.pieces import KeptPieces, ParquetPieces
-from ilk.table.piecewise import PieceTable
+from ilk.table.out_of_core.pieces import KeptPieces, ParquetPieces
+from ilk.table.out_of_core.table import PieceTable
 
 COLUMNS: dict[str, Any] = {
     "float": (st.none() | st.floats(-1e6, 1e6).map(lambda x: round(x, 2)), pa.float64()),

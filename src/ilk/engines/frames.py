@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from ilk.engines.draw import drawn_rows
 from ilk.engines.futures import DaskPool, FuturesRows, is_dask_array, is_dask_frame
-from ilk.engines.near import near_rows
 from ilk.engines.packed import Pack, PackedRows, PackLayout, brought
 from ilk.engines.ray import RayFrame, is_ray_dataset
 from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
 from ilk.engines.spark_errors import translated
+from ilk.engines.spark_local import near_rows
 from ilk.engines.stream import StreamRows
 from ilk.table.block import Array
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from ilk.engines.packed import Pack, PackLayout
 from ilk.engines.stream import StreamRows
 from ilk.table.block import Array, Encoding
-from ilk.table.pack import RowCells, pack
-from ilk.table.piecewise import PieceTable
+from ilk.table.out_of_core.memory_limit import memory_bytes
+from ilk.table.out_of_core.pack import RowCells, pack
+from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
-from ilk.table.room import memory_bytes
 from ilk.threads import in_order, thread_count
 
 

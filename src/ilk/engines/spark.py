@@ -22,8 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.engines.packed import Pack, PackedRows, PackLayout, Visit
-from ilk.engines.shelf import Shelf
 from ilk.engines.spark_errors import Refused, Secret, is_data_fault, translated
+from ilk.engines.worker_cache import Shelf
 from ilk.errors import DataError, EngineError, IlkError, shown
 from ilk.table.block import Array, Block, Encoding
 

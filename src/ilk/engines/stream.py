@@ -15,7 +15,7 @@ import numpy as np
 from ilk.engines.base import Result, State, SummableT
 from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.table.block import Array, Block, Encoding, block_rows
-from ilk.table.spool import Sliceable
+from ilk.table.out_of_core.disk import Sliceable
 from ilk.threads import in_order, thread_count
 
 

@@ -11,6 +11,10 @@ from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ilk.assorted.columns import assort
+from ilk.assorted.describe import Trait, traits
+from ilk.assorted.fit import Assortment, Quest, cost_from, fit_assorted
+from ilk.assorted.problem import BLOCKS, CELLS, Options
 from ilk.errors import DataError, UsageError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
@@ -18,12 +22,8 @@ from ilk.estimators.habits import callback_of, n_starts_of, threads_of
 from ilk.estimators.reader import Reader, places, visit_label, visit_log_density, visit_membership
 from ilk.estimators.tables import Format, table_rows, told
 from ilk.estimators.texts import documented
-from ilk.fitting.assorted import Assortment, Quest, cost_from, fit_assorted
 from ilk.fitting.loop import Stop
-from ilk.fitting.portrait import Trait, traits
-from ilk.fitting.scene import BLOCKS, CELLS, Options
 from ilk.random import seed_of
-from ilk.table.assort import assort
 from ilk.table.weights import in_unit
 
 N_STARTS = 12

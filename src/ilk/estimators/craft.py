@@ -16,9 +16,9 @@ from ilk.estimators.frames import LABEL
 from ilk.estimators.habits import threads_of
 from ilk.estimators.tables import held_rows, told
 from ilk.estimators.texts import documented
-from ilk.families.paper import APPROXIMATE, EXACT, Choice, Paper, default_locality
+from ilk.families.craft import APPROXIMATE, EXACT, Choice, Paper, default_locality
+from ilk.fitting.craft import background_shares, fit_paper, fit_wished
 from ilk.fitting.loop import Stop
-from ilk.fitting.paper import background_shares, fit_paper, fit_wished
 from ilk.random import seed_of
 from ilk.table.block import Array, Block
 

@@ -19,15 +19,15 @@ from ilk.engines.frames import FRAMES, DaskArray, Frame, Packer, frame_of
 from ilk.engines.packed import Cutter, NumberPacker, Pack, PackLayout
 from ilk.engines.pieces import PieceFrame
 from ilk.errors import DataError, UsageError, shown, warn
-from ilk.fitting.columns import free_names
-from ilk.fitting.packer import ModelPacker
+from ilk.model.columns import free_names
+from ilk.model.packer import ModelPacker
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
 from ilk.table.cells import as_numbers
 from ilk.table.condition import Survey, precision_cautions
 from ilk.table.ledger import Caution
-from ilk.table.piecewise import PieceTable
+from ilk.table.out_of_core.memory_limit import open_table
+from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table, from_arrow
-from ilk.table.room import open_table
 from ilk.table.schema import Schema, asked_kinds, infer
 from ilk.threads import thread_count
 

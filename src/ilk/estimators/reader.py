@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ilk import kernels
+from ilk.assorted.fit import Assortment
+from ilk.assorted.problem import Treat
+from ilk.assorted.transform import Plan
 from ilk.estimators.tables import Format
-from ilk.fitting.assorted import Assortment
-from ilk.fitting.scene import Treat
 from ilk.table.block import Array, Block
-from ilk.table.treat import Plan
 
 
 def places(plan: Plan, form: Format) -> list[int]:

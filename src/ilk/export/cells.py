@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ilk.assorted.problem import Treat
+from ilk.assorted.transform import SCALES, Category, Number
 from ilk.errors import UsageError, shown
 from ilk.export.dialects import Dialect, less, number
-from ilk.fitting.model import Model
-from ilk.fitting.scene import Treat
+from ilk.model.model import Model
 from ilk.table.schema import ColumnInfo
-from ilk.table.treat import SCALES, Category, Number
 
 NAN = "CAST('NaN' AS DOUBLE)"
 TEMPORAL = ("date", "timestamp", "time", "duration")

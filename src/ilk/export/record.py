@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 import ilk
+from ilk.assorted.blended import Blend
+from ilk.assorted.family import Clusters
+from ilk.assorted.problem import Treat
+from ilk.assorted.transform import SCALES, Category, Number
 from ilk.errors import UsageError, shown
-from ilk.families.assorted import Clusters
-from ilk.families.blended import Blend
 from ilk.families.centroid import Centroids
 from ilk.families.gaussian import Mixture
-from ilk.fitting.model import Model
-from ilk.fitting.scene import Treat
+from ilk.model.model import Model
 from ilk.table.block import Array
 from ilk.table.schema import ColumnInfo
-from ilk.table.treat import SCALES, Category, Number
 
 SCHEMA, VERSION = "ilk-model", (1, 0)
 

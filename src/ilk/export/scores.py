@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from ilk.assorted.blended import Blend
+from ilk.assorted.family import Clusters
 from ilk.errors import UsageError, shown
 from ilk.export.cells import Cell, Cells
 from ilk.export.dialects import less, number
-from ilk.families.assorted import Clusters
-from ilk.families.blended import Blend
 from ilk.families.centroid import Centroids
 from ilk.families.gaussian import LOG_2_PI, Mixture
-from ilk.fitting.model import Model
+from ilk.model.model import Model
 from ilk.table.block import Array
 
 CHARACTERS = 40  # of a number and the signs around it

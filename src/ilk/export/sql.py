@@ -16,8 +16,8 @@ from ilk.export.cells import Cell, Cells, cells_of
 from ilk.export.dialects import Dialect
 from ilk.export.gaps import steps, terms
 from ilk.export.scores import Scored, Terms, check_exportable, check_length, scores_of
-from ilk.fitting.columns import free_names
-from ilk.fitting.model import Model
+from ilk.model.columns import free_names
+from ilk.model.model import Model
 
 INDENT = "    "
 BOTH = """scores AS (

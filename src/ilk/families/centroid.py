@@ -16,7 +16,7 @@ import numpy as np
 from ilk import kernels
 from ilk.families.base import Cut, Pair, Partial, pair_total
 from ilk.table.block import Array, Block
-from ilk.table.order import N_DIGITS, Search
+from ilk.table.quantiles import N_DIGITS, Search
 
 
 @dataclass(frozen=True)

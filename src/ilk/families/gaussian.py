@@ -18,10 +18,10 @@ from ilk.families import missing
 from ilk.families.base import Cut, Pair, Partial
 from ilk.families.centroid import coded
 from ilk.families.covariance import Covariance, CovarianceUpdate, Structure, spread_pooled, update_covariance
-from ilk.families.lasting import update_lasting
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.families.mixture import Noise as Noise  # part of this page's face
 from ilk.families.prior import Prior
+from ilk.families.starved_components import update_lasting
 from ilk.kernels.plain_mixture import Ending
 from ilk.table.block import Array, Block
 

@@ -19,10 +19,10 @@ import numpy as np
 
 from ilk.families.base import Cut, Partial
 from ilk.families.covariance import Covariance, update_covariance
-from ilk.families.lasting import update_lasting
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
+from ilk.families.starved_components import update_lasting
 from ilk.table.block import Array, Block
-from ilk.table.order import N_DIGITS, Search
+from ilk.table.quantiles import N_DIGITS, Search
 
 HALF = 0.5 * (
     1 - 1e-12

@@ -11,7 +11,7 @@ import numpy as np
 from ilk.engines.base import Rows
 from ilk.families.base import Cut, Family
 from ilk.table.block import Array, Block
-from ilk.table.order import Search
+from ilk.table.quantiles import Search
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from ilk.errors import ModelFileError, UsageError, shown
-from ilk.intake import NotPlain, check_nesting, parsed, plain_bytes
 from ilk.report.summary import SCHEMA, VERSION
 from ilk.store.check import (
     Unfit,
@@ -22,6 +21,7 @@ from ilk.store.check import (
     text,
     whole,
 )
+from ilk.store.plain_file import NotPlain, check_nesting, parsed, plain_bytes
 
 MAX_BYTES = 2**26
 MAX_DEPTH = 32  # a summary nests about nine deep

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ilk.assorted.columns import assort
+from ilk.assorted.fit import SEARCH_ROWS, Assortment, Quest, fit_assorted
+from ilk.assorted.fit import Candidate as Cell
+from ilk.assorted.growth import FINAL_FIT
+from ilk.assorted.problem import CELLS, Options, Treat
+from ilk.assorted.transform import Plan
 from ilk.engines.base import Rows
-from ilk.fitting.assorted import SEARCH_ROWS, Assortment, Quest, fit_assorted
-from ilk.fitting.assorted import Candidate as Cell
 from ilk.fitting.fit import finish
-from ilk.fitting.growth import FINAL_FIT
 from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe
-from ilk.fitting.scene import CELLS, Options, Treat
 from ilk.selection.candidates import OK, REFERENCE, Candidate, Search
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import STATUS_OF_REASON, ranking
-from ilk.table.assort import assort
 from ilk.table.schema import Schema
-from ilk.table.treat import Plan
 
 ASSORTED = "assorted"
 

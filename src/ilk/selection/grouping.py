@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 
+from ilk.assorted.problem import Untreat
 from ilk.engines.base import Rows
 from ilk.families.gaussian import Gaussian
-from ilk.fitting.grouped import Grouped
 from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
-from ilk.fitting.placing import is_soft
-from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import from_labels
-from ilk.fitting.scene import Untreat
+from ilk.fitting.small_tables import run_quick
 from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
+from ilk.model.grouped import Grouped
+from ilk.model.registry import is_soft
 from ilk.selection.candidates import EXACT, Search
-from ilk.selection.cuts import split_labels
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SPLIT_PASSES
 from ilk.selection.resampling import Plan, refit_of, returns
 from ilk.selection.samples import CloseUp, Samples, Scope
-from ilk.selection.searched import each_once
+from ilk.selection.search_rows import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
+from ilk.selection.split_merge import split_labels
 from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
 

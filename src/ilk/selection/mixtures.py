@@ -28,16 +28,16 @@ from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
-from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe, memberships_of
+from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.candidates import Candidate, Search
-from ilk.selection.cuts import joined_labels, split_labels
 from ilk.selection.first_sums import FirstSums
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import choose, runner_up
-from ilk.selection.searched import SEARCH_ROWS, each_once, searched
+from ilk.selection.search_rows import SEARCH_ROWS, each_once, searched
+from ilk.selection.split_merge import joined_labels, split_labels
 from ilk.table.block import Array
 
 N_POLISHED = 3  # cells of a search that are fitted to all rows, where there are more

@@ -14,11 +14,11 @@ from ilk.families.base import Family
 from ilk.families.centroid import Means
 from ilk.families.covariance import Covariance, Structure
 from ilk.families.gaussian import Gaussian, Mixture
-from ilk.families.unruled import UNRULED
 from ilk.fitting.dirichlet import fit_process, make_process
-from ilk.fitting.levels import HARD_LEVELS, SOFT_LEVELS, Levels
 from ilk.fitting.loop import Stop
 from ilk.measures.criteria import bic
+from ilk.model.levels import HARD_LEVELS, SOFT_LEVELS, Levels
+from ilk.model.no_prediction_rule import UNRULED
 from ilk.paradigms.blurring import blur
 from ilk.paradigms.bottleneck import Joint, mean_counts, squeeze
 from ilk.paradigms.gaussian_process import dirichlet_gaussians
@@ -27,7 +27,7 @@ from ilk.paradigms.linkage import LINKAGES, cut_at, cuts, longest_lived, tree_of
 from ilk.paradigms.modes import flat_bandwidth, gaussian_bandwidth, mean_shift
 from ilk.paradigms.order import by_size
 from ilk.paradigms.typical_cuts import chosen, lasting, typical_cuts
-from ilk.selection.material import Material
+from ilk.selection.paradigm_input import Material
 from ilk.table.block import Array
 
 SMALL_SHARE = 0.02  # of the rows: fewer are no typical cut, and no cluster of single linkage

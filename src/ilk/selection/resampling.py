@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from ilk.assorted.blended import Blended
+from ilk.assorted.embedding import Partition, Points
+from ilk.assorted.family import Assorted
+from ilk.assorted.state import from_labels as given_labels
 from ilk.engines.memory import MemoryRows
-from ilk.families.assorted import Assorted
 from ilk.families.base import Family
-from ilk.families.blended import Blended
 from ilk.families.gaussian import Gaussian
-from ilk.fitting.embedding import Partition, Points
-from ilk.fitting.grouped import Grouped
 from ilk.fitting.loop import OK, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
-from ilk.fitting.quick import run_quick
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
-from ilk.fitting.state import from_labels as given_labels
+from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
+from ilk.model.grouped import Grouped
 from ilk.random import stream
 from ilk.selection.merging import merge_pieces
 from ilk.selection.samples import Samples

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from ilk.assorted.family import Assorted
+from ilk.assorted.problem import Untreat
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
-from ilk.families.assorted import Assorted
 from ilk.families.base import Family
-from ilk.fitting.grouped import Grouped
-from ilk.fitting.scene import Untreat
+from ilk.model.grouped import Grouped
 from ilk.random import stream
 from ilk.selection.valley import (
     MOST_ROWS,

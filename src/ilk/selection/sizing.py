@@ -17,7 +17,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, UsageError
-from ilk.fitting.grouped import Grouped, visit_costs
+from ilk.model.grouped import Grouped, visit_costs
 from ilk.table.block import Array
 
 DEAREST = 1e300  # stands for an infinite cost

@@ -23,7 +23,7 @@ from ilk.selection.candidates import Candidate, Search
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress
 from ilk.selection.search import runner_up
-from ilk.selection.searched import SEARCH_ROWS, searched
+from ilk.selection.search_rows import SEARCH_ROWS, searched
 from ilk.table.block import Array, Encoding
 from ilk.table.condition import short
 

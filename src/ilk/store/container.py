@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilk.errors import ModelFileError, UsageError, shown, warn
-from ilk.intake import NotPlain, check_nesting, opened, parsed
 from ilk.store.atomic import CALLS, Calls, write_atomically
+from ilk.store.plain_file import NotPlain, check_nesting, opened, parsed
 
 Array = NDArray[Any]
 

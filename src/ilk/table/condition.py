@@ -16,7 +16,7 @@ from ilk.errors import SHOWN_ROWS, DataError, UsageError, shown, warn
 from ilk.kernels import plain
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.ledger import Caution
-from ilk.table.spool import Sliceable
+from ilk.table.out_of_core.disk import Sliceable
 
 SAMPLE_ROWS = 2_000
 """Rows looked at for the median of columns with far outliers."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ilk.errors import DataError, ModelFileError, UsageError, shown
-from ilk.intake import NotPlain, plain_bytes
+from ilk.store.plain_file import NotPlain, plain_bytes
 from ilk.table.block import Array
 from ilk.table.cells import Columns
 from ilk.table.ledger import Caution

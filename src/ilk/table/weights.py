@@ -19,7 +19,7 @@ import numpy as np
 
 from ilk.errors import DataError, rows_shown
 from ilk.table.block import Array
-from ilk.table.spool import Sliceable
+from ilk.table.out_of_core.disk import Sliceable
 
 LARGEST_WEIGHT_RATIO = 2.0**53
 """Beyond this ratio the smallest weights cannot change a sum with the largest."""

@@ -1,0 +1,1 @@
+"""From data to a Result: `ilk.cluster` and `ilk.select`."""

@@ -1,0 +1,232 @@
+"""The two calls for a whole table: find and describe its groups, compare mixtures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ilk.analysis.prepare import Job, prepare
+from ilk.analysis.result import Result
+from ilk.analysis.run import GAUSSIAN, ks_to_try, run, seconds_of
+from ilk.errors import warn
+from ilk.families.covariance import STRUCTURES, Structure
+from ilk.model.model import Model
+from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
+from ilk.selection.candidates import Search
+from ilk.selection.mixtures import search_mixtures
+from ilk.selection.progress import Progress, spoken
+from ilk.threads import threads_or_jobs
+
+
+def cluster(
+    data: Any,
+    *,
+    k: Any = "auto",
+    method: str = "auto",
+    weight: str | None = None,
+    types: Any = None,
+    truth: str | None = None,
+    id: str | None = None,
+    ignore: str | Sequence[str] = (),
+    scale: str | None = "standard",
+    merge: str = "separation",
+    min_size: int | None = None,
+    max_size: int | None = None,
+    match_to: Model | str | os.PathLike[str] | None = None,
+    seed: int = DEFAULT_SEED,
+    random_state: Any = None,
+    budget: float | None = None,
+    threads: int | None = None,
+    n_jobs: int | None = None,
+    callback: Callable[[Progress], None] | None = None,
+    verbose: int = 0,
+    memory: float | str | None = None,
+) -> Result:
+    """Find the groups of a table, choose how many there are, and say what each is.
+
+    Parameters
+    ----------
+    data : frame, array, list, mapping or path
+        A frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), a 2-D array, a list of rows, a mapping of columns, or
+        the path of a file.
+    k : "auto", int or range, default="auto"
+        A number is the number of groups. Otherwise it is how many components the best model may have, and components
+        without a density dip between them are merged into groups.
+    method : str, default="auto"
+        "auto", "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means" or another method ("spectral",
+        "typical-cuts", "dirichlet-process", ...; `ilk choose` says what each is for). "auto" takes the assorted
+        model where there are categories or missing values; where all columns are numbers, the better by BIC of that
+        and of Gaussian mixtures of fourteen structures.
+    weight : None or str, default=None
+        Column that says how much a row counts.
+    types : None, mapping or path, default=None
+        Types of columns where the automatic choice is wrong, as {"year": "categorical"}, or the path of a types file.
+    truth : None or str, default=None
+        Column with a known class to compare with, never used for fitting.
+    id : None or str, default=None
+        Column that names the rows.
+    ignore : str or sequence of str, default=()
+        Columns to leave out.
+    scale : None or "standard", default="standard"
+        "standard" divides each column by its standard deviation; None keeps the units given.
+    merge : "separation" or "none", default="separation"
+        "separation" merges components without a density dip between them into one group; "none" takes every
+        component as a group.
+    min_size : None or int, default=None
+        Smallest number of rows of a group; smaller ones join the group they fit best.
+    max_size : None or int, default=None
+        Largest number of rows of a group; full ones pass on the rows that it costs least.
+    match_to : None, Model or path, default=None
+        An earlier model, or the path of its file or run: its letters and names go to the groups that correspond.
+    seed : int, default=0
+        Seed of the random draws: the same number gives the same result, whatever the number of threads.
+    random_state : None, int, Generator, RandomState or SeedSequence, default=None
+        Another spelling of `seed`; give one of them.
+    budget : None or float, default=None
+        Seconds after which the best found so far is taken.
+    threads : None or int, default=None
+        Number of threads; None and -1 use all cores. The result does not depend on it.
+    n_jobs : None or int, default=None
+        Another spelling of `threads`; give one of them.
+    callback : None or callable, default=None
+        Called with a `Progress` after each candidate.
+    verbose : int, default=0
+        1 prints a line for each candidate and stage to stderr.
+    memory : None, float or str, default=None
+        Bytes, or a text such as "2GB", that the run may use; None takes most of what the machine has. A Parquet
+        file or folder, a text file or an Arrow stream that does not fit is read in parts: labels, sizes and
+        parameters are those of memory, groups are described from a sample of rows, and there are no
+        `probabilities`.
+
+    Returns
+    -------
+    Result
+        Labels, groups, how far to trust them, and the model that gives new rows theirs.
+
+    See Also
+    --------
+    select : Compares Gaussian mixtures of every structure.
+    AssortedMixture : The model for tables of mixed columns, as an estimator.
+    load : Reads a saved model back.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> result.labels.tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1]
+    >>> [group.name for group in result.groups]
+    ['low size', 'high size']
+    """
+    seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
+    job = Job(
+        data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads,
+        spoken(callback, verbose), merge=merge, min_size=min_size, max_size=max_size, match_to=match_to, memory=memory,
+    )  # fmt: skip
+    result = run(job)
+    if result.interrupted:
+        warn("interrupted", "the run was interrupted; this is the best found so far")
+    return result
+
+
+def select(
+    data: Any,
+    *,
+    k: Any = range(1, 10),
+    structures: str | Sequence[str] = "all",
+    thorough: bool = True,
+    weight: str | None = None,
+    types: Any = None,
+    ignore: str | Sequence[str] = (),
+    scale: str | None = None,
+    seed: int = DEFAULT_SEED,
+    random_state: Any = None,
+    budget: float | None = None,
+    threads: int | None = None,
+    n_jobs: int | None = None,
+    callback: Callable[[Progress], None] | None = None,
+    verbose: int = 0,
+) -> Search:
+    """Fit Gaussian mixtures of every structure at every K, and choose the lowest BIC.
+
+    Each candidate has log-likelihood, parameters, BIC, ICL, AIC and adjusted BIC (all lower is better), its status,
+    and how many of its starts reached the best. The result prints as a table of BIC; `.chosen` is the winner,
+    `.margin(.runner_up)` by how much.
+
+    Parameters
+    ----------
+    data : frame, array, list, mapping or path
+        A table, as `cluster` takes it; all columns that are used must be numbers.
+    k : "auto", int or range, default=range(1, 10)
+        Numbers of components to try.
+    structures : str or sequence of str, default="all"
+        "all", or names such as "VEV".
+    thorough : bool, default=True
+        False is several times faster: every candidate has one start (two for EEE and VVV), and only the ten most
+        promising have all.
+    weight : None or str, default=None
+        Column that says how much a row counts.
+    types : None, mapping or path, default=None
+        Types of columns where the automatic choice is wrong.
+    ignore : str or sequence of str, default=()
+        Columns to leave out.
+    scale : None or "standard", default=None
+        "standard" divides each column by its standard deviation; None keeps the units given.
+    seed : int, default=0
+        Seed of the random draws: the same number gives the same result, whatever the number of threads.
+    random_state : None, int, Generator, RandomState or SeedSequence, default=None
+        Another spelling of `seed`; give one of them.
+    budget : None or float, default=None
+        Seconds after which the best found so far is taken.
+    threads : None or int, default=None
+        Number of threads; None and -1 use all cores. The result does not depend on it.
+    n_jobs : None or int, default=None
+        Another spelling of `threads`; give one of them.
+    callback : None or callable, default=None
+        Called with a `Progress` after each candidate.
+    verbose : int, default=0
+        1 prints a line for each candidate to stderr.
+
+    Returns
+    -------
+    Search
+        All candidates, and the choice.
+
+    See Also
+    --------
+    cluster : Chooses among more models, and describes the groups.
+    GaussianMixture : One of the candidates, as an estimator.
+
+    References
+    ----------
+    Fraley and Raftery (2002). Model-based clustering, discriminant analysis, and density estimation. Journal of the
+    American Statistical Association 97, 611-631.
+
+    Examples
+    --------
+    >>> import ilk, numpy as np
+    >>> draws = np.random.default_rng(0)
+    >>> X = np.vstack([draws.normal(0, 1, (40, 2)), draws.normal(9, 1, (40, 2))])
+    >>> found = ilk.select(X, k=range(1, 4), structures=["EII", "VVV"])
+    >>> found.chosen.structure, found.chosen.k
+    ('EII', 2)
+    """
+    seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
+    callback = spoken(callback, verbose)
+    job = Job(data, k, GAUSSIAN, weight, types, None, None, ignore, scale, seed, budget, threads, callback)
+    names = (
+        [s.name for s in STRUCTURES] if isinstance(structures, str) and structures == "all" else structures
+    )
+    wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
+    ready = prepare(job)
+    ks, _ = ks_to_try(k, ready.rows)
+    return search_mixtures(
+        ready.rows,
+        ks,
+        seed_of(seed),
+        structures=wanted,
+        thorough=thorough,
+        budget=seconds_of(budget),
+        callback=callback,
+    )

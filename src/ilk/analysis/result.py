@@ -1,0 +1,196 @@
+"""What a job gives back: the groups, what they are, how far to trust them, and the model that gives new rows theirs."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ilk.analysis.cautions import STOPPED
+from ilk.errors import UsageError, shown
+from ilk.model.model import Model
+from ilk.report.explanation import without_rows
+from ilk.report.groups import Group
+from ilk.selection.candidates import Candidate
+from ilk.selection.verdict import Verdict
+from ilk.table.block import Array
+from ilk.table.ledger import Caution
+from ilk.table.out_of_core.table import PieceTable
+from ilk.table.read import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Groups found in a table by `cluster`.
+
+    Where components have no density dip between them there are no clear groups: `k` is 1, and labels, groups and
+    probabilities are those of the components, arbitrary segments of a single cluster.
+
+    Attributes
+    ----------
+    labels : int array of shape (n_rows,)
+        Group number of each row of the table, larger groups first; -1 for a row without a value in the columns used.
+    probabilities : None or array of shape (n_rows, number of groups)
+        Probability of each group for each row. None for methods that give none, for tables read in parts, and for
+        large tables whose run was interrupted; in these two cases `assign` has them.
+    k : int
+        Number of groups.
+    components : int
+        Number of components that make the groups.
+    groups : tuple of Group
+        What each group is.
+    candidates : tuple of Candidate
+        All that was tried; `pandas.DataFrame(result.candidates)` shows it.
+    verdict : Verdict
+        How far to trust the groups.
+    warnings : tuple of (str, str)
+        Cautions: a stable code and a sentence each.
+    model : Model
+        Gives new rows their groups.
+    table : Table
+        The table as it was read.
+    interrupted : bool
+        Whether the run was interrupted, and this is the best found until then.
+
+    See Also
+    --------
+    cluster : Makes it.
+    Model : What is needed to give new rows their groups.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> result.k, result.verdict.word
+    (2, 'fair')
+    >>> result.assign({"size": [7.5]})["group"].to_pylist()
+    ['B']
+    """
+
+    labels: Array
+    probabilities: Array | None
+    k: int
+    components: int
+    groups: tuple[Group, ...]
+    candidates: tuple[Candidate, ...]
+    verdict: Verdict
+    warnings: tuple[Caution, ...]
+    model: Model
+    table: Table | PieceTable = field(repr=False)
+    _summary: dict[str, Any] = field(repr=False)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the run was interrupted, and this is the best found until then."""
+        return bool(self._summary["interrupted"])
+
+    def stopped(self) -> Result:
+        """Return the same result, said to be that of a run that was interrupted.
+
+        Returns
+        -------
+        Result
+            The result, with the warning.
+        """
+        if self.interrupted:
+            return self
+        code, text = STOPPED
+        told = {"interrupted": True, "warnings": [*self._summary["warnings"], {"code": code, "text": text}]}
+        return replace(self, warnings=(*self.warnings, STOPPED), _summary={**self._summary, **told})
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything as one plain document, the content of `summary.json`.
+
+        Returns
+        -------
+        dict
+            A copy; its form is described by a JSON schema.
+        """
+        return copy.deepcopy(self._summary)
+
+    def report(self, path: str | os.PathLike[str], *, rows: bool = True, overwrite: bool = True) -> None:
+        """Write the report: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write it.
+        rows : bool, default=True
+            False leaves single rows out of it.
+        overwrite : bool, default=True
+            Whether a file that is there is replaced.
+        """
+        from ilk.report.page import page
+        from ilk.store import write_atomically
+
+        summary = self._summary if rows else without_rows(self._summary)
+        write_atomically(path, page(summary).encode(), overwrite=overwrite)
+
+    def _repr_html_(self) -> str:
+        from ilk.report.page import fragment
+
+        return fragment(self._summary)
+
+    def rename(self, names: Mapping[str, str]) -> Result:
+        """Return the same result with other names for its groups.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            New names by letter, such as {"A": "large ones"}.
+
+        Returns
+        -------
+        Result
+            The result with these names.
+        """
+        unknown = set(names) - set(self.model.letters)
+        if unknown:
+            raise UsageError(
+                "unknown-group",
+                f"there is no group {shown(min(unknown))!r}",
+                do=f"The groups are {', '.join(self.model.letters)}",
+            )
+        groups = tuple(replace(g, name=names.get(g.letter, g.name)) for g in self.groups)
+        summary = self.summary()
+        for entry in summary["groups"]:
+            entry["name"] = names.get(entry["letter"], entry["name"])
+        model = replace(self.model, names=tuple(g.name for g in groups))
+        return replace(self, groups=groups, model=model, _summary=summary)
+
+    def assign(self, data: Any, *, absent: str = "error") -> Any:
+        """Return the groups of new rows; see `Model.assign`.
+
+        Parameters
+        ----------
+        data : frame, array, list, mapping or path
+            New rows with the columns of the table.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        frame
+            Columns `group`, `probability`, `second` and `novelty`, in a frame of the caller's kind.
+        """
+        return self.model.assign(data, absent=absent)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to one file, to be read by `load`.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write it.
+        overwrite : bool, default=False
+            Whether a file that is there is replaced.
+        """
+        self.model.save(path, overwrite=overwrite)
+
+    def __repr__(self) -> str:
+        from ilk.text.layout import Surface
+        from ilk.text.summary import render
+
+        return render(self._summary, Surface(width=100))

@@ -1,0 +1,280 @@
+"""How the columns of an assorted table are treated before they are clustered.
+
+A number of few values becomes a category, one of somewhat more where that costs less (`few.py`); a number that takes
+one value in a fifth of its cells becomes two columns, "is that value" and the number where it is not; any other number
+is put on the scale, of six, that the fit chooses, and standardised; a column that does not vary is set aside. All of
+it depends on the table alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.assorted.number_or_category import cheaper_as_levels
+from ilk.assorted.transform import SCALES, Category, Number, Plan
+from ilk.errors import DataError
+from ilk.table.block import Array, Block
+
+FEW_VALUES, MOST_VALUES = 6, 15  # up to which a number is a category, and may be one
+ATOM_SHARE = 0.2
+ATOM_SHARE_IN_SAMPLE = 0.15  # in the sample where atoms are looked for; the exact share decides
+SAMPLE_ROWS = 10_000
+STEP_QUANTILE = 0.05  # of the gaps between distinct values: the recording step
+LEVEL = "(missing)"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What one pass tells: per number its range and the weights of the values watched, per category its levels."""
+
+    low: Array
+    high: Array
+    weight: Array  # of all observed cells
+    values: tuple[dict[float, float], ...]
+    levels: tuple[Array, ...]
+    missing: Array  # weight of the missing cells of each category
+    total: float
+
+    def __add__(self, other: _Seen) -> _Seen:
+        return _Seen(
+            np.fmin(self.low, other.low),
+            np.fmax(self.high, other.high),
+            self.weight + other.weight,
+            tuple(_added(a, b) for a, b in zip(self.values, other.values, strict=True)),
+            tuple(a + b for a, b in zip(self.levels, other.levels, strict=True)),
+            self.missing + other.missing,
+            self.total + other.total,
+        )
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Which values of the numbers to count: all while they are few, or the one that may be an atom."""
+
+    few: tuple[bool, ...]
+    atom: tuple[float | None, ...]
+    n_levels: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Arrays that add."""
+
+    parts: tuple[Array, ...]
+
+    def __add__(self, other: _Sums) -> _Sums:
+        return _Sums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+
+
+def assort(
+    rows: Any,
+    names: Sequence[str],
+    level_names: Sequence[tuple[str, Sequence[str]]],
+    *,
+    missing: str = "ignore",
+    few_values: int = FEW_VALUES,
+    most_values: int = MOST_VALUES,
+    atom_share: float = ATOM_SHARE,
+) -> Plan:
+    """The plan of a table: `names` of its numbers, name and levels of each of its coded columns."""
+    sample = rows.sample(SAMPLE_ROWS, 0)
+    watch = _watch(sample, [len(levels) for _, levels in level_names], max(few_values, most_values))
+    seen = rows.reduce(_visit_seen, watch)
+    numbers: list[Number] = []
+    categories: list[Category] = []
+    aside: list[tuple[str, str]] = []
+    for j, name in enumerate(names):
+        values = seen.values[j]
+        if not seen.weight[j] > 0 or not seen.low[j] < seen.high[j]:
+            aside.append((name, "constant" if seen.weight[j] > 0 else "all missing"))
+            continue
+        atom = watch.atom[j]
+        share = 0.0 if atom is None else values.get(atom, 0.0) / seen.weight[j]
+        atom = atom if share >= atom_share else None
+        if watch.few[j] and (
+            len(values) <= few_values
+            or (len(values) <= most_values and cheaper_as_levels(values, atom, STEP_QUANTILE))
+        ):
+            keep = missing == "level" and seen.weight[j] < seen.total
+            categories.append(_of_values(name, j, values, seen.total - seen.weight[j] if keep else 0.0))
+        else:
+            if atom is not None:
+                split = (seen.weight[j] - values[atom], values[atom])
+                label = f"{name} is {atom:g}"
+                categories.append(Category(label, j, "atom", (0.0, atom), ("no", "yes"), split, of=name))
+            heft = float(seen.weight[j]) * (1 - share * (atom is not None))
+            numbers.append(Number(name, j, atom, unit=float(rows.encoding.unit[j]), weight=heft))
+    for j, (name, levels) in enumerate(level_names):
+        heft = seen.levels[j]
+        lost = float(seen.missing[j]) if missing == "level" else 0.0
+        if (heft > 0).sum() + (lost > 0) < 2:
+            aside.append((name, "constant" if heft.any() else "all missing"))
+            continue
+        keys = np.flatnonzero(heft > 0)
+        known = tuple(str(levels[int(key)]) for key in keys)
+        weights = tuple(float(w) for w in heft[keys])
+        extra = ((LEVEL,), (lost,)) if lost > 0 else ((), ())
+        codes = tuple(float(key) for key in keys)
+        categories.append(Category(name, j, "levels", codes, known + extra[0], weights + extra[1], lost > 0))
+    if not numbers and not categories:
+        raise DataError("no-columns", "no column varies", do="Give a table with a column that does")
+    plan = Plan(tuple(numbers), tuple(categories), tuple(aside), seen.total)
+    return _measured(rows, sample, plan)
+
+
+def _of_values(name: str, source: int, values: dict[float, float], lost: float) -> Category:
+    keys = tuple(sorted(values))
+    labels, weight = tuple(f"{key:g}" for key in keys), tuple(values[key] for key in keys)
+    if lost > 0:
+        return Category(name, source, "values", keys, (*labels, LEVEL), (*weight, lost), True)
+    return Category(name, source, "values", keys, labels, weight)
+
+
+def _watch(sample: Block, n_levels: Sequence[int], few_values: int) -> _Watch:
+    few, atoms = [], []
+    heft = sample.weights
+    for j in range(sample.n_columns):
+        x = sample.raw[:, j]
+        here = ~np.isnan(x) & (heft > 0)
+        values, inverse = np.unique(x[here], return_inverse=True)
+        weight = np.bincount(inverse, weights=heft[here], minlength=len(values))
+        few.append(len(values) <= few_values)
+        commonest = int(np.argmax(weight)) if len(values) else 0
+        likely = len(values) > 0 and weight[commonest] >= ATOM_SHARE_IN_SAMPLE * weight.sum()
+        atoms.append(float(values[commonest]) if likely else None)
+    return _Watch(tuple(few), tuple(atoms), tuple(n_levels))
+
+
+def _visit_seen(watch: _Watch, block: Block) -> _Seen:
+    heft = block.weights
+    n = block.n_columns
+    low, high, weight = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
+    values: list[dict[float, float]] = []
+    for j in range(n):
+        x = block.raw[:, j]
+        here = ~np.isnan(x) & (heft > 0)
+        x, w = x[here].astype(np.float64), heft[here]
+        if len(x):
+            low[j], high[j], weight[j] = x.min(), x.max(), w.sum()
+        if watch.few[j]:
+            distinct, inverse = np.unique(x, return_inverse=True)
+            counts = np.bincount(inverse, weights=w, minlength=len(distinct))
+            pairs = list(zip(distinct.tolist(), counts.tolist(), strict=True))[:SAMPLE_ROWS]
+            values.append(dict(pairs))
+        else:
+            atom = watch.atom[j]
+            values.append({} if atom is None else {atom: float(w[x == atom].sum())})
+    levels, missing = [], np.zeros(len(watch.n_levels))
+    for j, n_levels in enumerate(watch.n_levels):
+        assert block.codes is not None
+        code = block.codes[:, j]
+        there = code >= 0
+        levels.append(np.bincount(code[there], weights=heft[there], minlength=n_levels).astype(np.float64))
+        missing[j] = heft[~there].sum()
+    return _Seen(low, high, weight, tuple(values), tuple(levels), missing, float(heft.sum()))
+
+
+def _added(one: dict[float, float], other: dict[float, float]) -> dict[float, float]:
+    total = dict(one)
+    for key, weight in other.items():
+        total[key] = total.get(key, 0.0) + weight
+    return total
+
+
+def _measured(rows: Any, sample: Block, plan: Plan) -> Plan:
+    """The plan with range, deviation, recording step and scales of its numbers."""
+    if not plan.numbers:
+        return plan
+    bounds = rows.reduce(_visit_bounds, plan)
+    totals = rows.reduce(_visit_moments, plan).parts
+    heft, first, second = totals
+    numbers, aside = [], list(plan.set_aside)
+    for j, number in enumerate(plan.numbers):
+        low, high = float(bounds.low[j]), float(bounds.high[j])
+        if not high > low:
+            aside.append((number.name, "constant"))
+            continue
+        mean = first[j] / heft[j]
+        # A range beyond the digits of its squares still has a spread.
+        deviation = _short(np.sqrt(max(second[j] / heft[j] - mean**2, 0.0))) or (high - low) / 2
+        x = plan.values(sample, number)
+        gaps = np.diff(np.unique(x[~np.isnan(x) & (sample.weights > 0)]))
+        step = float(np.quantile(gaps, STEP_QUANTILE)) / number.unit if len(gaps) else 0.0
+        numbers.append(
+            replace(number, low=low, high=high, deviation=deviation, weight=float(heft[j]), step=step)
+        )
+    plan = replace(plan, numbers=tuple(numbers), set_aside=tuple(aside))
+    first, second, slope = rows.reduce(_visit_scales, plan).parts
+    numbers = []
+    for j, number in enumerate(plan.numbers):
+        mean = first[j] / number.weight
+        spread = np.sqrt(np.maximum(second[j] / number.weight - mean**2, 0.0))
+        spread = np.array([_short(value) or 1.0 for value in spread])
+        mean = np.array([_short(value / width) * width for value, width in zip(mean, spread, strict=True)])
+        jacobian = slope[j] + number.weight * (np.log(number.unit) - np.log(spread))
+        numbers.append(
+            replace(
+                number,
+                centre=tuple(mean.tolist()),
+                spread=tuple(spread.tolist()),
+                log_jacobian=tuple(jacobian.tolist()),
+            )
+        )
+    return replace(plan, numbers=tuple(numbers))
+
+
+def _short(value: float) -> float:
+    """Nine digits: weights and repeated rows differ in later ones, and starts order rows by the bits of their cells.
+
+    >>> _short(1 / 3)
+    0.333333333
+    """
+    return float(f"{value:.9g}")
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    low: Array
+    high: Array
+
+    def __add__(self, other: _Bounds) -> _Bounds:
+        return _Bounds(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
+
+
+def _visit_bounds(plan: Plan, block: Block) -> _Bounds:
+    counted = block.weights > 0
+    columns = [plan.values(block, number)[counted] for number in plan.numbers]
+    low = np.array([np.fmin.reduce(x, initial=np.inf) for x in columns])
+    return _Bounds(low, np.array([np.fmax.reduce(x, initial=-np.inf) for x in columns]))
+
+
+def _visit_moments(plan: Plan, block: Block) -> _Sums:
+    sums = np.zeros((3, len(plan.numbers)))
+    for j, number in enumerate(plan.numbers):
+        x = plan.values(block, number)
+        w = np.where(np.isnan(x), 0.0, block.weights)
+        x = np.where(np.isnan(x), 0.0, x)
+        sums[:, j] = w.sum(), _dot(w, x), _dot(w, x * x)
+    return _Sums(tuple(sums))
+
+
+def _visit_scales(plan: Plan, block: Block) -> _Sums:
+    """Sums over rows of value, square and log slope on every scale (numbers, scales)."""
+    sums = np.zeros((3, len(plan.numbers), len(SCALES)))
+    for j, number in enumerate(plan.numbers):
+        x = plan.values(block, number)
+        here = ~np.isnan(x) & (block.weights > 0)
+        x, w = x[here], block.weights[here]
+        for s, scale in enumerate(SCALES):
+            t = scale.place(x, number)
+            sums[:, j, s] = _dot(w, t), _dot(w, t * t), _dot(w, scale.log_slope(t, number))
+    return _Sums(tuple(sums))
+
+
+def _dot(one: Array, other: Array) -> float:
+    """Without BLAS, whose threads wait for each other over vectors of one block where the processors are busy."""
+    return float((one * other).sum())

@@ -1,0 +1,317 @@
+"""From an assorted table to a finished fit: the search on a sample, the best polished on all rows, the K table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ilk.assorted.family import Clusters
+from ilk.assorted.filling import filled
+from ilk.assorted.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, Search
+from ilk.assorted.problem import Options, Scene
+from ilk.assorted.state import State, labels_of, step_of
+from ilk.assorted.transform import Plan
+from ilk.engines.base import Rows
+from ilk.engines.memory import held
+from ilk.families.base import GrowingFamily
+from ilk.fitting.coreset import coreset
+from ilk.fitting.fit import Fit, finish
+from ilk.fitting.loop import INTERRUPTED, Event, Run, Stop
+from ilk.table.block import Array
+
+SEARCH_ROWS = 20_000  # moves and starts are tried on a coreset of so many rows
+COOLING = (0.5, 0.25, 0.125)  # temperatures between soft and hard memberships
+AUTO_BLOCKS = ("EEE",)  # blocks of numbers tried besides cells; VVV was tried and lost
+NEAR_CELLS = 0.02  # of what the cells gained: how near a short fit of a block must come
+
+
+@dataclass(frozen=True)
+class Quest:
+    """How clusters are sought: K (None to find it, between `least` and `most`), which criterion chooses it, and
+    what may be spent."""
+
+    k: int | None = None
+    criterion: str = "bic"
+    least: int = 1
+    most: int = MOST_CLUSTERS
+    n_starts: int = N_STARTS
+    rescale: bool = True
+    stop: Stop = FINAL_FIT
+    search_rows: int = SEARCH_ROWS
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """The best fit of one K on the rows searched: J, the priors in it, the entropy of its memberships, its model of
+    the numbers."""
+
+    k: int
+    cost: float
+    prior: float
+    entropy: float
+    numbers: str = "cells"
+
+    @property
+    def icl(self) -> float:
+        """J plus entropy: dear where clusters overlap."""
+        return self.cost + self.entropy
+
+    def criterion(self, name: str) -> float:
+        """ "bic" is J, "icl" J plus entropy, "plain" J without its priors, for models that have none."""
+        return {"bic": self.cost, "icl": self.icl, "plain": self.cost - self.prior}[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Assortment:
+    """A finished fit: on which scene, what was found, J of it, and the best of every K on the way."""
+
+    scene: Scene
+    fit: Fit
+    cost: float
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def family(self) -> GrowingFamily[Any]:
+        return self.scene.family
+
+    @property
+    def params(self) -> Any:
+        return self.fit.params
+
+    @cached_property
+    def entropy(self) -> float:
+        """Of the memberships, in nats."""
+        return float(step_of(self.scene, self.params).sums["entropy"])
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """The clusters as cells, which have switches and a distribution per column."""
+        return self._reading[0]
+
+    @cached_property
+    def _reading(self) -> tuple[Clusters, Mapping[str, Any]]:
+        return self.scene.reading(self.params)
+
+    @cached_property
+    def relevance(self) -> Array:
+        """Nats per row that each cluster gains by its own distribution (K, treated columns)."""
+        clusters, sums = self._reading
+        about = clusters if self.scene.options.numbers == "cells" else self.scene.cells.blank(len(clusters))
+        return self.scene.cells.relevance(clusters, self.scene.cells.cells(about, sums))
+
+    @cached_property
+    def chosen(self) -> Array:
+        """Mask (K, treated columns): the cluster has its own distribution there."""
+        return self.scene.cells.chosen(self.clusters)
+
+
+def fit_assorted(
+    table: Rows,
+    plan: Plan,
+    options: Options,
+    quest: Quest,
+    seed: int,
+    *,
+    callback: Callable[[Event], None] | None = None,
+) -> Assortment:
+    """The clusters of an assorted table; the same for the same seed, whatever the engine."""
+    if table.n_rows <= quest.search_rows:
+        table = held(table, quest.search_rows, seed)  # hundreds of passes over few rows
+    whole = Scene.plain(table, plan, _first_options(options))
+    scene = _searched(whole, quest.search_rows, seed)
+    search = Search(
+        seed,
+        quest.stop.seconds,
+        callback,
+        quest.n_starts,
+        quest.rescale,
+        quest.most if quest.k is None else quest.k + 1,
+        replace(quest.stop, seconds=inf),
+    )
+    for model in (scene, *_blocks(scene, options)):
+        search = _better(search, _searched_in(model, search, quest), quest)
+    candidates = _candidates(search)
+    state = _best(search, quest)
+    try:
+        if scene is not whole:
+            there = replace(whole, scales=state.scene.scales, options=state.scene.options)
+            state = State(there, state.params, state.cost, search.stopped or state.reason, state.trace)
+            if not search.stopped:
+                state = _polished(search, state, quest)
+            if quest.k is None and not search.stopped:
+                state = search.born(state)
+                candidates = _with_born(candidates, scene, state)
+        if cools(options):
+            state = _cooled(search, state)
+            state = state if quest.k is None else _refilled(search, scene, state, quest)
+        return _finished(search, state, candidates)
+    except KeyboardInterrupt:  # what the last whole step gave is there
+        search.stopped = INTERRUPTED
+        return _finished(search, state, candidates)
+
+
+def glimpse(table: Rows, plan: Plan, label: Array, k: int) -> tuple[float, float]:
+    """J without priors of a single cluster and of a short fit from a partition, each on its best scales: what the
+    cells may come to, before a search."""
+    scene, search = Scene.plain(table, plan, Options()), Search(seed=0)
+    states = [search.single(scene), search.trial(scene, search.from_labels(scene, label, k))]
+    single, near = (search.settled(state).cost_without_prior for state in states)
+    return single, near
+
+
+def cost_from(found: Assortment, label: Array, k: int) -> float:
+    """J of the fit that starts from a partition of the same rows, in the same model of the numbers."""
+    search = Search(seed=0)
+    start = search.from_labels(found.scene, label, k)
+    return search.polished(found.scene, start).cost
+
+
+def _first_options(options: Options) -> Options:
+    """What the search begins with: cells where blocks are tried after them, soft where it is cooled at the end."""
+    numbers = "cells" if options.numbers == "auto" else options.numbers
+    return replace(options, numbers=numbers, membership="soft" if cools(options) else options.membership)
+
+
+def cools(options: Options) -> bool:
+    """Whether a soft fit is cooled to a hard one."""
+    return options.membership == "annealed"
+
+
+def _searched(whole: Scene, most_rows: int, seed: int) -> Scene:
+    """The scene of the search: the table, or a coreset of a large one."""
+    if whole.table.n_rows <= most_rows:
+        return whole
+    few = coreset(whole.table, most_rows, seed)
+    assert few.weight is not None
+    return whole.on(few, float(few.weight.sum()) / whole.plan.total_weight)
+
+
+def _blocks(scene: Scene, options: Options) -> list[Scene]:
+    """The models of the numbers to try after the cells."""
+    if options.numbers != "auto" or len(scene.plan.numbers) < 2 or scene.collinear:
+        return []
+    return [replace(scene, options=replace(scene.options, numbers=name)) for name in AUTO_BLOCKS]
+
+
+def _searched_in(model: Scene, before: Search, quest: Quest) -> Search:
+    """A search in one model of the numbers. After the cells a block is searched only where it may pay, and with no
+    more clusters than the cells needed."""
+    if not before.best:
+        search = before
+    elif before.stopped or not _promises(before, model, best := _best(before, quest)):
+        return before
+    else:
+        search = before.anew(best.k)
+    try:
+        _search_scales(search, model, quest)
+        if quest.k is not None:
+            search.keep(filled(search, _best(search, quest), quest.k))
+    except KeyboardInterrupt:
+        if not search.best:
+            raise
+        search.stopped = INTERRUPTED
+    return search
+
+
+def _polished(search: Search, state: State, quest: Quest) -> State:
+    """A state of the sample on all rows; as it is where clusters that were asked for would lose their rows."""
+    polished = search.polished(state.scene, state.params)
+    if quest.k is None or (polished.k == state.k and polished.full):
+        return polished
+    cost = float(step_of(state.scene, state.params).cost.value) + state.scene.family.penalty(state.params)
+    return replace(state, cost=cost)
+
+
+def _better(one: Search, other: Search, quest: Quest) -> Search:
+    """The search whose answer has the lower J, priors aside: those of a block and of cells do not weigh the same."""
+    if other is one:
+        return one
+    costs = [_best(search, quest).cost_without_prior for search in (one, other)]
+    better = other if costs[1] < costs[0] else one
+    better.stopped = one.stopped or other.stopped
+    return better
+
+
+def _search_scales(search: Search, scene: Scene, quest: Quest) -> None:
+    """From every number as it is and, where one cluster prefers other scales, from those too."""
+    single = search.keep(search.single(scene))
+    settled = search.settled(single)
+    for begun in (scene,) if settled.scene.scales == scene.scales else (scene, settled.scene):
+        if search.stopped:
+            return
+        if quest.k is None:
+            search.grown(begun)
+        if quest.k is not None or max(search.best) < quest.least:
+            search.fixed(begun, quest.k or quest.least)
+
+
+def _promises(search: Search, block: Scene, cells: State) -> bool:
+    """Whether a short fit of a block from the partition of the cells comes near their cost, measured by what
+    the cells gained on a single cluster."""
+    near = search.trial(block, search.from_labels(block, labels_of(cells.scene, cells.params), cells.k))
+    gained = search.best[1].cost - cells.cost
+    return near.cost_without_prior < cells.cost_without_prior + NEAR_CELLS * gained
+
+
+def _best(search: Search, quest: Quest) -> State:
+    """The answer of a search: that of most groups up to the K asked for, else the one of least criterion."""
+    if quest.k is not None:
+        asked = [state for state in search.best.values() if state.k <= quest.k]
+        return max(asked, key=lambda state: (np.count_nonzero(state.size), -state.k))
+    candidates = _candidates(search)
+    allowed = [c for c in candidates if c.k >= quest.least] or candidates[-1:]
+    return search.best[min(allowed, key=lambda c: c.criterion(quest.criterion)).k]
+
+
+def _candidates(search: Search) -> tuple[Candidate, ...]:
+    """The best state of every K visited."""
+    return tuple(_candidate(search.best[k]) for k in sorted(search.best))
+
+
+def _with_born(candidates: tuple[Candidate, ...], sample: Scene, state: State) -> tuple[Candidate, ...]:
+    """With a K that only all rows show; what it costs is measured on the rows searched, as for the others."""
+    if state.k in {candidate.k for candidate in candidates}:
+        return candidates
+    scene = replace(sample, scales=state.scene.scales, options=state.scene.options)
+    cost = float(step_of(scene, state.params).cost.value) + scene.family.penalty(state.params)
+    return (*candidates, _candidate(State(scene, state.params, cost)))
+
+
+def _candidate(state: State) -> Candidate:
+    entropy = float(step_of(state.scene, state.params).sums["entropy"])
+    prior = state.cost - state.cost_without_prior
+    return Candidate(state.k, state.cost, prior, entropy, state.scene.options.numbers)
+
+
+def _cooled(search: Search, state: State) -> State:
+    """Passes of falling temperature, then the hard fit."""
+    params = state.params
+    for heat in COOLING:
+        params = state.scene.family.update(params, step_of(state.scene, params, heat).sums)
+    hard = replace(state.scene, options=replace(state.scene.options, membership="hard"))
+    return search.polished(hard, params)
+
+
+def _refilled(search: Search, searched: Scene, state: State, quest: Quest) -> State:
+    """Clusters that hard memberships emptied give way to halves of others. They are cut on the rows searched: beyond
+    those, rows are not made points."""
+    assert quest.k is not None
+    if state.k == quest.k and state.full:
+        return state
+    few = replace(searched, scales=state.scene.scales, options=state.scene.options)
+    found = filled(search, replace(state, scene=few), quest.k)
+    there = replace(found, scene=state.scene)
+    return found if few.rows.n_rows == state.scene.rows.n_rows else _polished(search, there, quest)
+
+
+def _finished(search: Search, state: State, candidates: tuple[Candidate, ...]) -> Assortment:
+    family = state.scene.family
+    reason = search.stopped or state.reason
+    run = Run(family, state.params, state.params, state.cost, reason, trace=list(state.trace))
+    fit = replace(finish(state.scene.rows, run, [run]), starts=tuple(search.starts))
+    return Assortment(state.scene, fit, fit.cost + family.penalty(fit.params), candidates)

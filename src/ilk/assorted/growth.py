@@ -1,0 +1,367 @@
+"""How clusters of an assorted table are found: short fits from many starts, splits, merges and births.
+
+Every move is an ordinary fit from parameters that differ in one cluster, accepted only when the cost J falls; so J
+never rises, and the best fit of every number of clusters visited is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+from scipy.special import xlogy
+
+from ilk import kernels
+from ilk.assorted.births import births_of
+from ilk.assorted.embedding import HALVES, KINDS, Points
+from ilk.assorted.problem import Scene
+from ilk.assorted.state import (
+    State,
+    from_labels,
+    from_membership,
+    labels_of,
+    step_of,
+    visit_assign,
+    visit_step,
+)
+from ilk.engines.memory import MemoryRows
+from ilk.families.base import GrowingFamily
+from ilk.fitting.fit import StartRecord
+from ilk.fitting.loop import (
+    INTERRUPTED,
+    OK,
+    TIME_LIMIT,
+    Event,
+    Run,
+    Stop,
+    run_starts,
+)
+from ilk.fitting.restarts import memberships_of
+from ilk.table.block import Array, Block
+
+N_STARTS = 12
+LONG_WARM_UP = 20  # passes with every cell chosen; a vague start needs them
+SHORT_FIT = Stop(tolerance=1e-5, max_passes=15)
+N_POLISHED = 3
+LOCAL_FIT = Stop(tolerance=1e-5, max_passes=40)
+TRIAL_FIT = Stop(tolerance=1e-6, max_passes=100)
+FINAL_FIT = Stop(tolerance=1e-7, max_passes=300)
+MOVE_WARM_UP = 2
+SPLITS_TRIED, MERGES_TRIED = 3, 2
+SPLIT_MERGE_ROUNDS, SPLIT_MERGE_SPLITS = 3, 2
+LEAST_FALL = 1e-6  # relative; a move must lower J by more
+MOST_CLUSTERS = 20
+BIRTH_SHARES = (0.05, 0.15)
+LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
+SETTLE_ROUNDS = 5
+
+
+@dataclass
+class Search:
+    """One search; what it may spend, and what it has found: the best state of every K visited."""
+
+    seed: int
+    seconds: float = inf
+    callback: Callable[[Event], None] | None = None
+    n_starts: int = N_STARTS
+    rescale: bool = True
+    most: int = MOST_CLUSTERS
+    final: Stop = FINAL_FIT
+    best: dict[int, State] = field(default_factory=dict)
+    stopped: str = ""
+    starts: list[StartRecord] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.began = time.monotonic()
+        self.n_moves = 0
+        self._points: dict[tuple[int, tuple[int, ...]], Points] = {}
+
+    def anew(self, most: int) -> Search:
+        """Another search with what is left of the time and the same points to start from."""
+        other = replace(self, seconds=self._left(), best={}, starts=list(self.starts), most=most)
+        other._points = self._points
+        return other
+
+    # --- fits
+
+    def fixed(self, scene: Scene, k: int) -> None:
+        """The best fit with K clusters: short fits from varied starts, the best go on, then split and merge."""
+        if k == 1:
+            self.keep(self.single(scene))
+            return
+        starts = self._from_starts(scene, k)
+        self.starts += [StartRecord(s.cost, len(s.trace), s.reason, OK) for s in starts]
+        ranked = sorted(starts, key=lambda state: (state.k != k, not state.full, state.cost))[:N_POLISHED]
+        states = [self.polished(scene, state.params) for state in ranked]
+        for state in states:
+            self.keep(state)
+        state = min(states, key=lambda state: (state.k != k, not state.full, state.cost))
+        for _ in range(SPLIT_MERGE_ROUNDS):
+            better = self._split_merge(state)
+            if better is None or self.stopped:
+                return
+            state = better
+
+    def grown(self, scene: Scene) -> None:
+        """From one cluster on: splits, merges and births as long as J falls."""
+        state = self.keep(self.single(scene))
+        exchanges = 0
+        while not self.stopped:
+            better = self._one_move(state)
+            if better is None:
+                if exchanges == 2:
+                    return
+                exchanges += 1
+                better = self._split_merge(state)
+                if better is None:
+                    return
+            state = better
+
+    def born(self, state: State) -> State:
+        """Births among all rows of a table whose search was on a sample, as long as J falls."""
+        while state.k < self.most and not self.stopped:
+            proposals = births_of(state.scene, state.params, BIRTH_SHARES)
+            better = self._accepted(state, self.fits(state.scene, proposals))
+            if better is None:
+                break
+            state = better
+        return state
+
+    def polished(self, scene: Scene, params: Any) -> State:
+        """A fit to its end, on the best scales."""
+        return self.settled(self.run_all(scene, [params], self.final)[0])
+
+    def trial(self, scene: Scene, params: Any) -> State:
+        """A short fit."""
+        return self.run_all(scene, [params], SHORT_FIT)[0]
+
+    def single(self, scene: Scene) -> State:
+        """All rows in one cluster."""
+        everyone = np.zeros(scene.rows.n_rows, dtype=np.int32)
+        return self.run_all(scene, [self.from_labels(scene, everyone, 1)], self.final)[0]
+
+    def settled(self, state: State) -> State:
+        """The state on the scales that are best for it, each change followed by a fit."""
+        for _ in range(SETTLE_ROUNDS):
+            moved = state.scene.rescaled(state.params) if self.rescale and not self.stopped else None
+            if moved is None:
+                break
+            after = self.run_all(moved[0], [moved[1]], self.final)[0]
+            if not after.cost < state.cost:
+                break
+            state = after
+        return state
+
+    def keep(self, state: State) -> State:
+        """Note a state if it is the best of its K, and K is no more than may be found; one whose clusters all hold
+        rows before others."""
+        known = self.best.get(state.k)
+        if state.k <= self.most and (
+            known is None or (not state.full, state.cost) < (not known.full, known.cost)
+        ):
+            self.best[state.k] = state
+        return state
+
+    # --- moves
+
+    def _one_move(self, state: State) -> State | None:
+        """The best of splits and merges, or else of births; None when none lowers J."""
+        splits = self.fits(state.scene, self.splits(state)[:SPLITS_TRIED]) if state.k < self.most else []
+        merges = self.fits(state.scene, self.merges(state)[:MERGES_TRIED], warm_up=0)
+        better = self._accepted(state, splits + merges)
+        if better is None and state.k < self.most and not self.stopped:
+            better = self._accepted(state, self.fits(state.scene, self.births(state)))
+        return better
+
+    def _split_merge(self, state: State) -> State | None:
+        """Split a cluster, fit, merge the cheapest pair, fit: the same K by another way."""
+        wider = self.fits(state.scene, self.splits(state)[:SPLIT_MERGE_SPLITS])
+        found = []
+        for other in wider:
+            self.keep(other)
+            if other.k == state.k + 1 and not self.stopped:
+                found += self.fits(other.scene, self.merges(other)[:MERGES_TRIED], warm_up=0)
+        return self._accepted(state, [other for other in found if other.k == state.k])
+
+    def _accepted(self, state: State, others: Sequence[State]) -> State | None:
+        """The lowest of the others, on its best scales, if it lies below the state."""
+        for other in others:
+            self.keep(other)
+        if not others:
+            return None
+        lowest = min(others, key=lambda other: other.cost)
+        if not lowest.cost < state.cost - LEAST_FALL * abs(state.cost):
+            return None
+        return self.keep(self.polished(lowest.scene, lowest.params))
+
+    def splits(self, state: State) -> list[Any]:
+        """Each cluster in two, by the best of three fits on its own rows; the most promising first."""
+        scene, params = state.scene, state.params
+        label = labels_of(scene, params)
+        points, family = self.points(scene), scene.family.ungrouped
+        proposals: list[tuple[float, Any]] = []
+        self.n_moves += 1
+        for k in range(state.k):
+            mine = np.flatnonzero(label == k)
+            block = scene.rows.take(mine)
+            if block.weights.sum() < LEAST_SPLIT:
+                continue
+            halves = self._halves(MemoryRows.of_block(block, threads=1), points.rows_of(mine), family)
+            if halves is None:
+                continue
+            gain, two = halves
+            rest = np.delete(np.arange(state.k), k)
+            share = np.append(params.mixing[rest], two.mixing * params.mixing[k])
+            others = family.select(params, rest) if len(rest) else None
+            joined = two if others is None else family.joined(others, two, share)
+            proposals.append((gain, joined))
+        return [joined for _, joined in sorted(proposals, key=lambda pair: -pair[0])]
+
+    def _halves(
+        self, rows: MemoryRows, points: Points, family: GrowingFamily[Any]
+    ) -> tuple[float, Any] | None:
+        """The best fit of two clusters to some rows, and by how much it beats one."""
+        number = self.n_moves
+        labels = [kind(points, 2, self.seed, number) for kind in HALVES]
+        starts = [from_labels(rows, family, label, 2) for label in labels if label.max() > 0]
+        if not starts:
+            return None
+        everyone = from_labels(rows, family, np.zeros(rows.n_rows, dtype=np.int32), 1)
+        runs = run_starts(rows, [family] * len(starts), starts, stop=LOCAL_FIT)
+        self._note(runs)
+        runs = [run for run in runs if len(run.measured) == 2]
+        if not runs:
+            return None
+        one = rows.reduce(visit_step, (family, everyone, 1.0))
+        best = min(runs, key=lambda run: run.cost)
+        return float(one.cost.value) + family.penalty(everyone) - best.cost, best.measured
+
+    def merges(self, state: State) -> list[Any]:
+        """Two clusters made one, the cheapest first."""
+        if state.k == 1:
+            return []
+        family, params = state.scene.family, state.params
+        partial = step_of(state.scene, params)
+        overlap = state.scene.rows.reduce(_visit_overlap, (family, params))
+        costs = family.merge_costs(params, partial.sums) + overlap
+        one, other = np.triu_indices(state.k, 1)
+        order = np.argsort(costs[one, other], kind="stable")[: 2 * MERGES_TRIED]
+        return [family.merged(params, partial.sums, int(one[p]), int(other[p])) for p in order]
+
+    def births(self, state: State) -> list[Any]:
+        """A new cluster of the rows that the model explains worst, or of the neighbours of the worst."""
+        scene, k = state.scene, state.k
+        parts = [*scene.rows.scan(visit_assign, (scene.family, state.params))]
+        label, cost = (np.concatenate(part) for part in zip(*parts, strict=True))
+        points = self.points(scene)
+        heft = np.ones(len(cost)) if points.weight is None else points.weight
+        order = np.argsort(-cost, kind="stable")
+        sets = [_first_rows(order, heft, share) for share in BIRTH_SHARES]
+        distance = np.square(points.points - points.points[order[0]]).sum(axis=1)
+        sets.append(_first_rows(np.argsort(distance, kind="stable"), heft, BIRTH_SHARES[0]))
+        proposals = []
+        for rows in sets:
+            moved = label.copy()
+            moved[rows] = k
+            if len(np.unique(moved)) == k + 1:
+                proposals.append(self.from_labels(scene, moved, k + 1))
+        return proposals
+
+    # --- from memberships to fits
+
+    def points(self, scene: Scene) -> Points:
+        """The rows of a scene as points; a search knows a table and perhaps a sample of it, with fewer rows."""
+        key = scene.rows.n_rows, scene.scales
+        if key not in self._points:
+            block = scene.rows.take(np.arange(scene.rows.n_rows))
+            self._points[key] = Points.of_block(block, scene.columns)
+        return self._points[key]
+
+    def from_labels(self, scene: Scene, label: Array, k: int) -> Any:
+        return from_labels(scene.rows, scene.family.ungrouped, label, k)
+
+    def _from_starts(self, scene: Scene, k: int) -> list[State]:
+        """Short fits, half of them after one pass with every cell chosen and half after many."""
+        points, family = self.points(scene), scene.family.ungrouped
+        starts: list[Any] = []
+        long: list[bool] = []
+        for number in range(self.n_starts):
+            kind = KINDS[number % len(KINDS)]
+            if kind is None:
+                membership = points.random_memberships(k, self.seed, number)
+            else:
+                membership = memberships_of(kind(points, k, self.seed, number), k)
+            starts.append(from_membership(scene.rows, family, membership))
+            long.append(kind is None or number >= self.n_starts / 2)
+        vague = [params for params, slow in zip(starts, long, strict=True) if slow]
+        ready = [params for params, slow in zip(starts, long, strict=True) if not slow]
+        ready += self._warmed(scene, vague, LONG_WARM_UP - 1)
+        return self.run_all(scene, [self._switched(scene, params) for params in ready], SHORT_FIT)
+
+    def fits(self, scene: Scene, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP) -> list[State]:
+        """Trial fits of what moves propose, after a few passes with every cell chosen."""
+        if not proposals or self.stopped:
+            return []
+        if warm_up:
+            warmed = self._warmed(scene, proposals, warm_up - 1)
+            proposals = [self._switched(scene, params) for params in warmed]
+        return self.run_all(scene, proposals, TRIAL_FIT)
+
+    def _warmed(self, scene: Scene, starts: Sequence[Any], n_passes: int) -> list[Any]:
+        """Some passes with every cell chosen."""
+        if not starts or not n_passes or self.stopped:
+            return list(starts)
+        families = [scene.family.ungrouped] * len(starts)
+        stop = Stop(max_passes=n_passes, seconds=self._left())
+        runs = run_starts(scene.rows, families, starts, stop=stop, callback=self.callback)
+        self._note(runs)
+        return [run.params for run in runs]
+
+    def _switched(self, scene: Scene, params: Any) -> Any:
+        """One pass with every cell chosen whose update groups the clusters."""
+        return scene.family.update(params, step_of(scene, params).sums)
+
+    def run_all(self, scene: Scene, starts: Sequence[Any], stop: Stop) -> list[State]:
+        stop = replace(stop, seconds=self._left())
+        runs = run_starts(scene.rows, [scene.family] * len(starts), starts, stop=stop, callback=self.callback)
+        self._note(runs)
+        return [_state(scene, run) for run in runs]
+
+    def _left(self) -> float:
+        return max(self.seconds - (time.monotonic() - self.began), 0.0)
+
+    def _note(self, runs: Sequence[Run]) -> None:
+        """An interrupt or the end of the time ends the search, not only the run."""
+        for reason in (INTERRUPTED, TIME_LIMIT):
+            if any(run.reason == reason for run in runs):
+                self.stopped = self.stopped or reason
+
+
+def _state(scene: Scene, run: Run) -> State:
+    params = run.params if run.measured is None else run.measured
+    return State(scene, params, run.cost, run.reason, tuple(run.trace))
+
+
+def _first_rows(order: Array, weight: Array, share: float) -> Array:
+    """The first rows in an order that hold a share of the weight, two rows' worth at least."""
+    before = np.cumsum(weight[order]) - weight[order]
+    return np.asarray(order[before < max(2.0, share * float(weight.sum()))])
+
+
+def _visit_overlap(state: Any, block: Block) -> Array:
+    """What memberships add to the cost of a merge (K, K): sum over rows of h(r_i + r_j) - h(r_i) - h(r_j),
+    h(r) = r log r."""
+    family, params = state
+    membership, _ = kernels.memberships(family.scores(params, block), family.hard)
+    own = xlogy(membership, membership)
+    k = membership.shape[1]
+    overlap = np.zeros((k, k))
+    for i in range(k):
+        both = membership[:, [i]] + membership
+        overlap[i] = block.weights @ (xlogy(both, both) - own[:, [i]] - own)
+    np.fill_diagonal(overlap, 0.0)
+    return overlap

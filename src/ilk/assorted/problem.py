@@ -1,0 +1,279 @@
+"""The stage of an assorted fit: a table, the treatment of its columns, and the family that this makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ilk import kernels
+from ilk.assorted.blended import Blended
+from ilk.assorted.family import Assorted, Clusters
+from ilk.assorted.sharing import Cells, Columns, grouping_costs, regroup
+from ilk.assorted.transform import PLAIN, SCALES, Plan
+from ilk.engines.base import Rows
+from ilk.engines.derived import derive
+from ilk.errors import NoModelError
+from ilk.families.base import GrowingFamily, Sums
+from ilk.fitting.table_moments import table_moments
+from ilk.kernels.constants import SINGULAR
+from ilk.table.block import Array, Block, Encoding
+
+CELLS, BLOCKS = "cells", ("EEE", "VVV")  # models of the numbers
+
+
+@dataclass(frozen=True)
+class Treat:
+    """Treats blocks by a plan, the numbers on given scales: each a cell, or all one block of a structure, whose pooled
+    covariance is `anchor`."""
+
+    plan: Plan
+    scales: tuple[int, ...]
+    numbers: str = CELLS
+    anchor: tuple[tuple[float, ...], ...] = ()
+
+    def __call__(self, block: Block) -> Block:
+        return self.plan.treated(block, self.scales)
+
+    @property
+    def family(self) -> GrowingFamily[Any]:
+        """The family that scores the rows treated so."""
+        if self.numbers == CELLS:
+            return Assorted(columns_of(self.plan, self.scales, Options()), self.plan.total_weight)
+        levels = Assorted(_levels_of(self.plan, Options()), self.plan.total_weight)
+        return Blended(self.numbers, np.array(self.anchor), levels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain lists, numbers and text; `model_treatment.py` reads them."""
+        block = {"structure": self.numbers, "anchor": [list(row) for row in self.anchor]}
+        return {**asdict(self.plan), "scales": list(self.scales), "block": block}
+
+
+def _as_tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(row) for row in matrix.tolist())
+
+
+@dataclass(frozen=True)
+class Untreat:
+    """Treated blocks as the table has them; `encoding` is that of the table's numbers."""
+
+    treat: Treat
+    encoding: Encoding
+
+    def __call__(self, block: Block) -> Block:
+        return self.treat.plan.untreated(block, self.treat.scales, self.encoding)
+
+    def on_scales(self, numbers: Array) -> Array:
+        """Numbers of such blocks on the scales of the model."""
+        return self.treat.plan.on_scales(numbers, self.treat.scales)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may ask of the model."""
+
+    sharing: str = "background"
+    membership: str = "soft"
+    variance: str = "own"
+    budget: int | None = None
+    open_cost: float = 0.0
+    spread_prior: float = 1.0
+    level_prior: float = 1.0
+    numbers: str = CELLS
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A table with its plan and the scale of each number; rows and family follow from these. Pickled, it leaves the
+    table behind and keeps what was made of it."""
+
+    table: Rows
+    plan: Plan
+    options: Options
+    scales: tuple[int, ...]
+
+    @classmethod
+    def plain(cls, table: Rows, plan: Plan, options: Options) -> Scene:
+        """Every number as it is."""
+        return cls(table, plan, options, (PLAIN,) * len(plan.numbers))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "rows"} | {"table": None}
+
+    @property
+    def has_table(self) -> bool:
+        return self.table is not None
+
+    @cached_property
+    def rows(self) -> Rows:
+        return derive(self.table, Treat(self.plan, self.scales))
+
+    @cached_property
+    def columns(self) -> Columns:
+        return columns_of(self.plan, self.scales, self.options)
+
+    @cached_property
+    def family(self) -> GrowingFamily[Any]:
+        if self.options.numbers == CELLS:
+            return self.cells
+        if self.collinear:
+            raise NoModelError(
+                "collinear-numbers",
+                f"some numbers follow from others, so no {self.options.numbers} block of them has a density",
+                do='Use numbers="cells", or leave out columns that others determine',
+            )
+        levels = self._cells(_levels_of(self.plan, self.options))
+        return Blended(self.options.numbers, self._covariance, levels)
+
+    @property
+    def treat(self) -> Treat:
+        """How other rows are treated alike, and scored."""
+        if self.options.numbers == CELLS:
+            return Treat(self.plan, self.scales)
+        return Treat(self.plan, self.scales, self.options.numbers, _as_tuples(self._covariance))
+
+    @cached_property
+    def _covariance(self) -> Array:
+        """Pooled, of the treated numbers."""
+        return table_moments(self.rows).covariance
+
+    @property
+    def collinear(self) -> bool:
+        """Whether the numbers lie in a plane: then they cannot be one Gaussian block."""
+        return bool(np.linalg.eigvalsh(self._covariance)[0] < SINGULAR)
+
+    @cached_property
+    def cells(self) -> Assorted:
+        """The family in which every number is a cell of its own."""
+        return self._cells(self.columns)
+
+    def _cells(self, columns: Columns) -> Assorted:
+        options, plan = self.options, self.plan
+        return Assorted(
+            columns,
+            plan.total_weight,
+            sharing=options.sharing,
+            membership="hard" if options.membership == "hard" else "soft",
+            open_cost=options.open_cost,
+            budget=options.budget,
+            offset=sum(scale_costs(plan)[j, scale] for j, scale in enumerate(self.scales)),
+        )
+
+    def on(self, table: Rows, share: float) -> Scene:
+        """The same treatment on other rows, such as a sample that holds `share` of the weight."""
+        return replace(self, table=table, plan=self.plan.weighing(share))
+
+    def reading(self, params: Any) -> tuple[Clusters, Mapping[str, Any]]:
+        """The clusters of cells, and their sums, that have the memberships which `params` give: the parameters
+        themselves, but for a block of numbers, which has no switches to read."""
+        sums = self.rows.reduce(_visit_reading, (self.family, self.cells, params)).values
+        if self.options.numbers == CELLS:
+            return params, sums
+        return self.cells.update(self.cells.blank(len(params)), sums), sums
+
+    def rescaled(self, params: Clusters) -> tuple[Scene, Clusters] | None:
+        """The scene in which every number has its best scale under the memberships that `params` give, and the
+        parameters there; None when no change lowers the cost."""
+        if not self.scales or self.options.numbers != CELLS:
+            return None
+        family, plan = self.cells, self.plan
+        sums = self.table.reduce(_visit_scales, (Treat(plan, self.scales), family, params))
+        n = len(plan.numbers)
+        candidates = [_cells_on(scale, n, params, sums) for scale in range(len(SCALES))]
+        costs = np.empty((len(SCALES), n))
+        groups = []
+        for scale, cells in enumerate(candidates):
+            columns = columns_of(plan, (scale,) * n, self.options)
+            group = regroup(cells, columns, self.options.sharing, params.group)
+            groups.append(group)
+            costs[scale] = grouping_costs(cells, group, columns)[:n] + scale_costs(plan)[:, scale]
+        current, place = np.array(self.scales), np.arange(n)
+        best = costs.argmin(axis=0)
+        slack = 1e-9 * np.abs(costs[current, place])
+        best = np.where(costs[best, place] < costs[current, place] - slack, best, current)
+        if (best == current).all():
+            return None
+        weight, mean, scatter = (
+            np.array([getattr(cells, name) for cells in candidates])[best, :, place].T
+            for name in ("weight", "mean", "scatter")
+        )
+        cells = Cells(weight, mean, scatter, candidates[0].counts)
+        previous = params.group.copy()
+        for d in np.flatnonzero(best != current):
+            previous[:, d] = groups[best[d]][:, d]
+        scene = replace(self, scales=tuple(int(s) for s in best))
+        return scene, scene.cells.from_cells(cells, sums.values["weight"], previous)
+
+
+def scale_costs(plan: Plan) -> Array:
+    """What the scales themselves cost (numbers, scales): minus the log-Jacobian, and half a log N for a change."""
+    costs = np.array([[-value for value in number.log_jacobian] for number in plan.numbers])
+    if not len(costs):
+        return np.zeros((0, len(SCALES)))
+    heft = np.array([number.weight for number in plan.numbers])
+    costs += np.where(np.arange(len(SCALES)) == PLAIN, 0.0, np.log(np.maximum(heft, 1.0))[:, None] / 2)
+    return costs
+
+
+def columns_of(plan: Plan, scales: Sequence[int], options: Options) -> Columns:
+    """What the costs of groups need to know of the treated columns."""
+    heft = np.array([number.weight for number in plan.numbers])
+    pairs = zip(plan.numbers, scales, strict=True)
+    floor = np.array([number.least_variance(scale) for number, scale in pairs])
+    half_log = np.log(np.maximum(heft, 1.0)) / 2
+    common = options.variance == "shared"
+    levels = [_level_penalty(np.array(category.weight)) for category in plan.categories]
+    totals = [sum(category.weight) for category in plan.categories]
+    sizes = [len(category.weight) for category in plan.categories]
+    return Columns(
+        floor=floor,
+        level_start=plan.level_start,
+        share=plan.level_weight / np.repeat(np.array(totals), sizes) if sizes else np.zeros(0),
+        penalty=np.concatenate([half_log if common else 2 * half_log, levels]),
+        column_penalty=float(half_log.sum()) if common else 0.0,
+        spread_prior=options.spread_prior,
+        level_prior=options.level_prior,
+        common_variance=common,
+    )
+
+
+def _levels_of(plan: Plan, options: Options) -> Columns:
+    """As `columns_of`, of the categories alone."""
+    return columns_of(replace(plan, numbers=()), (), options)
+
+
+def _level_penalty(weight: Array) -> float:
+    """Half a log of its rows for every level but the commonest: each free share pays for what informs it."""
+    rest = np.sort(weight)[:-1]
+    return float(np.log(np.maximum(rest, 1.0)).sum() / 2)
+
+
+def _visit_reading(state: Any, block: Block) -> Sums:
+    family, cells, params = state
+    membership, _ = kernels.memberships(family.scores(params, block), family.hard)
+    about = params if family is cells else cells.blank(len(params))
+    return Sums(cells.gather(about, block, membership))
+
+
+def _visit_scales(state: Any, block: Block) -> Sums:
+    """Sums of the numbers on every scale (K, scales * numbers) under the memberships of the treated block."""
+    treat, family, params = state
+    treated = treat(block)
+    membership, _ = kernels.memberships(family.scores(params, treated), family.hard)
+    every = [treat.plan.treated(block, (scale,) * len(treat.scales)).raw for scale in range(len(SCALES))]
+    raw = np.ascontiguousarray(np.hstack(every))
+    counted = np.ascontiguousarray(membership * block.weights[:, None])
+    start = family.columns.level_start
+    n = raw.shape[1]
+    mean = np.zeros((len(params), n))
+    sums = kernels.product_sums(raw, 1.0, np.zeros(n), None, treated.codes, counted, mean, start)
+    return Sums(sums._asdict())
+
+
+def _cells_on(scale: int, n: int, params: Clusters, sums: Sums) -> Cells:
+    here, values = slice(scale * n, (scale + 1) * n), sums.values
+    observed, first, second = (values[name][:, here] for name in ("observed", "first", "second"))
+    return Cells.of_sums(np.zeros((len(params), n)), observed, first, second, values["counts"])

@@ -1,0 +1,84 @@
+"""A fit of an assorted table on its way: from partitions to parameters, and from those to costs, labels and sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ilk.assorted.problem import Scene
+from ilk.families.base import GrowingFamily, Partial
+from ilk.fitting.loop import NOTHING_CHANGED, Record
+from ilk.fitting.restarts import gathered
+from ilk.table.block import Array, Block
+
+
+@dataclass(frozen=True)
+class State:
+    """A fit on its way: where, the parameters, J under them, and how its last run ended."""
+
+    scene: Scene
+    params: Any
+    cost: float
+    reason: str = NOTHING_CHANGED
+    trace: tuple[Record, ...] = ()
+
+    @property
+    def k(self) -> int:
+        return len(self.params)
+
+    @property
+    def cost_without_prior(self) -> float:
+        return self.cost - self.scene.family.prior_cost(self.params)
+
+    @cached_property
+    def size(self) -> Array:
+        """Weight of the rows of which each cluster is the likeliest."""
+        return np.asarray(self.scene.rows.reduce(_visit_size, (self.scene.family, self.params)))
+
+    @property
+    def full(self) -> bool:
+        """Whether every cluster holds rows."""
+        return bool((self.size > 0).all())
+
+
+def from_labels(rows: Any, family: GrowingFamily[Any], label: Array, k: int) -> Any:
+    """Parameters from a partition."""
+    blank = family.blank(k)
+    return family.update(blank, gathered(rows, family, blank, label))
+
+
+def from_membership(rows: Any, family: GrowingFamily[Any], membership: Array) -> Any:
+    """Parameters from memberships (rows, K)."""
+    blank = family.blank(membership.shape[1])
+    return family.update(blank, gathered(rows, family, blank, membership))
+
+
+def step_of(scene: Scene, params: Any, heat: float = 1.0) -> Partial:
+    """Sums of all rows under parameters, memberships at a temperature."""
+    return scene.rows.reduce(visit_step, (scene.family, params, heat))
+
+
+def visit_step(state: Any, block: Block) -> Partial:
+    family, params, heat = state
+    partial: Partial = family.heated_step(params, block, heat)
+    return partial
+
+
+def visit_assign(state: Any, block: Block) -> Any:
+    family, params = state
+    return family.assign(params, block)
+
+
+def labels_of(scene: Scene, params: Any) -> Array:
+    """The likeliest cluster of each row."""
+    parts = scene.rows.scan(visit_assign, (scene.family, params))
+    return np.concatenate([label for label, _ in parts])
+
+
+def _visit_size(state: Any, block: Block) -> Array:
+    family, params = state
+    label, _ = family.assign(params, block)
+    return np.bincount(label, block.weights, minlength=len(params))

@@ -1,0 +1,1 @@
+"""The command line: options in, a job run, lines out."""

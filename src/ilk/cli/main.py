@@ -1,0 +1,415 @@
+"""The command line: parse, call the job, print. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import nullcontext
+from typing import Any
+
+import click
+
+import ilk
+from ilk.cli.options import job_of, names_of, reading_of, types_of
+from ilk.cli.process import (
+    MEMORY,
+    READING,
+    SAYING,
+    TYPING,
+    Commands,
+    KRange,
+    Seconds,
+    interrupted_code,
+    progress_to_stderr,
+    put,
+    say,
+    surface_of,
+)
+from ilk.cli.run_commands import check, compare, explain, export, judge
+from ilk.errors import UsageError, recorded, shown
+
+
+def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        from ilk import kernels
+
+        click.echo(f"ilk {ilk.__version__} (kernels: {kernels.NAMED})")
+        context.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Version, kernels."
+)
+def cli() -> None:
+    """Cluster the rows of a mixed-type table and explain each group: rows of the same ilk, and why.
+
+    \b
+    ilk fit customers.csv                    groups of a table, into customers.ilk/
+    ilk explain customers.ilk B              one group in words
+    ilk assign customers.ilk new.csv         groups of new rows
+    ilk choose customers.csv                 which method suits this table
+    ilk demo                                 try it on a bundled table
+
+    Exit codes: 0 done, 1 bug in ilk, 2 usage, 3 data refused, 4 no valid model or a requested condition failed,
+    5 resource limit, 6 model file refused, 7 engine lost, 130 interrupted.
+    """
+
+
+@cli.command()
+@click.argument("data")
+@click.option(
+    "--k",
+    type=KRange(),
+    default="auto",
+    show_default=True,
+    metavar="5|2..9",
+    help="Number of groups, or a range to choose from.",
+)
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="gaussian, assorted, k-means, k-medians, trimmed-k-means, spectral, ...: ilk choose lists them; auto: "
+    "gaussian where all columns are numbers, else assorted (a mixed-type mixture).",
+)
+@click.option(
+    "--merge",
+    type=click.Choice(["separation", "none"]),
+    default="separation",
+    show_default=True,
+    help="Merge components without a density dip between them into one group, or keep every component as a group.",
+)
+@click.option(
+    "--scale",
+    type=click.Choice(["standard", "none"]),
+    default="standard",
+    show_default=True,
+    help="Standardise the columns, or leave them unscaled.",
+)
+@click.option(
+    "--min-size", type=int, metavar="ROWS", help="Merge groups with fewer rows into the one they fit best."
+)
+@click.option(
+    "--max-size",
+    type=int,
+    metavar="ROWS",
+    help="Largest size of a group: the rows that lose least move to their next best group.",
+)
+@click.option(
+    "--match-to",
+    metavar="RUN",
+    help="Reuse group letters and names from an earlier run for matching groups.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="The same seed gives the same result.",
+)
+@click.option(
+    "--threads",
+    type=int,
+    metavar="N",
+    help="Threads; all cores by default. The result does not depend on it.",
+)
+@click.option(
+    "--budget",
+    type=Seconds(),
+    metavar="60s",
+    help="Time limit, after which the best result so far is returned.",
+)
+@click.option(
+    "-o", "--output", metavar="DIR", help="Folder to write to; DATA.ilk in the current folder by default."
+)
+@click.option("--force", is_flag=True, help="Overwrite an earlier run.")
+@click.option(
+    "--no-rows",
+    is_flag=True,
+    help="Write nothing about single rows: no assignments file, no rows in the report.",
+)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    metavar="GROUP=TEXT",
+    help="A name for a group, instead of the generated one; repeatable.",
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
+@MEMORY
+@TYPING
+@READING
+@SAYING
+def fit(data: str, **options: Any) -> int:
+    """Find the groups of DATA, a file, a folder of Parquet, or - for standard input.
+
+    Files: CSV, TSV, Parquet, Arrow, JSON lines. Writes DATA.ilk/ with the report, the model, the assignments
+    and the summary.
+    """
+    from ilk.cli.run_folder import check_free, folder_for
+
+    folder = options["output"] or folder_for(data)
+    check_free(folder, data, force=options["force"])
+    parquet = os.path.isdir(data) or data.lower().endswith((".parquet", ".pq"))
+    job = job_of(data, options)
+    if options["dry_run"]:
+        return _rehearse(job, folder, options)
+    return _run(job, folder, options, {"parquet": parquet, "force": options["force"]})
+
+
+def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) -> int:
+    from ilk.analysis.run import run
+    from ilk.cli.run_folder import write_run
+
+    names = names_of(options.get("names", ()))
+    meter = job.callback
+    with nullcontext() if meter is None else meter:
+        result = run(job)
+        result = result.rename(names) if names else result
+        if meter is not None:
+            meter.now("writing")
+        try:
+            summary = write_run(result, folder, rows=not options["no_rows"], **how)
+        except KeyboardInterrupt:  # once more, without what takes time
+            how["force"] = True
+            summary = write_run(result.stopped(), folder, rows=not options["no_rows"], **how)
+    _tell(summary, options)
+    if summary["interrupted"]:
+        say(f"interrupted; the best so far is in {shown(folder, 200)}")
+        return interrupted_code()
+    return 0
+
+
+def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
+    from ilk.cli.run_folder import json_bytes
+    from ilk.text.summary import render
+
+    if options["as_json"]:
+        put(json_bytes(summary).decode(), end="")
+    elif not options["quiet"]:
+        put(render(summary, surface_of(sys.stdout)))
+
+
+def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
+    from ilk.analysis.prepare import prepare
+    from ilk.analysis.run import METHODS, known, ks_to_try
+    from ilk.cli.run_folder import json_bytes
+    from ilk.report.summary import column_entries
+    from ilk.text.layout import line
+    from ilk.text.summary import columns_table
+
+    known("method", job.method, METHODS)
+    ready = prepare(job)
+    ks, _ = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
+    if options["as_json"]:
+        plan = {
+            "columns": column_entries(ready.schema, ready.used),
+            "methods": [ready.method],
+            "k": list(ks),
+            "rows": ready.rows.n_rows,
+            "folder": folder,
+        }
+        put(json_bytes(plan).decode(), end="")
+    elif not options["quiet"]:
+        surface = surface_of(sys.stdout)
+        what = f"{ready.method}, K {ks[0] if len(ks) == 1 else f'{ks[0]}-{ks[-1]}'}"
+        what += f", {ready.rows.n_rows} rows, {len(ready.used.used)} columns"
+        put(columns_table(ready.used.print_lines(), surface))
+        put(
+            surface.fit(
+                "\n".join(
+                    [
+                        "",
+                        *line("would try", [(what, "")], surface),
+                        *line("would write", [(shown(folder, 80) + "/", "")], surface),
+                    ]
+                )
+            )
+        )
+    return 0
+
+
+@cli.command()
+@click.argument("run")
+@click.argument("data")
+@click.option(
+    "-o",
+    "--output",
+    default="-",
+    show_default=True,
+    metavar="FILE|-",
+    help="CSV or Parquet file to write; - is standard output.",
+)
+@click.option(
+    "--absent",
+    type=click.Choice(["error", "missing"]),
+    default="error",
+    show_default=True,
+    help="What to do when a column of the model is absent: refuse, or treat it as missing.",
+)
+@click.option("--with-data", is_flag=True, help="Write the columns of DATA too.")
+@click.option("--force", is_flag=True, help="Overwrite the output file.")
+@MEMORY
+@READING
+@click.option("-q", "--quiet", is_flag=True, help="Print no warnings.")
+@click.option("--debug", is_flag=True, help="Show where an error happened.")
+def assign(
+    run: str, data: str, output: str, with_data: bool, absent: str, force: bool, quiet: bool, **options: Any
+) -> int:
+    """Give the rows of DATA the groups of RUN: a folder that ilk fit wrote, or a model file.
+
+    Columns: row, group, probability (where the method has one), second (the second choice), novelty (0 at the
+    centre of its group, 1 for more unusual than any row of the fit).
+    """
+    import warnings
+
+    from ilk.cli.run_folder import counted, csv_chunks, find_model, new_parts, write_parts
+
+    model = find_model(run)
+    if (
+        output != "-"
+        and data != "-"
+        and os.path.exists(output)
+        and os.path.exists(data)
+        and os.path.samefile(output, data)
+    ):
+        raise UsageError(
+            "output-is-input",
+            "the output file is the input",
+            where=shown(output, 200),
+            do="Give another file: -o FILE",
+        )
+    with warnings.catch_warnings(record=True) as made:
+        warnings.simplefilter("always")
+        table = model.open(data, options["memory"], **reading_of(options))
+        parts = new_parts(model, table, with_data=with_data, absent=absent)
+        if output == "-":
+            for chunk in csv_chunks(counted(parts, table.n_rows)):
+                put(chunk, end="")
+        else:
+            write_parts(output, parts, table.n_rows, overwrite=force)
+    if not quiet:
+        for code, text in dict.fromkeys(recorded(made)):
+            say(f"caution [{code}]: {shown(text, 400)}")
+    return 0
+
+
+@cli.command()
+@click.argument("data")
+@click.option(
+    "-o", "--output", metavar="FILE", help="Write the column types to an editable file for --types."
+)
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@TYPING
+@READING
+@SAYING
+def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bool, **options: Any) -> int:
+    """Show the type of every column of DATA, and why."""
+    from ilk.cli.run_folder import json_bytes
+    from ilk.report.summary import column_entries
+    from ilk.store import write_atomically
+    from ilk.table.read import read
+    from ilk.table.schema import infer, types_text
+    from ilk.text.layout import quoted
+    from ilk.text.summary import columns_table
+
+    table = read(data, **reading_of(options))
+    schema = infer(
+        table,
+        types=types_of(options["types"]),
+        ignore=options["ignore"],
+        id=options["id_"],
+        weight=options["weight"],
+        truth=options["truth"],
+    )
+    if output is not None:
+        write_atomically(output, types_text(schema).encode(), overwrite=force)
+    if as_json:
+        roles = {"weight": schema.weight, "truth": schema.truth, "id": schema.id}
+        put(json_bytes({"columns": column_entries(schema, schema), **roles}).decode(), end="")
+    elif not quiet:
+        put(columns_table(schema.print_lines(), surface_of(sys.stdout)))
+        for code, text in (*table.warnings, *schema.warnings):
+            say(f"caution [{code}]: {shown(text, 400)}")
+        if output is not None:
+            name = shown(output, 80)
+            again = f"ilk fit {quoted(shown(data, 80))} --types {quoted(name)}"
+            say(f"wrote {name}; edit it and use it: {again}")
+    return 0
+
+
+@cli.command()
+@click.argument("data", required=False)
+@TYPING
+@READING
+@SAYING
+def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
+    """List the methods and what they are for; with DATA, recommend one for this table, and say why."""
+    from ilk.analysis import choose as advice
+    from ilk.analysis.prepare import Job
+    from ilk.cli.run_folder import json_bytes
+
+    surface = surface_of(sys.stdout)
+    if data is None:
+        if as_json:
+            put(json_bytes([vars(entry) for entry in advice.ENTRIES]).decode(), end="")
+        elif not quiet:
+            put(advice.guide(surface))
+        return 0
+    job = Job(
+        data,
+        weight=options["weight"],
+        types=types_of(options["types"]),
+        truth=options["truth"],
+        id=options["id_"],
+        ignore=options["ignore"],
+        reading=reading_of(options),
+    )
+    found = advice.advise(job)
+    if as_json:
+        put(json_bytes(found.to_dict()).decode(), end="")
+    elif not quiet:
+        put(advice.told(found, data, surface))
+    return 0
+
+
+@cli.command()
+@SAYING
+def demo(**options: Any) -> int:
+    """Try it: the groups of 344 penguins, written to penguins.ilk/."""
+    from importlib.resources import as_file, files
+
+    from ilk.analysis.prepare import Job
+    from ilk.cli.run_folder import check_free, folder_for, is_demo
+
+    folder = folder_for("penguins.csv")
+    if not os.access(".", os.W_OK):
+        import tempfile
+
+        folder = os.path.join(tempfile.mkdtemp(prefix="ilk-demo-"), folder)
+    again = is_demo(folder)
+    check_free(folder, "-", force=again)
+    if not options["quiet"] and not options["as_json"]:
+        say("$ ilk fit penguins.csv --truth species --types year=categorical")
+    with as_file(files("ilk.data") / "penguins.csv") as path:
+        callback = None if options["quiet"] else progress_to_stderr()
+        job = Job(str(path), truth="species", types={"year": "categorical"}, callback=callback)
+        code = _run(job, folder, {**options, "no_rows": False}, {"force": again, "marks": {"demo": True}})
+    if not options["quiet"] and not options["as_json"]:
+        say(f"report: {os.path.abspath(os.path.join(folder, 'report.html'))}")
+    return code
+
+
+for command in (judge, explain, compare, check, export):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """The console script."""
+    cli.main(prog_name="ilk")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""What was typed on the command line, as a job."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ilk.cli.process import progress_to_stderr
+from ilk.errors import UsageError, shown
+
+
+def job_of(data: Any, options: dict[str, Any]) -> Any:
+    from ilk.analysis.prepare import Job
+
+    return Job(
+        data,
+        options["k"],
+        options["method"],
+        options["weight"],
+        types_of(options["types"]),
+        options["truth"],
+        options["id_"],
+        options["ignore"],
+        None if options["scale"] == "none" else options["scale"],
+        options["seed"],
+        options["budget"],
+        options["threads"],
+        progress_to_stderr() if not options["quiet"] else None,
+        reading_of(options),
+        options["merge"],
+        options["min_size"],
+        options["max_size"],
+        options["match_to"],
+        options.get("memory"),
+    )
+
+
+def reading_of(options: dict[str, Any]) -> dict[str, Any]:
+    given = {name: options.get(name) for name in ("sep", "encoding", "decimal", "max_rejects", "sql")}
+    given["missing"] = list(options.get("missing") or ()) or None
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def types_of(given: tuple[str, ...]) -> dict[str, Any] | None:
+    """Types files and single kinds, later ones first in rank."""
+    from ilk.table.schema import ASKED, read_types
+
+    asked: dict[str, Any] = {}
+    for text in given:
+        name, sign, kind = text.rpartition("=")
+        if sign and not os.path.exists(text):
+            if kind not in ASKED:
+                raise UsageError(
+                    "unknown-type",
+                    f"--types {shown(text)!r}: {shown(kind)!r} is not a column type",
+                    do=f"Use COL=TYPE with one of {', '.join(ASKED)}",
+                )
+            asked[name] = kind
+        else:
+            asked.update(read_types(text))
+    return asked or None
+
+
+def names_of(given: tuple[str, ...]) -> dict[str, str]:
+    """Names of groups as they were typed: `A=newcomers`."""
+    names = dict(text.partition("=")[::2] for text in given)
+    for text, name in zip(given, names.values(), strict=False):
+        if not name.strip():
+            raise UsageError(
+                "bad-name", f"--name {shown(text)!r} names no group", do="Use GROUP=TEXT: A=newcomers"
+            )
+    return names

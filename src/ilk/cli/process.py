@@ -1,0 +1,242 @@
+"""What every command shares: how it ends, what it writes to, and the options that come again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+import ilk
+from ilk.errors import IlkError, escaped, shown
+
+if TYPE_CHECKING:
+    from ilk.cli.progress import Meter
+    from ilk.text.layout import Surface
+
+    ParamType = click.ParamType[Any]
+else:  # generic since click 8.4 only
+    ParamType = click.ParamType
+
+BUG, USAGE, CONDITION_FAILED, RESOURCE, INTERRUPTED, PIPE = 1, 2, 4, 5, 130, 141
+SIGNAL_BASE = 128
+
+
+class Stopped(KeyboardInterrupt):
+    """The process was asked to end: the best found so far is written, as after Ctrl-C."""
+
+
+_stopped_by: list[int] = []
+
+
+class Commands(click.Group):
+    """Commands whose every way to end has an exit code and, without --debug, no traceback."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        given = args[0] if args else extra.get("args")
+        debug = "--debug" in (sys.argv[1:] if given is None else list(given))
+        extra["standalone_mode"] = False
+        _stopped_by.clear()
+        try:
+            with _signals():
+                code = super().main(*args, **extra)
+            sys.stdout.flush()
+        except (PipeClosed, BrokenPipeError):
+            _silence(sys.stdout)
+            code = PIPE
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("interrupted; nothing was written", err=True)
+            code = interrupted_code()
+        except click.ClickException as error:
+            _tell_usage(error)
+            code = USAGE
+        except IlkError as error:
+            if debug:
+                raise
+            say(f"error [{error.code}]: {shown(error, 2000)}")
+            code = error.exit_code
+        except MemoryError:
+            if debug:
+                raise
+            say("error [out-of-memory]: memory ran out. Use fewer columns or rows, or more memory.")
+            code = RESOURCE
+        except Exception as error:
+            if debug:
+                raise
+            say(
+                f"error [bug]: an unexpected {type(error).__name__} in ilk {ilk.__version__}. "
+                "This is a bug in ilk. Please report it with the command; --debug shows where."
+            )
+            code = BUG
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def say(text: str) -> None:
+    surface = surface_of(sys.stderr)
+    sys.stderr.write(surface.fit(surface.say(escaped(text, "\n"))) + "\n")
+
+
+def _tell_usage(error: click.ClickException) -> None:
+    """What click would show, without characters of the arguments that act on a terminal."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        hint = context.command.get_help_option(context)
+        sys.stderr.write(context.get_usage() + "\n")
+        if hint is not None:
+            sys.stderr.write(f"Try '{context.command_path} {hint.opts[-1]}' for help.\n\n")
+    sys.stderr.write(escaped(f"Error: {error.format_message()}", "\n") + "\n")
+
+
+def _silence(stream: Any) -> None:
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, with their own exit codes."""
+
+    def stop(number: int, _: FrameType | None) -> NoReturn:
+        _stopped_by.append(number)
+        raise Stopped
+
+    old: dict[int, Any] = {}
+    with contextlib.suppress(ValueError):  # not the main thread: signals are not ours
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                number = getattr(signal, name)
+                old[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def interrupted_code() -> int:
+    return SIGNAL_BASE + _stopped_by[0] if _stopped_by else INTERRUPTED
+
+
+def surface_of(stream: Any) -> Surface:
+    from ilk.text.layout import WIDEST, Surface
+
+    on_terminal = bool(getattr(stream, "isatty", lambda: False)())
+    colour = on_terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    width = (
+        shutil.get_terminal_size((WIDEST, 24)).columns if on_terminal or "COLUMNS" in os.environ else WIDEST
+    )
+    return Surface(width, colour, getattr(stream, "encoding", None) or "utf-8", command_line=True)
+
+
+class PipeClosed(Exception):
+    """Whoever read our standard output has gone; not an OSError, which click would answer itself."""
+
+
+def put(text: str, end: str = "\n") -> None:
+    """Write to standard output: to a terminal without characters that act but our own, elsewhere as it is."""
+    if sys.stdout.isatty():
+        text = surface_of(sys.stdout).fit(text.replace("\t", " " * 4))
+    try:
+        sys.stdout.write(text + end)
+    except BrokenPipeError:
+        raise PipeClosed from None
+
+
+class KRange(ParamType):
+    """`5`, `2..9` or `auto`."""
+
+    name = "k"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value).strip()
+        if text == "auto":
+            return text
+        if match := re.fullmatch(r"(\d{1,9})(?:\.\.|-)(\d{1,9})", text):
+            return range(int(match[1]), int(match[2]) + 1)
+        if re.fullmatch(r"\d{1,9}", text):
+            return int(text)
+        return self.fail(f"{shown(text)!r} is not a number of groups; give 5, 2..9 or auto", param, ctx)
+
+
+class Seconds(ParamType):
+    """`60`, `60s`, `10m` or `2h`."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h|)", str(value).strip())
+        if not match or float(match[1]) <= 0:
+            return self.fail(f"{shown(value)!r} is not a time; give 60s, 10m or 2h", param, ctx)
+        return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+Decorator = Callable[[Any], Any]
+
+
+def _all_of(*options: Decorator) -> Decorator:
+    def add(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+MEMORY = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Memory to use, such as 2GB; a larger table is read in chunks, with the same result.",
+)
+READING = _all_of(
+    click.option(
+        "--sep", metavar="CHAR", help="Separator of a text file; detected automatically by default."
+    ),
+    click.option("--encoding", metavar="NAME", help="Encoding of a text file, such as latin-1."),
+    click.option("--decimal", metavar="CHAR", help="The decimal mark of a text file, if it is not a point."),
+    click.option(
+        "--missing", multiple=True, metavar="TEXT", help="A text that means a missing value; repeatable."
+    ),
+    click.option(
+        "--max-rejects",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Number of lines of a text file that may be skipped because they have too few or too many cells.",
+    ),
+    click.option("--sql", metavar="QUERY", help='Use the result of a query: "select * from data where …".'),
+)
+TYPING = _all_of(
+    click.option(
+        "--types",
+        "types",
+        multiple=True,
+        metavar="FILE|COL=TYPE",
+        help="Types of columns that are detected wrongly; ilk columns writes a file. Repeatable.",
+    ),
+    click.option("--ignore", multiple=True, metavar="COL", help="Leave a column out; repeatable."),
+    click.option("--id", "id_", metavar="COL", help="The column of row identifiers."),
+    click.option("--weight", metavar="COL", help="The column of row weights."),
+    click.option(
+        "--truth", metavar="COL", help="The column of known classes to compare with; never used for fitting."
+    ),
+)
+SAYING = _all_of(
+    click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+    click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+    click.option("--debug", is_flag=True, help="Show where an error happened."),
+)
+
+
+def progress_to_stderr() -> Meter | None:
+    """A line on stderr that is rewritten as the run goes on; only on a terminal."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        return None
+    from ilk.cli.progress import Meter
+
+    return Meter(sys.stderr, surface_of(sys.stderr))

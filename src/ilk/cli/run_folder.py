@@ -1,0 +1,329 @@
+"""The folder of a run, `customers.ilk/`: report, model, assignments, summary, each written at one stroke."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import stat
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ilk.analysis.assemble import settled
+from ilk.analysis.result import Result
+from ilk.errors import DataError, IlkError, ModelFileError, ResourceError, UsageError, recorded, shown
+from ilk.model.file import read_model
+from ilk.model.model import Model
+from ilk.report.explanation import without_rows
+from ilk.report.page import page
+from ilk.report.reading import read_summary
+from ilk.store import write_atomically
+from ilk.store.check import Unfit, either, maybe, number, record, text
+from ilk.table.out_of_core.table import PieceTable
+from ilk.table.read import Table, read
+
+SUFFIX = ".ilk"
+MODEL, SUMMARY, REPORT = "model.ilk", "summary.json", "report.html"
+PACKED = (".gz", ".zst", ".bz2")
+CSV_ROWS = 65536
+HURRIED_ROWS = 200_000  # assigned in half a second
+
+Columns = dict[str, Any]
+"""Some rows by column, in the order in which they are written."""
+
+
+def folder_for(source: str) -> str:
+    """Where a run is written by default: the name of the table with `.ilk`, in the current folder.
+
+    >>> folder_for("data/customers.csv"), folder_for("a.csv.gz"), folder_for("-")
+    ('customers.ilk', 'a.ilk', 'stdin.ilk')
+    """
+    name = "stdin" if source == "-" else os.path.basename(os.path.normpath(source))
+    for ending in PACKED:
+        name = name.removesuffix(ending)
+    stem = os.path.splitext(name)[0] or "table"
+    safe = "".join(c if c.isprintable() and c not in "/\\" else "_" for c in stem)
+    return safe.lstrip("-. ")[:100] + SUFFIX if safe.strip("-. ") else "table" + SUFFIX
+
+
+def check_free(folder: str, source: str, *, force: bool) -> None:
+    """Refuse, before any work, a folder that must not be written to."""
+    where = shown(folder, 200)
+    if os.path.islink(folder):
+        raise UsageError(
+            "output-is-link",
+            "The output folder is a symbolic link",
+            where=where,
+            do="Give the folder itself: --output DIR",
+        )
+    if (
+        source != "-"
+        and os.path.exists(source)
+        and os.path.exists(folder)
+        and os.path.samefile(source, folder)
+    ):
+        raise UsageError(
+            "output-is-input", "The output folder is the input", where=where, do="Give another: --output DIR"
+        )
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise UsageError(
+            "output-exists", "The output folder is a file", where=where, do="Give another: --output DIR"
+        )
+    if not force and os.path.isdir(folder) and os.listdir(folder):
+        raise UsageError(
+            "output-exists",
+            "The output folder exists already",
+            where=where,
+            do="Write over it with --force, or choose another with --output DIR",
+        )
+
+
+def write_run(
+    result: Result,
+    folder: str,
+    *,
+    force: bool = False,
+    rows: bool = True,
+    parquet: bool = False,
+    marks: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Write all files of a run and give back the summary as written; the summary comes last.
+
+    Of a run that was stopped, the assignments of a large table are left out: they take longer than all else.
+    """
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise ResourceError(
+            "write-failed",
+            f"The output folder cannot be made: {error.strerror}",
+            where=shown(folder, 200),
+            do="Choose another: --output DIR",
+        ) from None
+    target = Path(folder)
+    summary = {**result.summary(), **(marks or {})}
+    if not rows:
+        summary = without_rows(summary)
+    result.model.save(target / MODEL, overwrite=force)
+    files = [MODEL]
+    if rows and result.interrupted and result.table.n_rows > HURRIED_ROWS:
+        rows = False
+        text = f"there was no time for the assignments of all rows; ilk assign {shown(folder, 200)} DATA gives them"
+        summary["warnings"].append({"code": "no-assignments", "text": text})
+    if rows:
+        with warnings.catch_warnings(record=True) as made:
+            warnings.simplefilter("always")
+            name = "assignments.parquet" if parquet else "assignments.csv"
+            write_parts(target / name, assignment_parts(result), result.table.n_rows, overwrite=force)
+        summary["warnings"] += [
+            {"code": code, "text": text} for code, text in recorded(made) if code == "column-renamed"
+        ]
+        files.insert(0, name)
+    stale = {"assignments.csv", "assignments.parquet"} - set(files)
+    for name in stale if force else ():  # of an earlier run: rows of another clustering
+        (target / name).unlink(missing_ok=True)
+    summary["folder"], summary["files"] = folder, [REPORT, *files, SUMMARY]
+    written = page(summary).encode()
+    write_atomically(target / REPORT, written, overwrite=force)
+    summary["sizes"] = {REPORT: len(written)}
+    write_atomically(target / SUMMARY, json_bytes(summary), overwrite=force)
+    return summary
+
+
+def json_bytes(document: Any) -> bytes:
+    """Valid JSON in plain ASCII, so that no terminal or reader is surprised."""
+    return (json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode()
+
+
+def assignment_parts(result: Result) -> Iterator[Columns]:
+    """Row number, id and truth where named, then group, second and novelty."""
+    schema = result.model.schema
+    names = [name for name in (schema.id, schema.truth) if name is not None]
+    for first, part in _numbered(result.table):
+        here = slice(first, first + part.n_rows)
+        columns: Columns = {"row": np.arange(here.start, here.stop)}
+        columns.update({name: part.column(name) for name in names})
+        chances = None if result.probabilities is None else result.probabilities[here]
+        if not result.model.has_rule:
+            yield columns | result.model.label_columns(result.labels[here], tuple(columns))
+            continue
+        placed = settled(result.model.place(part), result.labels[here], chances)
+        columns.update(result.model.columns_for(placed, tuple(columns)))
+        yield columns
+
+
+def new_parts(
+    model: Model, table: Table | PieceTable, *, with_data: bool = False, absent: str = "error"
+) -> Iterator[Columns]:
+    """The columns that `ilk assign` writes, part by part of the table."""
+    keep = table.names if with_data else [name for name in (model.schema.id,) if name in table.names]
+    for first, part in _numbered(table):
+        columns: Columns = {} if "row" in keep else {"row": np.arange(first, first + part.n_rows)}
+        columns.update({name: part.column(name) for name in keep})
+        columns.update(model.columns_for(model.place(part, absent=absent), tuple(columns)))
+        yield columns
+
+
+def _numbered(table: Table | PieceTable) -> Iterator[tuple[int, Table]]:
+    """The parts of a table, each with the number of its first row: one part of a table in memory."""
+    first = 0
+    for part in table.parts() if isinstance(table, PieceTable) else [table]:
+        yield first, part
+        first += part.n_rows
+
+
+def write_columns(path: str | os.PathLike[str], columns: Columns, *, overwrite: bool = False) -> None:
+    """CSV, or Parquet where the path says so, at one stroke."""
+    write_parts(path, iter([columns]), _length(columns), overwrite=overwrite)
+
+
+def write_parts(
+    path: str | os.PathLike[str], parts: Iterator[Columns], n_rows: int, *, overwrite: bool = False
+) -> None:
+    """As `write_columns`, rows part by part; refused, and nothing written, unless just `n_rows` come."""
+    packed = str(path).endswith((".parquet", ".pq"))
+
+    def write(file: IO[bytes]) -> None:
+        if packed:
+            _write_parquet(file, counted(parts, n_rows))
+            return
+        for chunk in csv_chunks(counted(parts, n_rows)):
+            file.write(chunk.encode("utf-8", "backslashreplace"))
+
+    write_atomically(path, write, overwrite=overwrite)
+
+
+def counted(parts: Iterator[Columns], n_rows: int) -> Iterator[Columns]:
+    """The parts as they are; an error at the end unless they held just so many rows."""
+    written = 0
+    for columns in parts:
+        written += _length(columns)
+        yield columns
+    if written != n_rows:
+        raise DataError(
+            "rows-lost",
+            f"{n_rows} rows were read and {written} would be written",
+            do="The table may have changed on the way: run again when it is at rest",
+        )
+
+
+def _write_parquet(file: IO[bytes], parts: Iterator[Columns]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer = None
+    for columns in parts:
+        table = pa.table(columns)
+        if writer is None:  # a part whose groups are all missing tells nothing of their type
+            fields = [
+                pa.field(f.name, pa.string() if pa.types.is_null(f.type) else f.type) for f in table.schema
+            ]
+            writer = pq.ParquetWriter(file, pa.schema(fields))
+        writer.write_table(table.cast(writer.schema))
+    if writer is not None:
+        writer.close()
+
+
+def _length(columns: Columns) -> int:
+    return max((len(values) for values in columns.values()), default=0)
+
+
+def csv_chunks(parts: Iterator[Columns]) -> Iterator[str]:
+    """CSV text, header first, some thousand rows at a time; a missing cell is empty."""
+    for place, columns in enumerate(parts):
+        yield from _csv_of_part(columns, header=place == 0)
+
+
+def _csv_of_part(columns: Columns, *, header: bool) -> Iterator[str]:
+    n_rows = _length(columns)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    if header:
+        writer.writerow(columns)
+    for first in range(0, n_rows, CSV_ROWS):
+        parts = [_cells(values[first : first + CSV_ROWS]) for values in columns.values()]
+        writer.writerows(zip(*parts, strict=True))
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+    yield buffer.getvalue()
+
+
+def _cells(values: Any) -> list[Any]:
+    cells = values.to_pylist() if hasattr(values, "to_pylist") else values.tolist()
+    return ["" if cell is None or cell != cell else cell for cell in cells]
+
+
+def find_model(run: str) -> Model:
+    """The model of a run: a folder, or the model file itself."""
+    inside = os.path.isdir(run)
+    path = os.path.join(run, MODEL) if inside else run
+    if not os.path.lexists(path):
+        raise UsageError(
+            "no-run",
+            f"there is no run or model file {shown(run, 120)}",
+            do="Give a folder that ilk fit wrote, or a model file",
+        )
+    return read_model(path, follow=not inside)
+
+
+def find_assignments(run: str) -> str:
+    """The assignments file of a run folder: a plain file, since ilk writes no other."""
+    for name in ("assignments.csv", "assignments.parquet"):
+        path = os.path.join(run, name)
+        if os.path.lexists(path):
+            if not stat.S_ISREG(os.lstat(path).st_mode):
+                raise _no_assignments(path, "The assignments of the run are not a plain file")
+            return path
+    raise UsageError("no-run", f"{shown(run, 120)} has no assignments", do="Fit without --no-rows first")
+
+
+def _no_assignments(path: str, what: str) -> ModelFileError:
+    return ModelFileError("not-assignments", what, where=shown(path, 200), do="Fit the table again")
+
+
+def find_summary(run: str) -> dict[str, Any]:
+    """The summary of a run folder."""
+    inside = os.path.isdir(run)
+    path = os.path.join(run, SUMMARY) if inside else run
+    return read_summary(path, follow=not inside)
+
+
+PLACED = record(
+    {"group": maybe(either(text(), number()))},
+    {"second": maybe(text()), "probability": maybe(number(0.0, 1.0)), "novelty": maybe(number(0.0, 1.0))},
+)
+
+
+def find_row(run: str, row: int, data: str | None) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """What a run says of one row, and its cells where the table is given."""
+    path = find_assignments(run)
+    placed = _row_of(read(path), row)
+    try:
+        PLACED(placed, "")
+    except Unfit as unfit:
+        raise _no_assignments(path, f"The column {unfit.name} of the assignments is not valid") from None
+    return {"row": row, **placed}, None if data is None else _row_of(read(data), row)
+
+
+def _row_of(table: Table, number: int) -> dict[str, Any]:
+    if number >= table.n_rows:
+        raise UsageError(
+            "no-such-row",
+            f"{table.source} has no row {number}",
+            do=f"Rows are counted from 0 to {table.n_rows - 1}",
+        )
+    return {name: table.column(name)[number].as_py() for name in table.names if name not in table.problems}
+
+
+def is_demo(folder: str) -> bool:
+    """Whether a folder was written by `ilk demo`, which may then write it again."""
+    try:
+        return read_summary(os.path.join(folder, SUMMARY), follow=False).get("demo") is True
+    except IlkError:
+        return False

@@ -1,0 +1,274 @@
+"""Reading a model back: a file is refused unless every field of it makes sense. Nothing in it is run.
+
+Everything that a file says is checked before anything is built of it: types, lengths, shapes against counts, ranges.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ilk import store
+from ilk.assorted.problem import CELLS, Treat
+from ilk.errors import ModelFileError, UsageError, shown
+from ilk.model import parameters
+from ilk.model.levels import SOFT_LEVELS
+from ilk.model.model import KIND, Model
+from ilk.model.no_prediction_rule import UNRULED
+from ilk.model.placed import N_QUANTILES
+from ilk.model.registry import ASSORTED, PROCESS, Params, family_of, is_soft, takes_codes
+from ilk.model.treatment import treatment
+from ilk.store.check import (
+    Unfit,
+    anything,
+    array,
+    either,
+    flag,
+    letter,
+    listed,
+    maybe,
+    need,
+    number,
+    one_of,
+    record,
+    rises,
+    text,
+    texts,
+    whole,
+)
+from ilk.table.block import Array, Encoding
+from ilk.table.schema import KINDS, Schema
+
+METHOD = re.compile(r"[A-Za-z0-9 -]{1,60}")
+MOST_DECIMALS = 30
+LARGEST = 1e300  # of weights and sizes, so that they can be added
+
+COLUMN = record(
+    {"name": text(), "kind": one_of(*KINDS)},
+    {
+        "reason": text(),
+        "type": text(1000),
+        "note": text(),
+        "levels": maybe(texts()),
+        "missing": whole(0),
+        "distinct": whole(0),
+    },
+)
+SCHEMA = record(
+    {"columns": listed(COLUMN)}, {"weight": maybe(text()), "truth": maybe(text()), "id": maybe(text())}
+)
+OPTION = either(text(), maybe(flag), whole(), number())
+TRAINING = record(
+    {},
+    {
+        "rows": maybe(either(number(0.0, LARGEST), whole(0))),
+        "source": maybe(text()),
+        "ilk": maybe(text(200)),
+        "columns": listed(
+            record(
+                {"name": text(), "counts": anything},
+                {"edges": anything, "mean": maybe(number()), "decimals": whole(0, MOST_DECIMALS)},
+            )
+        ),
+    },
+)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model back from the file that `Result.save` or `ilk fit` wrote.
+
+    A file that is not ours, is damaged or makes no sense is refused. Nothing in it is run.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Model
+        The model, ready to assign rows.
+
+    See Also
+    --------
+    Result.save : Writes the file.
+    Model.assign : Gives new rows their groups.
+
+    Examples
+    --------
+    >>> import ilk, os, tempfile
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.ilk")
+    >>> result.save(path)
+    >>> ilk.load(path).names
+    ('low size', 'high size')
+    """
+    return read_model(path)
+
+
+def read_model(path: str | os.PathLike[str], *, follow: bool = True) -> Model:
+    """As `load`; where `follow` is False, a symbolic link is refused."""
+    where = shown(os.fspath(path), 200)
+    try:
+        packed = store.load(path, follow=follow)
+        if packed.kind != KIND:
+            raise ModelFileError(
+                "model-kind",
+                f"The file holds a {shown(packed.kind)}, not a {KIND}",
+                where=where,
+                do="Give a file that Result.save or ilk fit wrote",
+            )
+        return _model(store.restore(packed.document, packed.arrays))
+    except Unfit as unfit:
+        raise ModelFileError(
+            "model-damaged",
+            f"The field {unfit.name} of the model is not valid: {unfit.why}",
+            where=where,
+            do="Fit and save the model again",
+        ) from None
+    except MemoryError:
+        raise ModelFileError(
+            "model-too-large",
+            "The model is larger than the memory of this machine",
+            where=where,
+            do="Read it where there is more memory",
+        ) from None
+
+
+def _model(tree: Mapping[str, Any]) -> Model:
+    family = _family(tree.get("family"))
+    schema = _schema(tree.get("schema"))
+    treat = treatment(tree.get("treatment"), schema, family) if family in ASSORTED else None
+    n_columns = _columns(schema, family)
+    letters = texts(each=letter())(tree.get("letters"), "letters")
+    names = listed(text())(tree.get("names"), "names")
+    k = len(letters)
+    need(0 < k == len(names), "letters", "marks and names of the groups do not fit")
+    group_of = _groups(tree.get("groups", list(range(k))), k)
+    ruled = family != UNRULED.name
+    params = _parameters(tree.get("parameters"), family, schema, treat, len(group_of)) if ruled else None
+    sizes = array((k,), 0.0, LARGEST)(tree.get("sizes"), "sizes")
+    need(0 < sizes.sum() < math.inf, "sizes", "no group has a row")
+    quantiles = array((k, N_QUANTILES))(tree.get("quantiles"), "quantiles")
+    need((quantiles[:, 1:] >= quantiles[:, :-1]).all(), "quantiles", "they do not rise")
+    return Model(
+        text(60, METHOD)(tree.get("method"), "method"),
+        family,
+        _options(tree.get("options")),
+        schema,
+        _encoding(tree.get("encoding"), n_columns if ruled else None),
+        params,
+        group_of,
+        tuple(letters),
+        tuple(names),
+        sizes,
+        quantiles,
+        _training(tree.get("training"), schema),
+        treat,
+    )
+
+
+def _family(value: Any) -> str:
+    family = str(text(60)(value, "family"))
+    try:
+        known = family in ASSORTED or family_of(family) is not None
+    except UsageError:  # a structure that does not exist
+        known = False
+    need(known, "family", f"{shown(family)} is not known to this version")
+    return family
+
+
+def _schema(value: Any) -> Schema:
+    plain = SCHEMA(value, "schema")
+    for column in plain["columns"]:
+        coded = column["kind"] in ("binary", "categorical", "ordinal")
+        need(not coded or column.get("levels"), "schema", "a column lacks its levels")
+        if coded and column.get("type") == "bool":
+            known = set(column["levels"]) <= {"false", "true"}
+            need(known, "schema", "the levels of a truth value are others than false and true")
+    schema = Schema.from_dict(plain)
+    need(len(schema.used) > 0, "schema", "its columns do not fit the method")
+    return schema
+
+
+def _columns(schema: Schema, family: str) -> int:
+    """How many numbers the family has; refused where the columns are of kinds that it does not take."""
+    binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
+    any_kind = family in ASSORTED or takes_codes(family)
+    n_columns = len(schema.numeric) + (0 if any_kind else len(binary))
+    fits = family == UNRULED.name or any_kind or n_columns == len(schema.used)
+    need(fits, "schema", "its columns do not fit the method")
+    return n_columns
+
+
+def _groups(value: Any, k: int) -> tuple[int, ...]:
+    """The group of each component; files from before components were merged have one group each."""
+    groups = listed(whole(0, k - 1), least=k)(value, "groups")
+    need(len(set(groups)) == k, "groups", "components and groups do not fit")
+    return tuple(groups)
+
+
+def _parameters(value: Any, family: str, schema: Schema, treat: Treat | None, k: int) -> Params:
+    need(isinstance(value, dict), "parameters", "it is not there")
+    if treat is not None:
+        if treat.numbers == CELLS:
+            return parameters.clusters(value, k, treat.plan)
+        return parameters.blend(value, k, treat)
+    if family == PROCESS.name:
+        return parameters.posteriors(value, k, schema)
+    if takes_codes(family):
+        return parameters.levels(value, k, schema, family != SOFT_LEVELS.name)
+    n_columns = _columns(schema, family)
+    if is_soft(family):
+        return parameters.mixture(value, k, n_columns, family.removeprefix("gaussian "))
+    return parameters.centroids(value, k, n_columns)
+
+
+def _encoding(value: Any, n_columns: int | None) -> Encoding:
+    """The conditioning of the numbers; how many there are is told by no parameters where there is no rule."""
+    plain = record({"power": anything, "centre": anything}, {"factor": anything})(value, "encoding")
+    power = number(above=0.0)(plain["power"], "encoding power")
+    need(math.frexp(power)[0] == 0.5, "encoding power", "it is not a power of two")
+    if n_columns is None:
+        n_columns = len(plain["centre"]) if np.ndim(plain["centre"]) == 1 else 0
+    centre = array((n_columns,), -parameters.FAR, parameters.FAR)(plain["centre"], "centre")
+    factor = maybe(array((n_columns,), 0.0, LARGEST))(plain.get("factor"), "factor")
+    return Encoding(power, centre, factor)
+
+
+def _options(value: Any) -> dict[str, Any]:
+    need(isinstance(value, dict), "options", "it is not there")
+    return {text(200)(key, "options"): OPTION(item, "options") for key, item in value.items()}
+
+
+def _training(value: Any, schema: Schema) -> dict[str, Any]:
+    """What the model remembers of the rows it was fitted on."""
+    plain = TRAINING(value, "training")
+    columns = {column.name: column for column in schema.columns}
+    names = [entry["name"] for entry in plain.get("columns", ())]
+    need(len(set(names)) == len(names), "training columns", "one is there twice")
+    for entry in plain.get("columns", ()):
+        column = columns.get(entry["name"])
+        need(column is not None, "training columns", "one is not in the schema")
+        assert column is not None
+        n_bins = len(column.levels or ()) + 2
+        if column.levels is None:
+            edges = _row(entry.get("edges"), "training edges")
+            need(len({"mean", "decimals"} & entry.keys()) == 2, "training columns", "a mean is missing")
+            rises(edges.tolist(), "training edges")
+            n_bins = len(edges) + 2
+        array((n_bins,), 0.0, LARGEST)(_row(entry["counts"], "training counts"), "training counts")
+    return dict(plain)
+
+
+def _row(value: Any, name: str) -> Array:
+    """A row of numbers, as an array or as a list."""
+    if isinstance(value, list):
+        value = np.array(listed(number())(value, name), dtype=np.float64)
+    need(isinstance(value, np.ndarray) and value.ndim == 1, name, "it is not a row of numbers")
+    return np.asarray(array(value.shape)(value, name))

@@ -1,0 +1,397 @@
+"""A fitted model on its own: what is needed to place new rows, save it, and read it back.
+
+A model holds no rows: the schema of the columns it uses, the encoding, the parameters, the marks and names of
+its groups, and per group the quantiles of the costs of its training rows, from which novelty is read.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ilk import store
+from ilk.assorted.problem import Treat
+from ilk.engines.base import Rows
+from ilk.engines.derived import derive
+from ilk.engines.frames import Frame, frame_of
+from ilk.engines.memory import MemoryRows
+from ilk.errors import DataError, warn
+from ilk.families.dirichlet import Posteriors, process_of
+from ilk.model.columns import OUTPUT, design, free_names
+from ilk.model.grouped import Grouped
+from ilk.model.no_prediction_rule import UNRULED
+from ilk.model.placed import Placed, visit_placed
+from ilk.model.registry import Params, family_of, is_soft, parameter_tree, takes_codes
+from ilk.table.block import Array, Encoding
+from ilk.table.encode import Encoded, encode_new
+from ilk.table.out_of_core.memory_limit import open_table
+from ilk.table.out_of_core.table import PieceTable
+from ilk.table.read import Table, from_arrow, read
+from ilk.table.schema import Schema
+
+KIND = "clustering model"
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model without its rows: `assign` gives new rows their groups, `save` writes it, `load` reads it back.
+
+    Attributes
+    ----------
+    method : str
+        Name of the method.
+    family : str
+        What a component is.
+    options : mapping
+        Options of the fit.
+    schema : Schema
+        Columns, their types and categories.
+    encoding : Encoding
+        How numbers are conditioned.
+    params : object
+        Parameters of the components, in conditioned units.
+    group_of : tuple of int
+        The group of each component.
+    letters : tuple of str
+        Letter of each group.
+    names : tuple of str
+        Name of each group.
+    sizes : array of shape (k,)
+        Sum of the weights of the training rows of each group.
+    quantiles : array of shape (k, 201)
+        Costs of the training rows of each group at equal steps, from which novelty is read.
+    training : mapping
+        What is known of the training rows.
+    treat : None or Treat
+        What the assorted model makes of the columns.
+    k : int
+        Number of groups.
+    grouped : Grouped
+        The components and the groups they belong to.
+    has_rule : bool
+        Whether new rows can be placed; methods of distances have no rule for that.
+
+    See Also
+    --------
+    load : Reads a model back.
+    Result : Holds the model of a run.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> model = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2).model
+    >>> model.assign({"size": [1.3, 7.0]})["group"].to_pylist()
+    ['A', 'B']
+    """
+
+    method: str
+    family: str
+    options: Mapping[str, Any]
+    schema: Schema
+    encoding: Encoding
+    params: Params
+    group_of: tuple[int, ...]  # of each component, a piece, the group
+    letters: tuple[str, ...]
+    names: tuple[str, ...]
+    sizes: Array
+    quantiles: Array  # (groups, N_QUANTILES) costs of the training rows
+    training: Mapping[str, Any] = field(default_factory=dict)
+    treat: Treat | None = None  # what the assorted model makes of the columns
+
+    @property
+    def k(self) -> int:
+        """Number of groups."""
+        return len(self.letters)
+
+    @property
+    def grouped(self) -> Grouped:
+        """The components and the groups they belong to."""
+        family = family_of(self.family) if self.treat is None else self.treat.family
+        if isinstance(self.params, Posteriors):
+            family = process_of(self.params, self.schema.level_start)
+        assert family is not None
+        return Grouped(family, self.params, np.array(self.group_of), is_soft(self.family))
+
+    @property
+    def has_rule(self) -> bool:
+        """Whether new rows can be placed; methods of distances have no rule for that."""
+        return self.family != UNRULED.name
+
+    def __repr__(self) -> str:
+        columns = len(self.schema.used)
+        groups = "1 group" if self.k == 1 else f"{self.k} groups"
+        return f"<ilk.Model {self.method}, {groups}, {columns} column{'s' * (columns != 1)}>"
+
+    def assign(self, data: Any, *, absent: str = "error") -> Any:
+        """Return the group of each row of `data`.
+
+        Columns are matched by name: order does not matter, unknown ones are ignored with a warning. A category that
+        was not seen in training counts as missing, with a warning. A row without a value in the columns used has no
+        group.
+
+        Parameters
+        ----------
+        data : frame, array, list, mapping or path
+            New rows.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        frame
+            A frame of the caller's kind (for arrays and paths an Arrow table). Columns: `group` (its letter),
+            `probability` (of that group; not of methods that give none), `second` (the next likeliest or nearest
+            group), `novelty` (how unusual the row is among the training rows of its group, from 0 at the centre to
+            1, further out than any of them). A column that `data` has already is named `group_ilk`, with a warning.
+            A Spark frame comes back with these columns.
+        """
+        frame = frame_of(data)
+        if frame is not None:
+            return self._assign_frame(frame, absent)
+        return self.assign_table(self.open(data), absent=absent)
+
+    def _assign_frame(self, frame: Frame, absent: str) -> Any:
+        """On the workers; what would be warned of rows is left unsaid."""
+        lacking = [c.name for c in self.schema.used if c.name not in frame.schema.names]
+        if lacking:
+            encode_new(
+                from_arrow(frame.schema.empty_table(), frame.source),
+                self.schema,
+                self.encoding,
+                absent=absent,
+            )
+        kinds = dict(zip(OUTPUT, (pa.string(), pa.float64(), pa.string(), pa.float64()), strict=True))
+        if not is_soft(self.family):
+            del kinds["probability"]
+        names = free_names(tuple(frame.schema.names), tuple(kinds))
+        return frame.filled(_Assign(self, names, absent), dict(zip(names, kinds.values(), strict=True)))
+
+    def read(self, data: Any, **reading: Any) -> Table:
+        """Read new data as a table; a file with a header alone is an empty table.
+
+        Parameters
+        ----------
+        data : frame, array, list, mapping or path
+            New rows.
+        **reading : dict
+            How to read a text file.
+
+        Returns
+        -------
+        Table
+            The table.
+        """
+        try:
+            return read(data, **reading)
+        except DataError as error:
+            return self._empty(error)
+
+    def open(self, data: Any, memory: Any = None, **reading: Any) -> Table | PieceTable:
+        """Read new data as a table, in parts where it is larger than memory.
+
+        Parameters
+        ----------
+        data : frame, array, list, mapping or path
+            New rows.
+        memory : None, float or str, default=None
+            Bytes that may be used.
+        **reading : dict
+            How to read a text file.
+
+        Returns
+        -------
+        Table or PieceTable
+            The table.
+        """
+        try:
+            return open_table(data, memory, **reading)
+        except DataError as error:
+            return self._empty(error)
+
+    def _empty(self, error: DataError) -> Table:
+        if error.code != "no-rows":
+            raise error
+        warn("no-rows", error.what, depth=5)
+        empty = [np.empty(0, float if c.levels is None else str) for c in self.schema.used]
+        return from_arrow(pa.table(empty, names=[c.name for c in self.schema.used]), "the table")
+
+    def assign_table(self, table: Table | PieceTable, *, absent: str = "error") -> Any:
+        """Return the group of each row of a table that has been read.
+
+        Parameters
+        ----------
+        table : Table or PieceTable
+            New rows.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        frame
+            As `assign` returns it.
+        """
+        if isinstance(table, PieceTable):
+            parts = [self.columns_for(self.place(part, absent=absent), table.names) for part in table.parts()]
+            return pa.concat_tables([pa.table(part) for part in parts], promote_options="default")
+        columns = self.columns_for(self.place(table, absent=absent), table.names)
+        return table.give_back(columns)
+
+    def place(self, table: Table, *, absent: str = "error") -> Placed:
+        """Return group, second group, probability and novelty of each row, as arrays.
+
+        Parameters
+        ----------
+        table : Table
+            New rows.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        Placed
+            Where the rows belong.
+        """
+        if not self.has_rule:
+            UNRULED.refuse()
+        untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
+        encoded = encode_new(table, self.schema, untouched, absent=absent)
+        for code, text in encoded.warnings:
+            warn(code, text, depth=5)
+        placed = self.place_rows(self._rows(encoded))
+        n_lost = int((placed.group < 0).sum())
+        if n_lost:
+            warn(
+                "empty-rows",
+                f"{n_lost} rows have no value in the columns of the model and get no group",
+                depth=5,
+            )
+        return placed
+
+    def _rows(self, encoded: Encoded) -> Rows:
+        if self.treat is None and not takes_codes(self.family):
+            raw = design(encoded.numbers, encoded.codes, self.schema)
+            return MemoryRows(raw, self.encoding, complete=bool(not np.isnan(raw).any()))
+        codes = encoded.codes if self.schema.coded else None
+        rows = MemoryRows(encoded.numbers, self.encoding, codes=codes, complete=encoded.complete)
+        return rows if self.treat is None else derive(rows, self.treat)
+
+    def place_rows(self, rows: Rows) -> Placed:
+        """Return group, second group, probability and novelty of rows that are encoded.
+
+        Parameters
+        ----------
+        rows : Rows
+            Encoded rows, wherever they lie.
+
+        Returns
+        -------
+        Placed
+            Where the rows belong, in row order.
+        """
+        parts = [*rows.scan(visit_placed, self)] if rows.n_rows else []
+        if not parts:
+            return Placed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
+        return Placed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def columns_for(self, placed: Placed, taken: tuple[str, ...] = ()) -> dict[str, Array]:
+        """Return the output columns under names that the table does not use itself.
+
+        Parameters
+        ----------
+        placed : Placed
+            Where the rows belong.
+        taken : tuple of str, default=()
+            Names of the columns of the table.
+
+        Returns
+        -------
+        dict
+            Names and arrays.
+        """
+        values = {
+            "group": self._marks(placed.group),
+            "probability": np.round(placed.probability, 4),
+            "second": self._marks(placed.second),
+            "novelty": np.round(placed.novelty, 4),
+        }
+        if not is_soft(self.family):
+            del values["probability"]
+        return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
+
+    def label_columns(self, labels: Array, taken: tuple[str, ...]) -> dict[str, Array]:
+        """Return the output column of known labels, for groups without a rule.
+
+        Parameters
+        ----------
+        labels : int array of shape (n_rows,)
+            Group number of each row.
+        taken : tuple of str
+            Names of the columns of the table.
+
+        Returns
+        -------
+        dict
+            Name and array.
+        """
+        return {free_names(taken, ("group",))[0]: self._marks(labels)}
+
+    def _marks(self, number: Array) -> Array:
+        """Letters as text, or as objects where a row has none."""
+        if (number >= 0).all():
+            return np.array(self.letters, dtype=str)[number]
+        return np.array([*self.letters, None], dtype=object)[number]  # -1 picks the last
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model to one file of JSON and plain arrays, atomically.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write it.
+        overwrite : bool, default=False
+            Whether a file that is there is replaced.
+        """
+        document, arrays = store.flatten(self._tree())
+        store.save(path, KIND, document, arrays, overwrite=overwrite)
+
+    def _tree(self) -> dict[str, Any]:
+        return {
+            "method": self.method,
+            "family": self.family,
+            "options": dict(self.options),
+            "schema": self.schema.to_dict(),
+            "encoding": {
+                "power": self.encoding.power,
+                "centre": self.encoding.centre,
+                "factor": self.encoding.factor,
+            },
+            "parameters": parameter_tree(self.params),
+            "groups": list(self.group_of),
+            "letters": list(self.letters),
+            "names": list(self.names),
+            "sizes": self.sizes,
+            "quantiles": self.quantiles,
+            "training": dict(self.training),
+            "treatment": None if self.treat is None else self.treat.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class _Assign:
+    """What travels to the rows of a frame."""
+
+    model: Model
+    names: tuple[str, ...]
+    absent: str
+
+    def __call__(self, arrow: Any) -> dict[str, Any]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            placed = self.model.place(from_arrow(arrow, "the frame"), absent=self.absent)
+        return dict(zip(self.names, self.model.columns_for(placed).values(), strict=True))

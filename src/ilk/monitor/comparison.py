@@ -1,0 +1,273 @@
+"""Two labellings of the same rows side by side: how far they agree, which groups correspond, who moved where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ilk.errors import DataError, UsageError, rows_shown, shown
+from ilk.measures.counts import Contingency, contingency
+from ilk.measures.external import ari, nmi
+from ilk.measures.repeats import corresponding
+from ilk.report.figures import count_text, share_text
+from ilk.table.block import Array
+from ilk.table.read import Table
+from ilk.text.layout import Surface, cells, line, plural
+
+# Adjusted Rand index from which two partitions agree so well: Steinley, Psychological Methods 9 (2004), 386-396.
+WORDS = ((0.9, "nearly the same groups"), (0.8, "much the same groups"), (0.65, "partly the same groups"))
+KEYS_TOLD = 5
+FLOWS_TOLD = 8
+EVENTS_TOLD = 4
+HALF = 0.5  # of a group's rows must be shared for it to join, or to split from, another
+FEW_MOVED = 0.05
+GROUPS_TOLD = 12
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The groups of the rows of one run, None where a row has none; `keys` name the rows."""
+
+    source: str
+    keys: Sequence[Any]
+    groups: Sequence[str | None]
+
+
+def labels_of(table: Table, source: str, id: str | None) -> Labels:
+    """The column `group` of a table: rows by the column `id`, by `row` where there is one, or by their place."""
+    for name, option in (("group", ""), (id, "--id")):
+        if name is not None and name not in table.names:
+            listed = ", ".join(shown(n) for n in table.names[:8])
+            do = f"Its columns are {listed}" + ("; fit with --id to keep one more" if option else "")
+            raise UsageError("unknown-column", f"{table.source} has no column {shown(name)!r}", do=do)
+    name = id if id is not None else "row" if "row" in table.names else None
+    keys = list(range(table.n_rows)) if name is None else table.column(name).to_pylist()
+    twice = len(keys) - len(set(keys))
+    if twice:
+        first: dict[Any, int] = {}
+        again = [place for place, key in enumerate(keys) if first.setdefault(key, place) != place]
+        raise DataError(
+            "id-repeated",
+            f"the column {shown(name)!r} of {table.source} does not name rows: {twice} values come again",
+            where=rows_shown(again),
+            do="Give a column whose values are all different: --id COL",
+        )
+    groups = [None if value is None else str(value) for value in table.column("group").to_pylist()]
+    return Labels(source, keys, groups)
+
+
+def compare(first: Labels, second: Labels) -> dict[str, Any]:
+    """The comparison as a plain document; rows are matched by their keys.
+
+    >>> one = Labels("a", [0, 1, 2, 3], ["A", "A", "B", "B"])
+    >>> two = Labels("b", [0, 1, 2, 3], ["B", "B", "A", "B"])
+    >>> found = compare(one, two)
+    >>> [(pair["first"], pair["second"]) for pair in found["pairs"]], found["moved"]["rows"]
+    ([('A', 'B'), ('B', 'A')], 1)
+    """
+    there = dict(zip(second.keys, second.groups, strict=True))
+    common = [
+        (key, one, there[key]) for key, one in zip(first.keys, first.groups, strict=True) if key in there
+    ]
+    placed = [(key, one, two) for key, one, two in common if one is not None and two is not None]
+    if not placed:
+        raise DataError(
+            "no-common-rows",
+            f"{first.source} and {second.source} have no row in common",
+            do="Compare runs of the same rows, or name the column that both know them by: --id COL",
+        )
+    counts = contingency([one for _, one, _ in placed], [two for _, _, two in placed])
+    pairs = _pairs(counts)
+    joined, parted = _joined(counts, pairs), _parted(counts, pairs)
+    kept = {(cell["first"], cell["second"]) for cell in (*pairs, *joined, *parted)}
+    moved = _moved(placed, kept)
+    document = {
+        "first": _side(first, counts.cluster_names, counts.table.sum(axis=1)),
+        "second": _side(second, counts.class_names, counts.table.sum(axis=0)),
+        "rows": len(placed),
+        "without_group": len(common) - len(placed),
+        "only_first": len(first.keys) - len(common),
+        "only_second": len(second.keys) - len(common),
+        "ari": ari(counts),
+        "nmi": nmi(counts),
+        "counts": counts.table.tolist(),
+        "pairs": pairs,
+        "joined": joined,
+        "split": parted,
+        "gone": _rest(counts.cluster_names, [cell["first"] for cell in (*pairs, *joined)]),
+        "new": _rest(counts.class_names, [cell["second"] for cell in (*pairs, *parted)]),
+        "moved": moved,
+    }
+    return {**document, "finding": _finding(document)}
+
+
+def _pairs(counts: Contingency) -> list[dict[str, Any]]:
+    return [_cell(counts, a, b) for a, b in corresponding(counts.table)]
+
+
+def _cell(counts: Contingency, a: int, b: int) -> dict[str, Any]:
+    rows, one, two = (int(n) for n in (counts.table[a, b], counts.table[a].sum(), counts.table[:, b].sum()))
+    return {
+        "first": str(counts.cluster_names[a]),
+        "second": str(counts.class_names[b]),
+        "rows": rows,
+        "share_first": rows / one,
+        "share_second": rows / two,
+        "jaccard": rows / (one + two - rows),
+    }
+
+
+def _joined(counts: Contingency, pairs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Groups of the first run without a partner that went, by more than half, into one group of the second."""
+    paired = {pair["first"] for pair in pairs}
+    alone = [a for a, name in enumerate(counts.cluster_names) if str(name) not in paired]
+    made = [_cell(counts, a, int(counts.table[a].argmax())) for a in alone]
+    return [cell for cell in made if cell["share_first"] > HALF]
+
+
+def _parted(counts: Contingency, pairs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Groups of the second run without a partner that came, by more than half, from one group of the first."""
+    paired = {pair["second"] for pair in pairs}
+    alone = [b for b, name in enumerate(counts.class_names) if str(name) not in paired]
+    made = [_cell(counts, int(counts.table[:, b].argmax()), b) for b in alone]
+    return [cell for cell in made if cell["share_second"] > HALF]
+
+
+def _moved(placed: Sequence[tuple[Any, str, str]], kept: set[tuple[str, str]]) -> dict[str, Any]:
+    """The rows that did not go with their group, by where they went, most first."""
+    flows: dict[tuple[str, str], list[Any]] = {}
+    for key, one, two in placed:
+        if (one, two) not in kept:
+            flows.setdefault((one, two), []).append(key)
+    ordered = sorted(flows.items(), key=lambda flow: (-len(flow[1]), flow[0]))
+    total = sum(len(keys) for keys in flows.values())
+    told = [
+        {"from": one, "to": two, "rows": len(keys), "keys": keys[:KEYS_TOLD]} for (one, two), keys in ordered
+    ]
+    return {"rows": total, "share": total / len(placed), "flows": told}
+
+
+def _side(labels: Labels, names: Sequence[Any], rows: Array) -> dict[str, Any]:
+    groups = [{"group": str(name), "rows": int(n)} for name, n in zip(names, rows, strict=True)]
+    return {"source": labels.source, "rows": len(labels.keys), "groups": groups}
+
+
+def _rest(names: Sequence[Any], paired: Sequence[str]) -> list[str]:
+    return [str(name) for name in names if str(name) not in paired]
+
+
+def _finding(document: Mapping[str, Any]) -> str:
+    moved, joined, parted = document["moved"], document["joined"], document["split"]
+    if moved["rows"] == 0 and not joined and not parted:
+        return "the same groups: no row moved"
+    word = next((text for least, text in WORDS if document["ari"] >= least), "other groups")
+    if document["ari"] < WORDS[-1][0] and moved["share"] < FEW_MOVED and bool(joined) != bool(parted):
+        word = "the first divides further" if joined else "the second divides further"
+    events = [
+        *(f"{shown(cell['first'], 12)} joined {shown(cell['second'], 12)}" for cell in joined),
+        *(f"{shown(cell['second'], 12)} split from {shown(cell['first'], 12)}" for cell in parted),
+    ]
+    told = ", ".join(events[:EVENTS_TOLD]) + (
+        f" and {len(events) - EVENTS_TOLD} more" * (len(events) > EVENTS_TOLD)
+    )
+    told = f"{told}; " if told else ""
+    if moved["rows"] == 0:
+        return f"{word}: {told}no row moved otherwise"
+    otherwise = " otherwise" if told else ""
+    return f"{word}: {told}{plural(moved['rows'], 'row')} moved{otherwise} ({share_text(moved['share'])})"
+
+
+def rows_of(first: Labels, second: Labels, document: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Every row of both runs as columns: its groups, and whether it left its group."""
+    kept = {
+        (cell["first"], cell["second"]) for name in ("pairs", "joined", "split") for cell in document[name]
+    }
+    there = dict(zip(second.keys, second.groups, strict=True))
+    rows = [
+        (name, one, there[name], None if None in (one, there[name]) else (one, there[name]) not in kept)
+        for name, one in zip(first.keys, first.groups, strict=True)
+        if name in there
+    ]
+    names = (key, "first", "second", "moved")
+    return {name: _objects([row[place] for row in rows]) for place, name in enumerate(names)}
+
+
+def _objects(values: Sequence[Any]) -> Array:
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
+
+
+def comparison_text(document: Mapping[str, Any], surface: Surface) -> str:
+    """What `ilk compare` prints."""
+    lines: list[str] = []
+    for label in ("first", "second"):
+        side = document[label]
+        text = f"{shown(side['source'], 60)}: {plural(side['rows'], 'row')}, {plural(len(side['groups']), 'group')}"
+        lines += line(label, [(text, "")], surface)
+    alone = [
+        (document["without_group"], "without a group in one of them"),
+        (document["only_first"], "in the first only"),
+        (document["only_second"], "in the second only"),
+    ]
+    left_out = [f"{plural(n, 'row')} {where}" for n, where in alone if n]
+    if left_out:
+        lines += line("left out", [("; ".join(left_out), "")], surface)
+    lines += line("agreement", [(f"ARI {document['ari']:.3f}, NMI {document['nmi']:.3f}", "")], surface)
+    lines += line("finding", [(document["finding"], "bold")], surface)
+    lines += ["", *_pair_lines(document, surface), "", *_table_lines(document, surface)]
+    return surface.fit("\n".join([*lines, *_flow_lines(document["moved"], surface)]))
+
+
+def _pair_lines(document: Mapping[str, Any], surface: Surface) -> list[str]:
+    lines = []
+    for pair in document["pairs"][:GROUPS_TOLD]:
+        text = f"{plural(pair['rows'], 'row')} in both: {share_text(pair['share_first'])} of {shown(pair['first'], 12)}"
+        text += f", {share_text(pair['share_second'])} of {shown(pair['second'], 12)}"
+        lines += line(
+            f"{shown(pair['first'], 12)} = {shown(pair['second'], 12)}", [(text, "")], surface, "bold"
+        )
+    for cell in document["joined"][:GROUPS_TOLD]:
+        text = f"{shown(cell['first'], 12)}, by {share_text(cell['share_first'])} of its rows"
+        lines += line(f"{shown(cell['second'], 12)} absorbed", [(text, "")], surface)
+    for cell in document["split"][:GROUPS_TOLD]:
+        text = f"{share_text(cell['share_second'])} of it from {shown(cell['first'], 12)}"
+        lines += line(f"{shown(cell['second'], 12)} split off", [(text, "")], surface)
+    for word in ("gone", "new"):
+        if document[word]:
+            lines += line(word, [(", ".join(shown(name, 12) for name in document[word]), "")], surface)
+    return lines
+
+
+def _table_lines(document: Mapping[str, Any], surface: Surface) -> list[str]:
+    """Rows by their group in the first run (down) and in the second (across)."""
+    ones, others = ([g["group"] for g in document[side]["groups"]] for side in ("first", "second"))
+    heads = [shown(name, 12) for name in others[:GROUPS_TOLD]]
+    texts = [[count_text(n) for n in row[:GROUPS_TOLD]] for row in document["counts"][:GROUPS_TOLD]]
+    widths = [max(5, cells(head), *(cells(row[j]) for row in texts)) for j, head in enumerate(heads)]
+
+    def row_of(name: str, parts: Sequence[str]) -> str:
+        return f"  {name:<12}  " + "  ".join(
+            " " * (w - cells(t)) + t for t, w in zip(parts, widths, strict=True)
+        )
+
+    lines = [surface.paint(row_of("first \\ second", heads).rstrip(), "dim")]
+    lines += [row_of(shown(name, 12), parts) for name, parts in zip(ones, texts, strict=False)]
+    if max(len(ones), len(others)) > GROUPS_TOLD:
+        lines.append(surface.paint("  and more groups; --json has all", "dim"))
+    return lines
+
+
+def _flow_lines(moved: Mapping[str, Any], surface: Surface) -> list[str]:
+    lines = [""] if moved["flows"] else []
+    for number, flow in enumerate(moved["flows"][:FLOWS_TOLD]):
+        keys = ", ".join(shown(key, 20) for key in flow["keys"]) + (", …" if flow["rows"] > KEYS_TOLD else "")
+        text = f"{shown(flow['from'], 12)} -> {shown(flow['to'], 12)}  {plural(flow['rows'], 'row')}: "
+        lines += line("" if number else "moved", [(text, ""), (keys, "dim")], surface)
+    more = len(moved["flows"]) - FLOWS_TOLD
+    return lines + (
+        line("", [(f"and {more} more moves; -o FILE lists every row", "dim")], surface) if more > 0 else []
+    )

@@ -1,0 +1,232 @@
+"""Groups of a paradigm beside the loop as the answer of any other method: found, grouped, measured for the verdict."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.errors import UsageError
+from ilk.fitting.fit import Fit, StartRecord
+from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
+from ilk.fitting.restarts import Recipe
+from ilk.measures.counts import contingency
+from ilk.measures.repeats import jaccard_per_cluster
+from ilk.model.grouped import Grouped
+from ilk.model.registry import is_soft
+from ilk.random import stream
+from ilk.recipes import PARADIGMS, Paradigm
+from ilk.selection.candidates import Candidate, Search
+from ilk.selection.grouping import Grouping
+from ilk.selection.merging import Merge, valley_matrix, weakest_pair
+from ilk.selection.paradigm_input import Material
+from ilk.selection.paradigms import PARTS, Parting
+from ilk.selection.resampling import N_RESAMPLES
+from ilk.selection.search import STATUS_OF_REASON
+from ilk.selection.sharpness import Sharpness
+from ilk.selection.valley import MOST_ROWS, NumberGround, Projection
+from ilk.selection.verdict import CLEAR_GAP
+from ilk.table.block import Array
+from ilk.table.schema import Schema
+
+RESAMPLED_ROWS = 400  # at most: most paradigms compare all pairs of rows, ten times over
+WINDING_MOST = 20  # groups that are looked for when it is asked whether they wind around each other
+ASTRAY = 0.05  # share of rows on the wrong side of a straight cut from which it parts nothing
+LONELY = 0.05  # share of the rows of a group that outliers may be
+NEIGHBOUR = 5  # the neighbour whose distance is the yardstick of a gap
+
+
+@dataclass(frozen=True, eq=False)
+class Parted:
+    """`counted` are the places of the rows that belong to a group; search and grouping speak of these alone."""
+
+    counted: Array
+    search: Search
+    grouping: Grouping
+
+
+def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ...], seed: int) -> Parted:
+    """The groups that the paradigm `method` makes of all rows, and what the verdict needs to know of them."""
+    paradigm, began = PARADIGMS[method], time.monotonic()
+    wanted = wanted_k(paradigm, k, ks)
+    material = Material.of(rows.take(np.arange(rows.n_rows)), schema)
+    parting = PARTS[method](material, wanted, ks[-1], seed)
+    counted = np.flatnonzero(parting.labels >= 0)
+    few = material.take(counted) if len(counted) < rows.n_rows else material
+    labels = parting.labels[counted]
+    seconds = time.monotonic() - began
+    try:
+        sharp = _silhouettes(few, labels, parting.n_groups)
+        found = _search(paradigm, parting, labels, seconds, sharp)
+        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed))
+    except KeyboardInterrupt:  # the groups are there: once more without what takes time
+        found = replace(_search(paradigm, parting, labels, seconds, None), interrupted=True)
+        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed))
+
+
+def wanted_k(paradigm: Paradigm, k: Any, ks: tuple[int, ...]) -> int | None:
+    """The one K asked for, None where the method is to find it; refused where it cannot be asked for."""
+    if isinstance(k, str) or (paradigm.k != "found" and len(ks) > 1):
+        return None
+    if paradigm.k == "fixed":
+        return ks[0]
+    instead = "Leave K out" + (
+        ", or give a range up to the most: k=range(1, 9)" if paradigm.k == "most" else ""
+    )
+    raise UsageError("k-not-taken", f"{paradigm.name} finds K itself: {paradigm.how_k}", do=instead)
+
+
+def _search(
+    paradigm: Paradigm, parting: Parting, labels: Array, seconds: float, sharp: Sharpness | None
+) -> Search:
+    k, size = parting.n_groups, np.bincount(labels).astype(np.float64)
+    reason = NOTHING_CHANGED if parting.settled else PASS_LIMIT
+    start = StartRecord(float("nan"), 0, reason, OK)
+    fit = Fit(
+        parting.params, labels, float("nan"), size, len(labels), parting.n_passes, reason, OK, (), (start,)
+    )
+    scores = parting.bic_of or ((k, None),)
+    order = sorted(range(len(scores)), key=lambda i: scores[i][1] or 0.0)
+    status = STATUS_OF_REASON.get(reason, OK)
+    candidates = tuple(
+        Candidate(
+            paradigm.name,
+            None,
+            number,
+            status if i == order[0] else OK,
+            bic=value,
+            silhouette=sharp.mean if sharp is not None and i == order[0] else None,
+            n_starts=1,
+            n_starts_at_best=1,
+            seconds=seconds / len(scores),
+        )
+        for i, (number, value) in enumerate(scores)
+    )
+    runner_up = order[1] if len(order) > 1 else None
+    recipe = Recipe(paradigm.name, parting.family)
+    return Search(candidates, order[0], runner_up, fit, recipe, sharp, len(labels), False)
+
+
+def _silhouettes(material: Material, labels: Array, k: int) -> Sharpness | None:
+    """By the distances that the groups were made from, where they were; None otherwise, and for a single group."""
+    known = material.measured
+    size = np.bincount(labels, minlength=k)
+    if known is None or k < 2:
+        return None
+    total = known.matrix @ np.eye(k)[labels]
+    everyone = np.arange(len(labels))
+    own = total[everyone, labels] / np.maximum(size[labels] - 1, 1)
+    others = total / size
+    others[everyone, labels] = np.inf
+    other = others.min(axis=1)
+    largest = np.maximum(own, other)
+    alone = size[labels] == 1
+    values = np.divide(other - own, largest, out=np.zeros(len(labels)), where=(largest > 0) & ~alone)
+    groups = tuple(float(values[labels == g].mean()) for g in range(k))
+    return Sharpness(float(values.mean()), 0.0, groups, "rows", len(labels), everyone, values)
+
+
+def _grouping(
+    material: Material, paradigm: Paradigm, parting: Parting, labels: Array, found: Search, seed: int
+) -> Grouping:
+    k = parting.n_groups
+    looked = _some(len(labels), MOST_ROWS, seed)
+    sample = material.take(looked).block
+    of = NumberGround.of if sample.codes is None else NumberGround.of_mixed
+    ground = of(sample, labels[looked], seed=seed)
+    groups = tuple((group,) for group in range(k))
+    valleys = valley_matrix(ground, groups)
+    gap, stable, interrupted = None, None, found.interrupted
+    if k > 1 and not interrupted:
+        try:
+            gap = _gap(material.take(looked), labels[looked]) if paradigm.any_shape else None
+            stable = _returns(material, paradigm, labels, k, seed)
+        except KeyboardInterrupt:  # only the verdict knows less
+            interrupted = True
+    return Grouping(
+        Grouped(parting.family, parting.params, np.arange(k), is_soft(parting.family.name)),
+        labels,
+        np.bincount(labels).astype(np.float64),
+        k,
+        Merge(None, groups, ()),
+        ground.thresholds,
+        valleys,
+        weakest_pair(ground, groups, valleys),
+        stable,
+        float(len(labels)),
+        np.zeros(0),
+        0.0,
+        interrupted,
+        signs=parting.signs,
+        gap=gap,
+    )
+
+
+def winding(rows: Rows, schema: Schema, most: int, seed: int) -> float | None:
+    """The gap between groups that no straight cut parts, seen on at most so many rows; None where there are none."""
+    material = Material.of(rows.take(_some(rows.n_rows, most, seed)), schema)
+    labels = PARTS["spectral"](material, None, WINDING_MOST, seed).labels
+    k = int(labels.max()) + 1
+    if k < 2:
+        return None
+    ground = (NumberGround.of if material.block.codes is None else NumberGround.of_mixed)(
+        material.block, labels, seed=seed
+    )
+    pairs = [(one, other) for one in range(k) for other in range(one)]
+    astray = max(_astray(ground.project((one,), (other,))) for one, other in pairs)
+    gap = _gap(material, labels)
+    return gap if astray > ASTRAY and gap > CLEAR_GAP else None
+
+
+def _astray(seen: Projection) -> float:
+    """Share of the rows of two groups on the wrong side of the best cut of the line between them."""
+    second = seen.of_second[np.argsort(seen.position, kind="stable")]
+    wrong = np.cumsum(np.where(second, 1, -1)) + int((~second).sum())  # where the second lies above the cut
+    least = min(int(wrong.min()), int((len(second) - wrong).min()), int(second.sum()), int((~second).sum()))
+    return least / len(second)
+
+
+def _some(n_rows: int, most: int, seed: int) -> Array:
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(stream(seed, "parted").choice(n_rows, most, replace=False))
+
+
+def _returns(material: Material, paradigm: Paradigm, labels: Array, k: int, seed: int) -> tuple[float, ...]:
+    """Per group the mean Jaccard index of the group most like it among the rows that a bootstrap draws; a group of
+    which no row was drawn counts for nothing there."""
+    looked = _some(len(labels), RESAMPLED_ROWS, seed)
+    part, total, times = PARTS[paradigm.name], np.zeros(k), np.zeros(k)
+    for number in range(N_RESAMPLES):
+        draws = stream(seed, "resample", number)
+        drawn = np.unique(draws.choice(looked, len(looked)))
+        again = part(
+            material.take(drawn), k if paradigm.k == "fixed" else None, max(k, 9), seed + number
+        ).labels
+        both = contingency(labels[drawn], again)
+        there = np.array([int(name) for name in both.cluster_names])
+        total[there] += jaccard_per_cluster(both)
+        times[there] += 1
+    return tuple(float(value) for value in total / np.maximum(times, 1))
+
+
+def _gap(material: Material, labels: Array) -> float:
+    """How clearly the groups lie apart whatever their shape: the least, over all rows of two groups, of their distance
+    over the distance to the fifth neighbour within their groups. Above 1 nobody has a stranger so near. The loneliest
+    rows of each group, which have no near neighbours at all, are not asked."""
+    matrix = material.distances.matrix
+    same = labels[:, None] == labels
+    within = np.sort(np.where(same, matrix, np.inf), axis=1)
+    size = np.bincount(labels)[labels]
+    reach = within[np.arange(len(labels)), np.minimum(NEIGHBOUR, size - 1)]  # the row itself comes first
+    lonely = np.zeros(len(labels), dtype=bool)
+    for group in np.unique(labels):
+        mine = labels == group
+        lonely[mine] = reach[mine] > np.quantile(reach[mine], 1 - LONELY)
+    yard = np.maximum(reach[:, None], reach)
+    asked = (yard > 0) & ~same & ~lonely & ~lonely[:, None]
+    ratio = np.divide(matrix, yard, out=np.full_like(matrix, np.inf), where=asked)
+    return float(ratio.min())

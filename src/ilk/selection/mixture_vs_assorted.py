@@ -1,0 +1,101 @@
+"""Mixtures against the assorted model on a table of numbers: the lower BIC wins.
+
+Both likelihoods are densities in the user's units, so that BIC compares; that of the assorted model is twice J without
+its priors, which pays for switches and scales too. It stays out where it made categories of numbers: a probability is
+no density.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ilk.assorted.fit import glimpse
+from ilk.assorted.transform import Plan
+from ilk.engines.base import Rows
+from ilk.fitting.loop import COMPONENT_VANISHED
+from ilk.selection.assorted import ASSORTED, Grown, plan_of, search_assorted
+from ilk.selection.candidates import Candidate, Search
+from ilk.selection.progress import Progress
+from ilk.selection.search import runner_up
+from ilk.selection.search_rows import SEARCH_ROWS
+from ilk.table.schema import Schema
+
+OTHER_SCALE, FAR_OFF = "not_comparable", "unpromising"
+NEAR = 0.1  # of what the best mixture gains on one cluster: how near a first look must come for a search
+
+
+def with_assorted(
+    search: Callable[[], tuple[Search, Rows]],
+    rows: Rows,
+    schema: Schema,
+    ks: Sequence[int],
+    seed: int,
+    *,
+    budget: float | None = None,
+    callback: Callable[[Progress], None] | None = None,
+) -> tuple[Search, Rows, Grown | None]:
+    """A search of mixtures with the assorted model as one more candidate; the rows in the units of the mixtures; and
+    what is known of the assorted model, if it won."""
+    began = time.monotonic()
+    found, own = search()
+    left = None if budget is None else budget - (time.monotonic() - began)
+    if found.interrupted or (left is not None and left <= 0):
+        return _without(found, "cancelled" if found.interrupted else "did_not_start"), own, None
+    try:
+        plan = plan_of(rows, schema)
+        if plan.categories or plan.set_aside:
+            return _without(found, OTHER_SCALE), own, None
+        if not _promises(found, rows, plan):
+            return _without(found, FAR_OFF), own, None
+        grown = search_assorted(
+            rows,
+            schema,
+            ks,
+            seed,
+            plan=plan,
+            search_rows=SEARCH_ROWS,
+            criterion="plain",
+            budget=left,
+            callback=callback,
+        )
+    except KeyboardInterrupt:  # the mixtures are there
+        return _without(replace(found, interrupted=True), "cancelled"), own, None
+    if len(grown.search.fit.size) < min(ks):
+        return _without(found, COMPONENT_VANISHED), own, None
+    both = contest(found, grown.search)
+    return both, own, grown if both.fit is grown.search.fit else None
+
+
+def _promises(found: Search, rows: Rows, plan: Plan) -> bool:
+    """Whether the assorted model comes near the best mixture from that one's partition, or with a single cluster."""
+    assert found.few is not None
+    few = found.few.reencoded(rows.encoding)
+    block = found.few.take(np.arange(found.few.n_rows))
+    label = found.recipe.family.assign(found.fit.params, block)[0]
+    share = float(block.weights.sum()) / plan.total_weight
+    single, near = (2 * cost for cost in glimpse(few, plan.weighing(share), label, len(found.fit.size)))
+    best = found.chosen.bic or 0.0
+    return min(single, near - NEAR * max(single - best, 0.0)) < best
+
+
+def _without(found: Search, status: str) -> Search:
+    """The search alone, with a word on why the assorted model took no part."""
+    return replace(found, candidates=(*found.candidates, Candidate(ASSORTED, None, found.chosen.k, status)))
+
+
+def contest(one: Search, other: Search) -> Search:
+    """The search whose chosen model has the lower BIC (the first among equals), with the candidates of both."""
+    first = one.chosen.last_bic <= other.chosen.last_bic
+    won, shift = (one, 0) if first else (other, len(one.candidates))
+    candidates, winner = one.candidates + other.candidates, won.winner + shift
+    return replace(
+        won,
+        candidates=candidates,
+        winner=winner,
+        runner_up=runner_up(candidates, winner),
+        interrupted=one.interrupted or other.interrupted,
+    )

@@ -1,0 +1,100 @@
+"""The line of progress: every stage is named, time goes on while nothing is reported, and nothing is left behind."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ilk.cli import progress as meter
+from ilk.selection.progress import Progress
+from ilk.text.layout import Surface
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def made() -> tuple[meter.Meter, io.StringIO]:
+    stream = io.StringIO()
+    return meter.Meter(stream, Surface(width=80)), stream
+
+
+def test_stages_in_their_order():
+    line, stream = made()
+    with line:
+        line(Progress(1, 4, "gaussian", 1, 99.0, 0.5))
+        line(Progress(7, 0, "assorted", 0, 98.0, 1.5))
+        line(Progress(4, 4, "gaussian", 3, 97.0, 2.0, "resampling"))
+        line.now("writing")
+    lines = stream.getvalue().split(meter.CLEAR)[1:]
+    assert [text.split("  ")[0] for text in lines] == [
+        "reading",
+        "fitting",
+        "fitting",
+        "resampling",
+        "writing",
+        "",
+    ]
+    assert "K 1 gaussian" in lines[1]
+    assert "7 passes" in lines[2]
+
+
+def test_time_goes_on_while_nothing_is_reported(monkeypatch):
+    monkeypatch.setattr(meter, "TICK", 0.01)
+    monkeypatch.setattr(meter, "SILENCE", 0.02)
+    line, stream = made()
+    with line:
+        end = time.monotonic() + 20
+        while stream.getvalue().count("reading") < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+    assert stream.getvalue().count("reading") >= 3
+    written = stream.getvalue()
+    time.sleep(0.05)
+    assert stream.getvalue() == written  # the clock has stopped
+    assert written.endswith(meter.CLEAR)
+
+
+@pytest.fixture
+def mixed_table(tmp_path):
+    """Numbers and categories in four groups; the search takes far longer than the interrupt waits."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    draws = np.random.default_rng(0)
+    group = draws.integers(0, 4, 60_000)
+    table = {f"n{j}": draws.normal(size=4)[group] * 2 + draws.normal(size=len(group)) for j in range(8)}
+    for j in range(4):
+        table[f"c{j}"] = np.array(list("abc"))[(group + draws.integers(0, 2, len(group))) % 3]
+    pq.write_table(pa.table(table), tmp_path / "mixed.parquet")
+    return tmp_path / "mixed.parquet"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a signal to a process of its own")
+def test_interrupt_of_a_mixed_table_writes_what_was_found(mixed_table):
+    """Once passes are reported there is a model, and Ctrl-C gives it with the code of an interrupt."""
+    script = (
+        "import os, signal, sys, ilk.cli.main, ilk.selection.assorted as assorted\n"
+        "tell = assorted.told\n"
+        "def stop(callback, progress):\n"
+        "    if progress.done == 40:\n"
+        "        print('interrupting', file=sys.stderr, flush=True)\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "    tell(callback, progress)\n"
+        "assorted.told = stop\n"
+        "ilk.cli.main.cli.main(['fit', 'mixed.parquet'])\n"
+    )
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=mixed_table.parent, env={**os.environ, "PYTHONPATH": source},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 128 + signal.SIGINT, done.stderr
+    assert "interrupted; the best so far is in mixed.ilk" in done.stderr
+    for name in ("report.html", "model.ilk", "summary.json", "assignments.parquet"):
+        assert (mixed_table.parent / "mixed.ilk" / name).exists()
