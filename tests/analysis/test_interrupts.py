@@ -131,13 +131,13 @@ def test_groups_of_a_paradigm_are_kept(numbers, monkeypatch, name):
 def test_the_model_of_the_sample_of_a_frame_is_kept(numbers, workers, monkeypatch, holder, name, at, origin):
     frames = pytest.importorskip("dask.dataframe")
     monkeypatch.setattr(afar, "SAMPLE_ROWS", N // 2)
-    whole = afar.Afar.polished
+    whole = afar.ClusterFrame.polished
 
     def stopped(*args):
         stop_once(monkeypatch, holder, name, at)
         return whole(*args)
 
-    monkeypatch.setattr(afar.Afar, "polished", stopped)
+    monkeypatch.setattr(afar.ClusterFrame, "polished", stopped)
     native = frames.from_pandas(pd.DataFrame(numbers, columns=["size", "width"]), npartitions=2)
     with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
         result = ilk.cluster(native, k=2)

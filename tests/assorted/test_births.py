@@ -8,9 +8,9 @@ import pytest
 from ilk.assorted import fit as assorted
 from ilk.assorted.births import births_of
 from ilk.assorted.columns import assort
-from ilk.assorted.fit import Quest, fit_assorted
-from ilk.assorted.growth import Search
-from ilk.assorted.problem import Options, Scene
+from ilk.assorted.fit import SearchOptions, fit_assorted
+from ilk.assorted.growth import GrowthSearch
+from ilk.assorted.problem import AssortedProblem, ModelOptions
 from ilk.assorted.state import from_labels, labels_of, step_of
 from ilk.engines.memory import MemoryRows
 from ilk.table.condition import encoding_of, survey
@@ -26,13 +26,13 @@ def rows() -> MemoryRows:
     return MemoryRows(X, encoding_of(X, facts), complete=True)
 
 
-def j_of(scene: Scene, params: object) -> float:
+def j_of(scene: AssortedProblem, params: object) -> float:
     return float(step_of(scene, params).cost.value) + scene.family.penalty(params)
 
 
 def test_a_birth_is_the_partition_with_the_dearest_rows_on_their_own(rows):
     plan = assort(rows, ["a", "b"], [])
-    scene = Scene.plain(rows, plan, Options())
+    scene = AssortedProblem.plain(rows, plan, ModelOptions())
     family = scene.family.ungrouped
     params = from_labels(scene.rows, family, (rows.raw[:, 0] > 4.5).astype(np.int32), 2)
     (born,) = births_of(scene, params, (0.1,))
@@ -47,8 +47,8 @@ def test_a_birth_is_the_partition_with_the_dearest_rows_on_their_own(rows):
 
 def test_j_falls_strictly_with_every_birth(rows):
     plan = assort(rows, ["a", "b"], [])
-    scene = Scene.plain(rows, plan, Options())
-    search = Search(seed=0, rescale=False)
+    scene = AssortedProblem.plain(rows, plan, ModelOptions())
+    search = GrowthSearch(seed=0, rescale=False)
     state = search.polished(scene, search.single(scene).params)
     grown = search.born(state)
     assert grown.k > state.k
@@ -59,7 +59,7 @@ def test_j_falls_strictly_with_every_birth(rows):
 def test_a_cluster_too_rare_for_the_sample_is_found_among_all_rows(rows, monkeypatch):
     monkeypatch.setattr(assorted, "SEARCH_ROWS", 500)
     plan = assort(rows, ["a", "b"], [])
-    found = fit_assorted(rows, plan, Options(), Quest(most=4, n_starts=4, rescale=False), 1)
+    found = fit_assorted(rows, plan, ModelOptions(), SearchOptions(most=4, n_starts=4, rescale=False), 1)
     label = labels_of(found.scene, found.params)
     rare = label[-24:]
     assert len(np.unique(rare)) == 1

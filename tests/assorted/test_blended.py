@@ -13,8 +13,8 @@ from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 from tests.families.test_assorted import mixed_table, scene_of
 
-from ilk.assorted.fit import Quest, fit_assorted
-from ilk.assorted.problem import Options
+from ilk.assorted.fit import SearchOptions, fit_assorted
+from ilk.assorted.problem import ModelOptions
 from ilk.assorted.state import from_labels, step_of
 from ilk.fitting.loop import Stop, run_starts
 
@@ -94,10 +94,10 @@ def test_merging_two_halves_of_a_cluster_costs_least(numbers):
 def test_correlated_numbers_are_a_block_by_their_cost():
     raw, z = cigars()
     scene = scene_of(raw)
-    found = fit_assorted(scene.table, scene.plan, Options(numbers="auto"), Quest(2), 0)
+    found = fit_assorted(scene.table, scene.plan, ModelOptions(numbers="auto"), SearchOptions(2), 0)
     assert found.scene.options.numbers == "EEE"
     assert adjusted_rand_score(z, found.fit.labels) > 0.9
-    cells = fit_assorted(scene.table, scene.plan, Options(), Quest(2), 0)
+    cells = fit_assorted(scene.table, scene.plan, ModelOptions(), SearchOptions(2), 0)
     assert found.cost < cells.cost
     assert found.relevance.shape == found.chosen.shape == (2, 2)
 
@@ -106,7 +106,7 @@ def test_independent_numbers_stay_cells():
     draws = np.random.default_rng(2)
     z = draws.integers(0, 2, 200)
     scene = scene_of(draws.normal(6 * z[:, None], 1, (200, 6)))
-    found = fit_assorted(scene.table, scene.plan, Options(numbers="auto"), Quest(None), 0)
+    found = fit_assorted(scene.table, scene.plan, ModelOptions(numbers="auto"), SearchOptions(None), 0)
     assert found.scene.options.numbers == "cells"
     assert len(found.params) == 2
 
@@ -114,8 +114,8 @@ def test_independent_numbers_stay_cells():
 def test_a_block_finds_no_more_clusters_than_cells_needed():
     raw, _ = cigars(3)
     scene = scene_of(raw)
-    found = fit_assorted(scene.table, scene.plan, Options(numbers="auto"), Quest(None), 0)
-    cells = fit_assorted(scene.table, scene.plan, Options(), Quest(None), 0)
+    found = fit_assorted(scene.table, scene.plan, ModelOptions(numbers="auto"), SearchOptions(None), 0)
+    cells = fit_assorted(scene.table, scene.plan, ModelOptions(), SearchOptions(None), 0)
     assert found.scene.options.numbers == "EEE"
     assert len(found.params) <= len(cells.params)
     assert {c.numbers for c in found.candidates} == {"EEE"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ilk.assorted.columns import assort
-from ilk.assorted.transform import SCALES, Plan
+from ilk.assorted.transform import SCALES, TransformPlan
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError
 from ilk.table.condition import encoding_of, survey
@@ -18,7 +18,7 @@ def rows_of(raw, codes=None, weight=None) -> MemoryRows:
     return MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=1)
 
 
-def plan_of(raw, codes=None, levels=(), weight=None, **options) -> tuple[Plan, MemoryRows]:
+def plan_of(raw, codes=None, levels=(), weight=None, **options) -> tuple[TransformPlan, MemoryRows]:
     rows = rows_of(raw, codes, weight)
     return assort(rows, [f"x{j}" for j in range(raw.shape[1])], levels, **options), rows
 

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from ilk.assorted.columns import assort
 from ilk.assorted.family import Assorted, Clusters
-from ilk.assorted.problem import Options, Scene
+from ilk.assorted.problem import AssortedProblem, ModelOptions
 from ilk.assorted.sharing import firsts, naming_costs
 from ilk.assorted.state import from_labels, labels_of
 from ilk.engines.memory import MemoryRows
@@ -28,12 +28,12 @@ def rows_of(raw, codes=None, weight=None) -> MemoryRows:
     return MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=1)
 
 
-def scene_of(raw, codes=None, weight=None, few_values=0, atom_share=2.0, **options) -> Scene:
+def scene_of(raw, codes=None, weight=None, few_values=0, atom_share=2.0, **options) -> AssortedProblem:
     rows = rows_of(raw, codes, weight)
     names = [f"x{j}" for j in range(raw.shape[1])]
     levels = [] if codes is None else [(f"c{j}", list("abcdefgh")) for j in range(codes.shape[1])]
     plan = assort(rows, names, levels, few_values=few_values, most_values=few_values, atom_share=atom_share)
-    return Scene.plain(rows, plan, Options(**options))
+    return AssortedProblem.plain(rows, plan, ModelOptions(**options))
 
 
 def mixed_table(seed: int, n: int = 60, blank: float = 0.1):
@@ -51,7 +51,7 @@ def mixed_table(seed: int, n: int = 60, blank: float = 0.1):
     return raw, codes, z
 
 
-def definition(scene: Scene, params: Clusters) -> float:
+def definition(scene: AssortedProblem, params: Clusters) -> float:
     """J written out with densities."""
     family, columns = scene.family, scene.family.columns
     block = scene.rows.take(np.arange(scene.rows.n_rows))
@@ -84,7 +84,7 @@ def definition(scene: Scene, params: Clusters) -> float:
     return float(cost - jacobian + changed)
 
 
-def first_fit(scene: Scene, label, k: int, passes: int = 60):
+def first_fit(scene: AssortedProblem, label, k: int, passes: int = 60):
     start = from_labels(scene.rows, scene.family.ungrouped, label, k)
     return run_starts(scene.rows, [scene.family], [start], stop=Stop(max_passes=passes))[0]
 
@@ -137,7 +137,7 @@ def test_changes_of_scale_lower_the_cost():
     assert after.trace[0].cost == pytest.approx(definition_without_codes(there, params), rel=1e-12)
 
 
-def definition_without_codes(scene: Scene, params: Clusters) -> float:
+def definition_without_codes(scene: AssortedProblem, params: Clusters) -> float:
     block = scene.rows.take(np.arange(scene.rows.n_rows))
     family = scene.family
     density = [

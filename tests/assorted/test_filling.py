@@ -7,9 +7,9 @@ import pytest
 from tests.fitting.test_growth import found_in, noise, planned, rows_of
 
 from ilk.assorted.filling import filled, occupied
-from ilk.assorted.growth import FINAL_FIT, Search
-from ilk.assorted.problem import Options, Scene
-from ilk.assorted.state import State, from_labels, step_of
+from ilk.assorted.growth import FINAL_FIT, GrowthSearch
+from ilk.assorted.problem import AssortedProblem, ModelOptions
+from ilk.assorted.state import FitState, from_labels, step_of
 from ilk.engines.memory import MemoryRows
 from ilk.fitting.loop import Stop
 
@@ -62,9 +62,9 @@ def test_a_sample_that_filled_them_fills_them_on_all_rows():
 @pytest.mark.parametrize("kind", ["numbers", "mixed"])
 def test_clusters_that_cooling_emptied_on_all_rows_are_filled_from_the_sample(kind, monkeypatch):
     cut = []
-    whole = Search.points
+    whole = GrowthSearch.points
     monkeypatch.setattr(
-        Search, "points", lambda search, scene: cut.append(scene.rows.n_rows) or whole(search, scene)
+        GrowthSearch, "points", lambda search, scene: cut.append(scene.rows.n_rows) or whole(search, scene)
     )
     found = found_in(*noise(kind, 2), k=4, seed=2, membership="annealed", search_rows=80)
     assert len(found.params) == n_groups(found) == 4
@@ -73,7 +73,7 @@ def test_clusters_that_cooling_emptied_on_all_rows_are_filled_from_the_sample(ki
 
 def test_a_sample_and_its_table_are_other_points():
     rows = rows_of(*noise("mixed", 5))
-    search, whole = Search(0), Scene.plain(rows, planned(rows), Options())
+    search, whole = GrowthSearch(0), AssortedProblem.plain(rows, planned(rows), ModelOptions())
     few = whole.on(MemoryRows.of_block(rows.sample(50, 0)), 0.25)
     assert [len(search.points(scene).points) for scene in (few, whole, few)] == [50, 200, 50]
 
@@ -81,7 +81,10 @@ def test_a_sample_and_its_table_are_other_points():
 def test_the_cut_costs_least_and_is_told_in_the_trace():
     raw, codes = noise("categories", 4)
     rows = rows_of(raw, codes)
-    scene, search = Scene.plain(rows, planned(rows), Options()), Search(0, final=FINAL_FIT)
+    scene, search = (
+        AssortedProblem.plain(rows, planned(rows), ModelOptions()),
+        GrowthSearch(0, final=FINAL_FIT),
+    )
     one = search.single(scene)
     two = filled(search, one, 2)
     assert two.k == 2
@@ -95,9 +98,9 @@ def test_the_cut_costs_least_and_is_told_in_the_trace():
 def test_clusters_without_rows_are_left_out():
     raw, codes = noise("mixed", 5)
     rows = rows_of(raw, codes)
-    scene = Scene.plain(rows, planned(rows), Options())
-    twice = scene.family.joined(*[Search(0).single(scene).params] * 2, np.array([0.6, 0.4]))
-    state = State(scene, twice, 0.0)
+    scene = AssortedProblem.plain(rows, planned(rows), ModelOptions())
+    twice = scene.family.joined(*[GrowthSearch(0).single(scene).params] * 2, np.array([0.6, 0.4]))
+    state = FitState(scene, twice, 0.0)
     assert state.size.tolist() == [len(raw), 0.0]
     assert not state.full
     assert occupied(state).k == 1

@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from ilk.assorted.columns import assort
-from ilk.assorted.fit import SEARCH_ROWS, Assortment, Quest, fit_assorted
-from ilk.assorted.growth import FINAL_FIT, Search
-from ilk.assorted.problem import Options, Scene, Treat
+from ilk.assorted.fit import SEARCH_ROWS, AssortedFit, SearchOptions, fit_assorted
+from ilk.assorted.growth import FINAL_FIT, GrowthSearch
+from ilk.assorted.problem import AssortedProblem, ColumnTransform, ModelOptions
 from ilk.engines.base import Rows
 from ilk.engines.derived import DerivedRows, derive
 from ilk.engines.memory import MemoryRows
@@ -32,10 +32,10 @@ def planned(rows: Rows, n_levels: int = 8):
 
 def found_in(
     raw, codes=None, k=None, seed=0, stop=FINAL_FIT, callback=None, search_rows=SEARCH_ROWS, **options
-) -> Assortment:
+) -> AssortedFit:
     rows = rows_of(raw, codes)
-    quest = Quest(k, stop=stop, search_rows=search_rows)
-    return fit_assorted(rows, planned(rows), Options(**options), quest, seed, callback=callback)
+    quest = SearchOptions(k, stop=stop, search_rows=search_rows)
+    return fit_assorted(rows, planned(rows), ModelOptions(**options), quest, seed, callback=callback)
 
 
 def binary(probability: np.ndarray, seed: int) -> np.ndarray:
@@ -168,8 +168,8 @@ def test_hard_memberships_cost_no_less(blobs, membership):
 def test_moves_only_lower_the_cost(blobs):
     raw, codes, _ = blobs
     rows = rows_of(raw, codes)
-    search = Search(0)
-    scene = Scene.plain(rows, planned(rows), Options())
+    search = GrowthSearch(0)
+    scene = AssortedProblem.plain(rows, planned(rows), ModelOptions())
     costs: dict[int, list[float]] = {}
     keep = search.keep
 
@@ -223,7 +223,7 @@ def test_rows_of_any_engine_give_the_same_parameters(blobs):
     raw, codes, _ = blobs
     rows = rows_of(raw, codes)
     plan = planned(rows)
-    treat = Treat(plan, (0,) * len(plan.numbers))
+    treat = ColumnTransform(plan, (0,) * len(plan.numbers))
     held, fresh = derive(rows, treat), DerivedRows(rows, treat)
     assert isinstance(held, MemoryRows)
     one, two = (r.reduce(_sum, None) for r in (held, fresh))

@@ -7,9 +7,9 @@ import pytest
 from tests.fitting.test_growth import rows_of
 
 from ilk.assorted.columns import STEP_QUANTILE, assort
-from ilk.assorted.fit import Quest, fit_assorted
+from ilk.assorted.fit import SearchOptions, fit_assorted
 from ilk.assorted.number_or_category import cheaper_as_levels, levels_cost, number_cost
-from ilk.assorted.problem import Options
+from ilk.assorted.problem import ModelOptions
 
 
 def drawn(kind: str, n: int = 300) -> np.ndarray:
@@ -30,7 +30,7 @@ def single_cost(x: np.ndarray, most_values: int) -> tuple[float, float]:
     """J of one cluster, and what a recording step is worth in it."""
     rows = rows_of(x[:, None])
     plan = assort(rows, ["x"], [], few_values=0, most_values=most_values, atom_share=2.0)
-    found = fit_assorted(rows, plan, Options(), Quest(1), 0)
+    found = fit_assorted(rows, plan, ModelOptions(), SearchOptions(1), 0)
     return found.cost, sum(number.weight * np.log(number.step) for number in plan.numbers)
 
 
@@ -42,7 +42,7 @@ def test_both_costs_are_those_of_one_cluster(kind):
     cost, steps = single_cost(x, 0)
     assert number_cost(value, weight, STEP_QUANTILE) == pytest.approx(cost - steps, rel=1e-6)
     as_levels = assort(rows_of(x[:, None]), ["x"], [], few_values=20)
-    found = fit_assorted(rows_of(x[:, None]), as_levels, Options(), Quest(1), 0)
+    found = fit_assorted(rows_of(x[:, None]), as_levels, ModelOptions(), SearchOptions(1), 0)
     assert levels_cost(weight) == pytest.approx(found.cost, rel=1e-9)
 
 
@@ -62,7 +62,7 @@ def test_the_plan_follows():
 def test_an_even_scale_of_ten_is_one_cluster():
     raw = np.random.default_rng(2).integers(1, 11, (300, 4)).astype(float)
     plan = assort(rows_of(raw), list("abcd"), [])
-    assert len(fit_assorted(rows_of(raw), plan, Options(), Quest(None), 0).params) == 1
+    assert len(fit_assorted(rows_of(raw), plan, ModelOptions(), SearchOptions(None), 0).params) == 1
 
 
 def test_a_value_and_an_atom_are_two_levels():

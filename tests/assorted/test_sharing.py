@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 from ilk.assorted.sharing import (
     MOST_EXHAUSTIVE,
-    Cells,
-    Columns,
+    CellSums,
+    ColumnCosts,
     firsts,
     grouping_costs,
     level_costs,
@@ -29,13 +29,13 @@ from ilk.assorted.sharing import (
 SIZES = (3, 2)  # levels of the two categories beside the two numbers
 
 
-def columns_of(penalty: float = 2.0, **changes: object) -> Columns:
+def columns_of(penalty: float = 2.0, **changes: object) -> ColumnCosts:
     share = np.array([0.5, 0.3, 0.2, 0.6, 0.4])
     floor, start = np.full(2, 1e-6), np.array([0, 3, 5])
-    return Columns(floor, start, share, np.full(4, penalty), **changes)
+    return ColumnCosts(floor, start, share, np.full(4, penalty), **changes)
 
 
-def cells_of(seed: int, k: int) -> tuple[Cells, list[np.ndarray], list[np.ndarray]]:
+def cells_of(seed: int, k: int) -> tuple[CellSums, list[np.ndarray], list[np.ndarray]]:
     """Sums of k clusters of random rows, and the rows: numbers and codes."""
     draws = np.random.default_rng(seed)
     numbers, codes = [], []
@@ -46,15 +46,15 @@ def cells_of(seed: int, k: int) -> tuple[Cells, list[np.ndarray], list[np.ndarra
     return sums_of(numbers, codes), numbers, codes
 
 
-def sums_of(numbers: list[np.ndarray], codes: list[np.ndarray]) -> Cells:
+def sums_of(numbers: list[np.ndarray], codes: list[np.ndarray]) -> CellSums:
     weight = np.array([[float(len(x))] * 2 for x in numbers])
     mean = np.array([x.mean(axis=0) for x in numbers])
     scatter = np.array([np.square(x - x.mean(axis=0)).sum(axis=0) for x in numbers])
     counts = [np.concatenate([np.bincount(c[:, j], minlength=s) for j, s in enumerate(SIZES)]) for c in codes]
-    return Cells(weight, mean, scatter, np.array(counts, dtype=float))
+    return CellSums(weight, mean, scatter, np.array(counts, dtype=float))
 
 
-def brute_column(numbers: np.ndarray, code: np.ndarray | None, columns: Columns, column: int) -> float:
+def brute_column(numbers: np.ndarray, code: np.ndarray | None, columns: ColumnCosts, column: int) -> float:
     """Cost of one group in one column from its rows, written as densities."""
     if column < 2:
         x = numbers[:, column]
@@ -143,7 +143,7 @@ def test_the_search_finds_the_best_background_of_all(seed, k, penalty):
         assert brute_cost(numbers, codes, columns, column, names) == pytest.approx(min(every), rel=1e-10)
 
 
-def costs(cells: Cells, group: np.ndarray, columns: Columns, sharing: str) -> np.ndarray:
+def costs(cells: CellSums, group: np.ndarray, columns: ColumnCosts, sharing: str) -> np.ndarray:
     naming = naming_costs(group) if sharing == "groups" else 0.0
     return grouping_costs(cells, group, columns) + naming
 

@@ -11,12 +11,12 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from ilk.measures.repeats import corresponding
-from ilk.monitor.comparison import Labels, compare
+from ilk.monitor.comparison import RunLabels, compare
 
 
 def labels(groups, keys=None):
     groups = list(groups)
-    return Labels("t", range(len(groups)) if keys is None else keys, groups)
+    return RunLabels("t", range(len(groups)) if keys is None else keys, groups)
 
 
 @pytest.fixture

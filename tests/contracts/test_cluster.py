@@ -13,8 +13,8 @@ import pytest
 
 import ilk
 from ilk.assorted.columns import assort
-from ilk.assorted.fit import Quest, fit_assorted
-from ilk.assorted.problem import Options
+from ilk.assorted.fit import SearchOptions, fit_assorted
+from ilk.assorted.problem import ModelOptions
 from ilk.engines import packed
 from ilk.engines import spark_local as near
 from ilk.engines.base import Rows
@@ -209,11 +209,11 @@ def test_an_assorted_table_grows_on_all_rows(cluster):
     assert frame is not None
     there = frame.rows([f"x{j}" for j in range(4)], CodePacker(layout), layout, 1).encoded(**known)
     here = MemoryRows(X, codes=codes.astype(np.int32), **known)
-    quest = Quest(n_starts=1, most=4, rescale=False, stop=SHORT, search_rows=200)
+    quest = SearchOptions(n_starts=1, most=4, rescale=False, stop=SHORT, search_rows=200)
 
     def grown(rows: Rows) -> Any:
         plan = assort(rows, ["a", "b"], [("side", ("left", "right")), ("kind", ("x", "y", "z"))])
-        return fit_assorted(rows, plan, Options(), quest, 0)
+        return fit_assorted(rows, plan, ModelOptions(), quest, 0)
 
     one, other = grown(here), grown(there)
     assert [cell.k for cell in one.candidates] == [cell.k for cell in other.candidates]

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 from ilk.engines.packed import Pack, PackLayout
-from ilk.families.base import Cut, Partial
+from ilk.families.base import Partial, Trim
 from ilk.families.centroid import Centroids, Means
 from ilk.table.block import Block
 
@@ -66,7 +66,7 @@ class Mortal(Means):
 
     sign: str = ""
 
-    def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         if block.first_row > 40_000 and not os.path.exists(self.sign):
             open(self.sign, "w").close()
             os.kill(os.getpid(), signal.SIGKILL)

@@ -13,7 +13,7 @@ import pytest
 
 from ilk.engines import spark
 from ilk.engines.packed import NumberPacker, Pack, PackLayout
-from ilk.engines.worker_cache import Shelf
+from ilk.engines.worker_cache import WorkerCache
 from ilk.errors import DataError, EngineError
 from ilk.table.block import Array, Block
 from tests.engines.clusters import Cluster
@@ -116,7 +116,7 @@ def test_passes_find_packs_on_the_shelf_and_else_in_the_frame(cluster):
 
 @pytest.mark.slow
 def test_a_shelf_that_keeps_nothing_is_not_asked_for_ever(cluster, monkeypatch):
-    nowhere = Shelf("no-such-folder/ilk")
+    nowhere = WorkerCache("no-such-folder/ilk")
     monkeypatch.setattr(spark, "Shelf", lambda: nowhere)
     rows = rows_of(cluster)
     n_jobs, add_up = [0], rows._sum

@@ -13,7 +13,7 @@ import pytest
 import ilk
 from ilk.engines import spark_local as near
 from ilk.engines.packed import NumberPacker, PackLayout
-from ilk.engines.spark_local import NearRows, Runs, local_workers, near_rows
+from ilk.engines.spark_local import Runs, SparkLocalRows, local_workers, spark_local_rows
 from ilk.errors import DataError
 from ilk.threads import thread_count
 from tests.engines.clusters import Cluster
@@ -57,21 +57,21 @@ def test_estimators_have_the_bits_of_memory(cluster):
 def test_rows_are_read_here_and_no_file_is_left(cluster, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr("ilk.engines.spark.PACK_BYTES", 1000)
-    rows = near_rows(frame(cluster), NumberPacker(LAYOUT), LAYOUT, None)
-    assert isinstance(rows, NearRows)
+    rows = spark_local_rows(frame(cluster), NumberPacker(LAYOUT), LAYOUT, None)
+    assert isinstance(rows, SparkLocalRows)
     assert rows.threads == local_workers(cluster.native) == 2
     assert not [*tmp_path.iterdir()]
     assert np.array_equal(rows.raw[:], X, equal_nan=True)
     assert rows.weight is not None
     assert np.array_equal(rows.weight[N_ROWS - 9 :], HEFT[-9:])
     with pytest.raises(DataError, match="has no rows"):
-        near_rows(frame(cluster).where("a > 1e9"), NumberPacker(LAYOUT), LAYOUT, None)
+        spark_local_rows(frame(cluster).where("a > 1e9"), NumberPacker(LAYOUT), LAYOUT, None)
 
 
 @on_spark
 def test_workers_that_cannot_write_here_are_far(cluster, monkeypatch, tmp_path):
     monkeypatch.setattr(near.tempfile, "mkdtemp", lambda prefix: str(Path(tmp_path, "elsewhere")))
-    assert near_rows(frame(cluster), NumberPacker(LAYOUT), LAYOUT, None) is None
+    assert spark_local_rows(frame(cluster), NumberPacker(LAYOUT), LAYOUT, None) is None
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from ilk.assorted.columns import assort
-from ilk.assorted.fit import Quest, fit_assorted
-from ilk.assorted.problem import Options
+from ilk.assorted.fit import SearchOptions, fit_assorted
+from ilk.assorted.problem import ModelOptions
 from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
 from ilk.families.covariance import STRUCTURES, Structure
@@ -128,11 +128,11 @@ def test_mixed_columns():
 
 @pytest.mark.parametrize("n_rows", [600, 2 * BLOCK_ROWS + 77])
 def test_an_assorted_table_grown(n_rows):
-    quest = Quest(n_starts=1, most=3, rescale=False, stop=Stop(tolerance=1e-4, max_passes=5))
+    quest = SearchOptions(n_starts=1, most=3, rescale=False, stop=Stop(tolerance=1e-4, max_passes=5))
 
     def fitted(rows):
         plan = assort(rows, ["a", "b", "c"], [("kind", ("x", "y", "z")), ("flag", ("no", "yes"))])
-        found = fit_assorted(rows, plan, Options(), quest, 0)
+        found = fit_assorted(rows, plan, ModelOptions(), quest, 0)
         return found.fit, plan, found.scene.scales
 
     one, other = (fitted(rows) for rows in table(codes=True, blanks=True, n_rows=n_rows))

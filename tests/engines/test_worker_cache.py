@@ -16,14 +16,14 @@ def test_a_pack_that_finds_no_room_leaves_no_rest(monkeypatch, tmp_path):
 
     monkeypatch.setattr(shelf, "_root", lambda: tmp_path)
     monkeypatch.setattr(Path, "write_bytes", short)
-    full = shelf.Shelf()
+    full = shelf.WorkerCache()
     full.put(0, 0, b"8 bytes.")
     assert not [*Path(tmp_path, full.name).iterdir()]
 
 
 def test_a_shelf_that_is_asked_no_more_keeps_nothing_more(monkeypatch, tmp_path):
     monkeypatch.setattr(shelf, "_root", lambda: tmp_path)
-    found, layout = shelf.Shelf(), PackLayout("float64", 1)
+    found, layout = shelf.WorkerCache(), PackLayout("float64", 1)
     for lacking in (True, False, True):
         found.learn(lacking)
     found.shipped().put(0, 0, b"8 bytes.")

@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from ilk.families.bernoulli import Bernoulli
 from ilk.families.centroid import Centroids, Means
-from ilk.families.craft import APPROXIMATE, Choice, Groups, Paper, default_locality
+from ilk.families.craft import APPROXIMATE, Choice, CraftParams, Paper, default_locality
 from ilk.fitting.craft import background_shares, objective, paper_pass
 from ilk.table.block import Block, Encoding
 from tests.conftest import golden, numeric_table
@@ -142,7 +142,9 @@ def test_budgets():
 def test_dp_means_is_the_case_of_numbers_all_chosen_and_variance_one_half():
     X = np.random.default_rng(0).normal(size=(30, 4))
     family = numbers_only(4)
-    groups = Groups(X[:3], np.full((3, 4), 0.5), np.zeros((3, 0)), np.ones((3, 4), dtype=bool), np.ones(3))
+    groups = CraftParams(
+        X[:3], np.full((3, 4), 0.5), np.zeros((3, 0)), np.ones((3, 4), dtype=bool), np.ones(3)
+    )
     cost = family.cost(groups, numeric_block(X)) - 4 * family.choice.f_delta
     assert cost == pytest.approx(Means().cost(Means().start(X[:3]), numeric_block(X)))
 
@@ -153,7 +155,7 @@ def test_algorithm_3_is_the_case_of_binary_columns_all_chosen():
     start = np.arange(0, 11, 2)
     family = Paper(Choice(0.5, 0.2), background_shares(codes, np.ones(30), start), start, 0)
     groups = family.update(block, np.arange(30) % 2, 2)
-    groups = Groups(
+    groups = CraftParams(
         groups.mean, groups.variance, groups.level_share, np.ones((2, 5), dtype=bool), groups.weight
     )
     cost = family.cost(groups, block) - 5 * family.choice.f_delta
@@ -174,7 +176,7 @@ def test_the_numeric_term_is_the_same_for_every_partition():
         k = label.max() + 1
         mean = np.array([X[label == g].mean(axis=0) for g in range(k)])
         variance = np.array([X[label == g].var(axis=0) for g in range(k)])
-        groups = Groups(mean, variance, np.zeros((k, 0)), np.ones((k, 4), dtype=bool), np.ones(k))
+        groups = CraftParams(mean, variance, np.zeros((k, 0)), np.ones((k, 4), dtype=bool), np.ones(k))
         total = family.cost(groups, block)[np.arange(150), label].sum()
         assert total == pytest.approx(figures[stored])
 

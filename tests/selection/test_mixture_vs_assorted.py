@@ -9,7 +9,7 @@ from scipy.special import ndtri
 import ilk
 from ilk.assorted.columns import assort
 from ilk.assorted.family import Assorted
-from ilk.assorted.problem import Options, Scene
+from ilk.assorted.problem import AssortedProblem, ModelOptions
 from ilk.engines.memory import MemoryRows
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
@@ -45,7 +45,7 @@ def test_bic_is_that_of_vvi_and_the_price_of_the_switches(groups, scale):
     found = search_mixtures(rows, [2], 0, structures=[Structure("VVI")])
     assert isinstance(found.recipe.family, Gaussian)
     plan = assort(rows, ["a", "b", "c"], [])
-    scene = Scene.plain(rows, plan, Options())
+    scene = AssortedProblem.plain(rows, plan, ModelOptions())
     family, mixture = scene.cells, found.fit.params
     centre = np.array([n.centre[0] for n in plan.numbers])
     spread = np.array([n.spread[0] for n in plan.numbers])

@@ -18,7 +18,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.fitting.fit import label_counts
 from ilk.model.grouped import visit_memberships
 from ilk.model.model import Model
-from ilk.model.no_prediction_rule import UNRULED
+from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.placed import N_QUANTILES, Placed, cost_quantiles
 from ilk.monitor.drift import baseline
 from ilk.report.evidence import Evidence
@@ -113,7 +113,7 @@ def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, group
         tuple(g.name for g in groups),
         in_unit(np.asarray(grouping.size, dtype=np.float64), ready.weight_unit),
         np.zeros((len(grouping.size), N_QUANTILES))
-        if found.recipe.family is UNRULED
+        if found.recipe.family is NO_PREDICTION_RULE
         else cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
         {
             "rows": found.fit.n_rows,

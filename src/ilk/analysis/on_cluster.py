@@ -35,7 +35,7 @@ SAMPLE_ROWS = 100_000
 
 
 @dataclass(frozen=True)
-class Afar:
+class ClusterFrame:
     """A frame on a cluster, how many rows it has, and a sample of them as a table in memory."""
 
     frame: Frame
@@ -43,7 +43,7 @@ class Afar:
     table: Table
 
     @classmethod
-    def of(cls, data: Any, seed: int) -> Afar | None:
+    def of(cls, data: Any, seed: int) -> ClusterFrame | None:
         """None where the data do not lie on a cluster."""
         frame = frame_of(data)
         if frame is None:

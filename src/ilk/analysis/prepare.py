@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.assorted.problem import Treat
+from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.engines.memory import MemoryRows
@@ -28,7 +28,7 @@ from ilk.table.encode import codes_of, encode, numbers_of
 from ilk.table.ledger import Caution, Ledger
 from ilk.table.out_of_core.disk import Sliceable
 from ilk.table.out_of_core.memory_limit import memory_bytes, open_table
-from ilk.table.out_of_core.pack import Layout, Packed, pack
+from ilk.table.out_of_core.pack import Layout, PackedTable, pack
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table, from_arrow
 from ilk.table.schema import Schema, asked_kinds, infer
@@ -76,7 +76,7 @@ class Job:
 
 
 @dataclass(frozen=True, eq=False)
-class Looked:
+class ShownRows:
     """Of a table in pieces, and of a run that was stopped, the rows that are told: a sample drawn by weight, with some
     rows of every group, or all of a small table.
 
@@ -111,9 +111,9 @@ class Prepared:
     warnings: tuple[Caution, ...]
     method: str
     encoding: Encoding  # of the table's numbers; the rows have another once their columns are treated
-    treat: Treat | None = None
+    treat: ColumnTransform | None = None
     treatment: Mapping[str, str] = field(default_factory=dict)
-    looked: Looked | None = None
+    looked: ShownRows | None = None
     weight_unit: float = 1.0  # weights, of the rows and here, are the user's divided by this
 
     @property
@@ -260,14 +260,14 @@ def _designed(schema: Schema, used: Schema, numbers: Array, codes: Array | None)
     return design(numbers, codes, schema, used)
 
 
-def _looked(table: PieceTable, rows: StreamRows, packed: Packed, seed: int) -> tuple[Looked, Array]:
+def _looked(table: PieceTable, rows: StreamRows, packed: PackedTable, seed: int) -> tuple[ShownRows, Array]:
     """The rows that are told, and their numbers in the table."""
     places = np.arange(rows.n_rows) if rows.n_rows <= TOLD_ROWS else rows.drawn(TOLD_ROWS, seed)
     numbers = packed.numbers_of(places)
-    return Looked(places, table.take(numbers), packed.skipped), numbers
+    return ShownRows(places, table.take(numbers), packed.skipped), numbers
 
 
-def _set_aside(table: PieceTable, packed: Packed, method: str) -> tuple[Ledger, list[Caution]]:
+def _set_aside(table: PieceTable, packed: PackedTable, method: str) -> tuple[Ledger, list[Caution]]:
     ledger, notes = table.ledger, list[Caution]()
     if len(packed.empty):
         ledger = ledger.without("entirely missing", packed.empty)
@@ -339,7 +339,7 @@ def at_a_glance(ready: Prepared, labels: Array, seed: int) -> Prepared:
         ready,
         described=tuple(replace(column, values=column.values[places]) for column in ready.described),
         kept=ready.kept[places],
-        looked=Looked(places, few, np.flatnonzero(skipped)),
+        looked=ShownRows(places, few, np.flatnonzero(skipped)),
     )
 
 

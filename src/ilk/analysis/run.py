@@ -12,18 +12,18 @@ from typing import Any
 
 from ilk.analysis.assemble import answer_of
 from ilk.analysis.matching import earlier
-from ilk.analysis.on_cluster import Afar
+from ilk.analysis.on_cluster import ClusterFrame
 from ilk.analysis.prepare import Job, Prepared, at_a_glance, only_rows, prepare, with_every_group
 from ilk.analysis.result import Result
-from ilk.assorted.problem import CELLS, Untreat
+from ilk.assorted.problem import CELLS, InverseTransform
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown
 from ilk.fitting.weights import row_weights
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
-from ilk.selection.assorted import ASSORTED, Grown, search_assorted
+from ilk.selection.assorted import ASSORTED, AssortedSearch, search_assorted
 from ilk.selection.candidates import Search
-from ilk.selection.grouping import MERGES, Grouping, Wish, group
+from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group
 from ilk.selection.k_range import k_range
 from ilk.selection.mixture_vs_assorted import with_assorted
 from ilk.selection.mixtures import search_mixtures
@@ -46,7 +46,7 @@ def run(job: Job) -> Result:
     seed, budget = seed_of(job.seed), seconds_of(job.budget)
     job = replace(job, seed=seed)  # a generator gives one number only once
     old = None if job.match_to is None else earlier(job.match_to)
-    afar = Afar.of(job.data, seed)
+    afar = ClusterFrame.of(job.data, seed)
     ready = prepare(job if afar is None else replace(job, data=afar.table))
     ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
     searched = time.monotonic()
@@ -62,8 +62,8 @@ def run(job: Job) -> Result:
         searched = time.monotonic() - searched
         _at(job, found, "resampling", began)
         end = math.inf if budget is None else began + budget
-        wish = Wish(job.merge, ks[0], job.asked is not None, job.min_size, job.max_size, end)
-        untreat = None if ready.treat is None else Untreat(ready.treat, ready.encoding)
+        wish = GroupingOptions(job.merge, ks[0], job.asked is not None, job.min_size, job.max_size, end)
+        untreat = None if ready.treat is None else InverseTransform(ready.treat, ready.encoding)
         grouping = _grouped(ready.rows, found, wish, seed, untreat)
     if not grouping.interrupted:
         try:
@@ -76,7 +76,9 @@ def run(job: Job) -> Result:
     return answer_of(job, ready, found, grouping, notes, (began, searched), old)
 
 
-def _grouped(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | None) -> Grouping:
+def _grouped(
+    rows: Rows, found: Search, wish: GroupingOptions, seed: int, untreat: InverseTransform | None
+) -> Grouping:
     """The groups; after an interrupt without what takes time."""
     try:
         return group(rows, found, wish, seed, untreat)
@@ -131,7 +133,7 @@ def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[
             f"{ready.method} counts every row once, and weight={shown(job.weight)!r} was given",
             do="Leave the weights out, or take a method of centres or mixtures",
         )
-    if ready.looked is not None or Afar.of(job.data, seed) is not None:
+    if ready.looked is not None or ClusterFrame.of(job.data, seed) is not None:
         raise ResourceError(
             "not-in-memory",
             f"{ready.method} looks at all rows at once, and the table is not in memory",
@@ -148,7 +150,7 @@ def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[
     return only_rows(ready, parted.counted, why), parted.search, parted.grouping
 
 
-def _treated(ready: Prepared, grown: Grown) -> Prepared:
+def _treated(ready: Prepared, grown: AssortedSearch) -> Prepared:
     """The table as the assorted model sees it."""
     return replace(ready, rows=grown.rows, treat=grown.treat, treatment=grown.words, method=ASSORTED)
 

@@ -8,7 +8,7 @@ from typing import Any
 import ilk
 from ilk.analysis.prepare import Job, Prepared
 from ilk.model.model import Model
-from ilk.model.no_prediction_rule import UNRULED
+from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.recipes import PARADIGMS
 from ilk.report.provenance import provenance
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry
@@ -102,7 +102,7 @@ def summary_of(
             "silhouette_error": None if sharp is None else sharp.error,
             "silhouette_type": None if sharp is None else sharp.kind,
             "silhouette_rows": None if sharp is None else sharp.n_rows,
-            "rule": found.recipe.family is not UNRULED,
+            "rule": found.recipe.family is not NO_PREDICTION_RULE,
             "signs": [list(sign) for sign in grouping.signs],
             "runner_up": None
             if rival is None

@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ilk.assorted.problem import Scene
+from ilk.assorted.problem import AssortedProblem
 from ilk.families.base import GrowingFamily, Sums
 from ilk.fitting.restarts import memberships_of
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Block
 
 
-def births_of(scene: Scene, params: Any, shares: tuple[float, ...]) -> list[Any]:
+def births_of(scene: AssortedProblem, params: Any, shares: tuple[float, ...]) -> list[Any]:
     """Parameters with one cluster more, of the dearest rows that hold each of these shares of the weight."""
     proposals = []
     for share in shares:

@@ -16,9 +16,9 @@ import numpy as np
 
 from ilk import kernels
 from ilk.assorted.family import VANISHED, Assorted, Clusters
-from ilk.assorted.sharing import Cells, Columns
+from ilk.assorted.sharing import CellSums, ColumnCosts
 from ilk.families import missing
-from ilk.families.base import Cut, Pair, Partial
+from ilk.families.base import Pair, Partial, Trim
 from ilk.families.covariance import Covariance, Structure, n_covariance_parameters
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.families.prior import Prior
@@ -69,7 +69,7 @@ class Blended:
         return self.levels.hard
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> ColumnCosts:
         """Of the categories."""
         return self.levels.columns
 
@@ -89,7 +89,7 @@ class Blended:
         numbers = self.gaussian.scores(params.numbers, replace(block, codes=None))
         return np.asarray(numbers + self.levels.scores(params.levels, _levels_of(block)))
 
-    def step(self, params: Blend, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Blend, block: Block, cut: Trim) -> Partial:
         return self.heated_step(params, block, 1.0)
 
     def heated_step(self, params: Blend, block: Block, heat: float) -> Partial:
@@ -269,10 +269,10 @@ class Blended:
         return params.numbers.status
 
 
-def _cells(counts: Array) -> Cells:
+def _cells(counts: Array) -> CellSums:
     """Sums of levels alone."""
     empty = np.zeros((len(counts), 0))
-    return Cells(empty, empty, empty, counts)
+    return CellSums(empty, empty, empty, counts)
 
 
 def _levels_of(block: Block) -> Block:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ilk.assorted.number_or_category import cheaper_as_levels
-from ilk.assorted.transform import SCALES, Category, Number, Plan
+from ilk.assorted.transform import SCALES, Category, Number, TransformPlan
 from ilk.errors import DataError
 from ilk.table.block import Array, Block
 
@@ -28,7 +28,7 @@ LEVEL = "(missing)"
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _ColumnFacts:
     """What one pass tells: per number its range and the weights of the values watched, per category its levels."""
 
     low: Array
@@ -39,8 +39,8 @@ class _Seen:
     missing: Array  # weight of the missing cells of each category
     total: float
 
-    def __add__(self, other: _Seen) -> _Seen:
-        return _Seen(
+    def __add__(self, other: _ColumnFacts) -> _ColumnFacts:
+        return _ColumnFacts(
             np.fmin(self.low, other.low),
             np.fmax(self.high, other.high),
             self.weight + other.weight,
@@ -61,13 +61,13 @@ class _Watch:
 
 
 @dataclass(frozen=True)
-class _Sums:
+class _ColumnSums:
     """Arrays that add."""
 
     parts: tuple[Array, ...]
 
-    def __add__(self, other: _Sums) -> _Sums:
-        return _Sums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+    def __add__(self, other: _ColumnSums) -> _ColumnSums:
+        return _ColumnSums(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 def assort(
@@ -79,7 +79,7 @@ def assort(
     few_values: int = FEW_VALUES,
     most_values: int = MOST_VALUES,
     atom_share: float = ATOM_SHARE,
-) -> Plan:
+) -> TransformPlan:
     """The plan of a table: `names` of its numbers, name and levels of each of its coded columns."""
     sample = rows.sample(SAMPLE_ROWS, 0)
     watch = _watch(sample, [len(levels) for _, levels in level_names], max(few_values, most_values))
@@ -122,7 +122,7 @@ def assort(
         categories.append(Category(name, j, "levels", codes, known + extra[0], weights + extra[1], lost > 0))
     if not numbers and not categories:
         raise DataError("no-columns", "no column varies", do="Give a table with a column that does")
-    plan = Plan(tuple(numbers), tuple(categories), tuple(aside), seen.total)
+    plan = TransformPlan(tuple(numbers), tuple(categories), tuple(aside), seen.total)
     return _measured(rows, sample, plan)
 
 
@@ -149,7 +149,7 @@ def _watch(sample: Block, n_levels: Sequence[int], few_values: int) -> _Watch:
     return _Watch(tuple(few), tuple(atoms), tuple(n_levels))
 
 
-def _visit_seen(watch: _Watch, block: Block) -> _Seen:
+def _visit_seen(watch: _Watch, block: Block) -> _ColumnFacts:
     heft = block.weights
     n = block.n_columns
     low, high, weight = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n)
@@ -175,7 +175,7 @@ def _visit_seen(watch: _Watch, block: Block) -> _Seen:
         there = code >= 0
         levels.append(np.bincount(code[there], weights=heft[there], minlength=n_levels).astype(np.float64))
         missing[j] = heft[~there].sum()
-    return _Seen(low, high, weight, tuple(values), tuple(levels), missing, float(heft.sum()))
+    return _ColumnFacts(low, high, weight, tuple(values), tuple(levels), missing, float(heft.sum()))
 
 
 def _added(one: dict[float, float], other: dict[float, float]) -> dict[float, float]:
@@ -185,7 +185,7 @@ def _added(one: dict[float, float], other: dict[float, float]) -> dict[float, fl
     return total
 
 
-def _measured(rows: Any, sample: Block, plan: Plan) -> Plan:
+def _measured(rows: Any, sample: Block, plan: TransformPlan) -> TransformPlan:
     """The plan with range, deviation, recording step and scales of its numbers."""
     if not plan.numbers:
         return plan
@@ -245,24 +245,24 @@ class _Bounds:
         return _Bounds(np.fmin(self.low, other.low), np.fmax(self.high, other.high))
 
 
-def _visit_bounds(plan: Plan, block: Block) -> _Bounds:
+def _visit_bounds(plan: TransformPlan, block: Block) -> _Bounds:
     counted = block.weights > 0
     columns = [plan.values(block, number)[counted] for number in plan.numbers]
     low = np.array([np.fmin.reduce(x, initial=np.inf) for x in columns])
     return _Bounds(low, np.array([np.fmax.reduce(x, initial=-np.inf) for x in columns]))
 
 
-def _visit_moments(plan: Plan, block: Block) -> _Sums:
+def _visit_moments(plan: TransformPlan, block: Block) -> _ColumnSums:
     sums = np.zeros((3, len(plan.numbers)))
     for j, number in enumerate(plan.numbers):
         x = plan.values(block, number)
         w = np.where(np.isnan(x), 0.0, block.weights)
         x = np.where(np.isnan(x), 0.0, x)
         sums[:, j] = w.sum(), _dot(w, x), _dot(w, x * x)
-    return _Sums(tuple(sums))
+    return _ColumnSums(tuple(sums))
 
 
-def _visit_scales(plan: Plan, block: Block) -> _Sums:
+def _visit_scales(plan: TransformPlan, block: Block) -> _ColumnSums:
     """Sums over rows of value, square and log slope on every scale (numbers, scales)."""
     sums = np.zeros((3, len(plan.numbers), len(SCALES)))
     for j, number in enumerate(plan.numbers):
@@ -272,7 +272,7 @@ def _visit_scales(plan: Plan, block: Block) -> _Sums:
         for s, scale in enumerate(SCALES):
             t = scale.place(x, number)
             sums[:, j, s] = _dot(w, t), _dot(w, t * t), _dot(w, scale.log_slope(t, number))
-    return _Sums(tuple(sums))
+    return _ColumnSums(tuple(sums))
 
 
 def _dot(one: Array, other: Array) -> float:

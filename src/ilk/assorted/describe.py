@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ilk.assorted.fit import Assortment
+from ilk.assorted.fit import AssortedFit
 from ilk.assorted.transform import Category, Number
 from ilk.table.block import Array, Encoding
 
@@ -62,7 +62,7 @@ class Trait:
         return f"{in_words(self.own)} (else {in_words(self.background)})"
 
 
-def traits(found: Assortment, encoding: Encoding) -> list[Trait]:
+def traits(found: AssortedFit, encoding: Encoding) -> list[Trait]:
     """All traits, group by group, the most telling first; `encoding` is that of the table."""
     told = _distributions(found, encoding)
     background = found.scene.cells.background(found.clusters)
@@ -91,7 +91,7 @@ def in_words(distribution: dict[str, float]) -> str:
     return ", ".join(f"{name} {share:.0%}" for name, share in best if share >= 0.005)
 
 
-def _distributions(found: Assortment, encoding: Encoding) -> list[list[dict[str, float]]]:
+def _distributions(found: AssortedFit, encoding: Encoding) -> list[list[dict[str, float]]]:
     plan, params = found.scene.plan, found.clusters
     every = []
     for group in range(len(params)):

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ilk.assorted.sharing import Columns
+from ilk.assorted.sharing import ColumnCosts
 from ilk.engines.memory import MemoryRows
 from ilk.families.centroid import Means
 from ilk.fitting.loop import Stop
@@ -27,7 +27,7 @@ LLOYD = Recipe("k-means", Means(), n_starts=1, stop=Stop(max_passes=20))
 
 
 @dataclass(frozen=True)
-class Points:
+class EmbeddedRows:
     """Rows as points (rows, axes); `column` names the table's column of each axis."""
 
     points: Array
@@ -35,7 +35,7 @@ class Points:
     weight: Array | None
 
     @classmethod
-    def of_block(cls, block: Block, columns: Columns) -> Points:
+    def of_block(cls, block: Block, columns: ColumnCosts) -> EmbeddedRows:
         numbers = np.nan_to_num(block.raw, nan=0.0)
         parts, names = [numbers], [np.arange(numbers.shape[1])]
         if block.codes is not None:
@@ -69,9 +69,9 @@ class Points:
         mean = between.sum(axis=1) / max(self.n_columns - 1, 1)
         return np.asarray(np.round(np.maximum(mean - 1 / heft.sum(), 0.0), 9))
 
-    def rows_of(self, which: Array) -> Points:
+    def rows_of(self, which: Array) -> EmbeddedRows:
         weight = None if self.weight is None else self.weight[which]
-        return Points(self.points[which], self.column, weight)
+        return EmbeddedRows(self.points[which], self.column, weight)
 
     # --- partitions: labels 0 .. at most k - 1, one per row
 
@@ -130,13 +130,13 @@ class Points:
         return Block(points, Encoding(1.0, np.zeros(points.shape[1])), weight=self.weight)
 
 
-Partition = Callable[[Points, int, int, int], Array]
+Partition = Callable[[EmbeddedRows, int, int, int], Array]
 KINDS: tuple[Partition | None, ...] = (  # None stands for random memberships
-    Points.by_k_means,
-    Points.by_dependence,
-    Points.by_drawn_columns,
-    Points.by_half,
+    EmbeddedRows.by_k_means,
+    EmbeddedRows.by_dependence,
+    EmbeddedRows.by_drawn_columns,
+    EmbeddedRows.by_half,
     None,
-    Points.by_k_log_k,
+    EmbeddedRows.by_k_log_k,
 )
-HALVES: tuple[Partition, ...] = (Points.by_k_means, Points.by_half, Points.by_two_rows)
+HALVES: tuple[Partition, ...] = (EmbeddedRows.by_k_means, EmbeddedRows.by_half, EmbeddedRows.by_two_rows)

@@ -22,8 +22,8 @@ from scipy.special import xlogy
 from ilk import kernels
 from ilk.assorted.sharing import (
     LOG_2_PI,
-    Cells,
-    Columns,
+    CellSums,
+    ColumnCosts,
     firsts,
     group_terms,
     group_terms_under,
@@ -36,7 +36,7 @@ from ilk.assorted.sharing import (
     variances,
     within_budget,
 )
-from ilk.families.base import Cut, Pair, Partial
+from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.table.block import Array, Block
 
@@ -80,7 +80,7 @@ class Assorted:
     `offset` is what the treatment of the columns itself costs (log-Jacobians and half a log N per transform).
     """
 
-    columns: Columns
+    columns: ColumnCosts
     n_rows: float
     sharing: str = "background"
     membership: str = "soft"
@@ -121,7 +121,7 @@ class Assorted:
         """Log of mixing share times density of the observed cells (rows, K)."""
         return kernels.product_scores(*coded(block), block.codes, *self._components(params))
 
-    def step(self, params: Clusters, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Clusters, block: Block, cut: Trim) -> Partial:
         return self.heated_step(params, block, 1.0)
 
     def heated_step(self, params: Clusters, block: Block, heat: float) -> Partial:
@@ -165,9 +165,9 @@ class Assorted:
         """K clusters all alike, for sums under given memberships."""
         return self.start(np.zeros((k, self.columns.n_numbers)))
 
-    def cells(self, params: Clusters, sums: Mapping[str, Any]) -> Cells:
+    def cells(self, params: Clusters, sums: Mapping[str, Any]) -> CellSums:
         """The sums of each cluster, about its own mean."""
-        return Cells.of_sums(params.mean, sums["observed"], sums["first"], sums["second"], sums["counts"])
+        return CellSums.of_sums(params.mean, sums["observed"], sums["first"], sums["second"], sums["counts"])
 
     def update(self, params: Clusters, sums: Mapping[str, Any]) -> Clusters:
         return self.from_cells(self.cells(params, sums), sums["weight"], params.group)
@@ -175,7 +175,7 @@ class Assorted:
     def first_updates(self, start: Clusters, sums: Mapping[str, Any]) -> list[Clusters]:
         return [self.update(start, sums)]
 
-    def from_cells(self, cells: Cells, weight: Array, previous: Array | None) -> Clusters:
+    def from_cells(self, cells: CellSums, weight: Array, previous: Array | None) -> Clusters:
         """Parameters of least cost, from the sums of the clusters; a cluster that has vanished is dropped."""
         if len(weight) > 1 and (weight < VANISHED).any():
             kept = np.flatnonzero(weight >= VANISHED)
@@ -192,17 +192,17 @@ class Assorted:
             group,
         )
 
-    def _variances(self, shared: Cells, group: Array) -> Array:
+    def _variances(self, shared: CellSums, group: Array) -> Array:
         columns = self.columns
         if not columns.common_variance:
             return variances(shared, columns)
         first = firsts(group)[:, : columns.n_numbers]
         scatter = np.where(first, shared.scatter, 0.0).sum(axis=0)
         weight = np.where(first, shared.weight, 0.0).sum(axis=0)
-        common = variances(Cells(weight, weight, scatter, weight), columns)
+        common = variances(CellSums(weight, weight, scatter, weight), columns)
         return np.tile(common, (len(group), 1))
 
-    def grouped(self, cells: Cells, previous: Array | None) -> Array:
+    def grouped(self, cells: CellSums, previous: Array | None) -> Array:
         """The grouping step, with the budget if there is one."""
         group = regroup(cells, self.columns, self.sharing, previous)
         if self.budget is None:
@@ -346,7 +346,7 @@ class Assorted:
         entropy = self.columns.over_levels(-xlogy(share, share))
         return np.asarray(np.argmax(np.concatenate([params.variance, entropy], axis=1), axis=0))
 
-    def relevance(self, params: Clusters, cells: Cells) -> Array:
+    def relevance(self, params: Clusters, cells: CellSums) -> Array:
         """Nats per row that a cluster's own distribution gains on the background (K, columns); 0 where not chosen."""
         columns = self.columns
         shared = pooled(cells, params.group, columns)
@@ -357,7 +357,7 @@ class Assorted:
         return np.where(self.chosen(params), per_row, 0.0)
 
 
-def cluster_costs(cells: Cells, columns: Columns) -> Array:
+def cluster_costs(cells: CellSums, columns: ColumnCosts) -> Array:
     """Cost of clusters summed over the columns, each alone with its own variance."""
     return np.asarray(group_terms(cells, columns).sum(axis=-1))
 

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from ilk.assorted.embedding import HALVES, KINDS
-from ilk.assorted.growth import TRIAL_FIT, Search
-from ilk.assorted.problem import Scene
-from ilk.assorted.state import State, from_labels, labels_of, step_of
+from ilk.assorted.growth import TRIAL_FIT, GrowthSearch
+from ilk.assorted.problem import AssortedProblem
+from ilk.assorted.state import FitState, from_labels, labels_of, step_of
 from ilk.fitting.loop import Record
 from ilk.table.block import Array
 
 LABELS_FITTED = 12  # the others are taken as they are
 
 
-def filled(search: Search, state: State, k: int) -> State:
+def filled(search: GrowthSearch, state: FitState, k: int) -> FitState:
     """A state of K clusters that all hold rows, or of as many as can be had."""
     found = state = occupied(state)
     while state.k < k and (wider := _best_fit(search, state.scene, _cuts(search, state), state.k + 1)):
@@ -36,7 +36,7 @@ def filled(search: Search, state: State, k: int) -> State:
     return polished if polished.k == state.k and polished.full else state
 
 
-def occupied(state: State) -> State:
+def occupied(state: FitState) -> FitState:
     """Without the clusters that are the likeliest of no row."""
     while not state.full:
         kept = np.flatnonzero(state.size > 0)
@@ -44,7 +44,7 @@ def occupied(state: State) -> State:
     return state
 
 
-def _best_fit(search: Search, scene: Scene, labels: list[Array], k: int) -> State | None:
+def _best_fit(search: GrowthSearch, scene: AssortedProblem, labels: list[Array], k: int) -> FitState | None:
     """Of fits from partitions the one of least cost whose K clusters all hold rows, by the first way that has one."""
     for fits, most in ((_soft, LABELS_FITTED), (_hard, LABELS_FITTED), (_as_labelled, len(labels))):
         if search.stopped and fits is not _as_labelled:
@@ -56,7 +56,7 @@ def _best_fit(search: Search, scene: Scene, labels: list[Array], k: int) -> Stat
     return None
 
 
-def _cuts(search: Search, state: State) -> list[Array]:
+def _cuts(search: GrowthSearch, state: FitState) -> list[Array]:
     """Labels of all rows with one of the clusters in two, the largest first, each in several ways."""
     label, points = labels_of(state.scene, state.params), search.points(state.scene)
     cuts = []
@@ -71,18 +71,18 @@ def _cuts(search: Search, state: State) -> list[Array]:
     return cuts
 
 
-def _partitions(search: Search, scene: Scene, k: int) -> list[Array]:
+def _partitions(search: GrowthSearch, scene: AssortedProblem, k: int) -> list[Array]:
     """All rows in K parts, for tables where small clusters cannot stand beside large ones."""
     points = search.points(scene)
     labels = [kind(points, k, search.seed, number) for number, kind in enumerate(KINDS) if kind is not None]
     return [label for label in labels if len(np.unique(label)) == k]
 
 
-def _soft(search: Search, scene: Scene, labels: list[Array], k: int) -> list[State]:
+def _soft(search: GrowthSearch, scene: AssortedProblem, labels: list[Array], k: int) -> list[FitState]:
     return search.fits(scene, [search.from_labels(scene, label, k) for label in labels])
 
 
-def _hard(search: Search, scene: Scene, labels: list[Array], k: int) -> list[State]:
+def _hard(search: GrowthSearch, scene: AssortedProblem, labels: list[Array], k: int) -> list[FitState]:
     """The parameters of hard fits, with what they cost in the scene as it is."""
     hard = replace(scene, options=replace(scene.options, membership="hard"))
     states = search.run_all(
@@ -91,12 +91,12 @@ def _hard(search: Search, scene: Scene, labels: list[Array], k: int) -> list[Sta
     return [_measured(scene, state.params) for state in states]
 
 
-def _as_labelled(search: Search, scene: Scene, labels: list[Array], k: int) -> list[State]:
+def _as_labelled(search: GrowthSearch, scene: AssortedProblem, labels: list[Array], k: int) -> list[FitState]:
     """Every cell chosen, since few rows seldom pay for one; unless the cells have a budget."""
     family = scene.family.ungrouped if scene.options.budget is None else scene.family
     return [_measured(scene, from_labels(scene.rows, family, label, k)) for label in labels]
 
 
-def _measured(scene: Scene, params: Any) -> State:
+def _measured(scene: AssortedProblem, params: Any) -> FitState:
     cost = float(step_of(scene, params).cost.value) + scene.family.penalty(params)
-    return State(scene, params, cost)
+    return FitState(scene, params, cost)

@@ -12,10 +12,10 @@ import numpy as np
 
 from ilk.assorted.family import Clusters
 from ilk.assorted.filling import filled
-from ilk.assorted.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, Search
-from ilk.assorted.problem import Options, Scene
-from ilk.assorted.state import State, labels_of, step_of
-from ilk.assorted.transform import Plan
+from ilk.assorted.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, GrowthSearch
+from ilk.assorted.problem import AssortedProblem, ModelOptions
+from ilk.assorted.state import FitState, labels_of, step_of
+from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
 from ilk.engines.memory import held
 from ilk.families.base import GrowingFamily
@@ -31,7 +31,7 @@ NEAR_CELLS = 0.02  # of what the cells gained: how near a short fit of a block m
 
 
 @dataclass(frozen=True)
-class Quest:
+class SearchOptions:
     """How clusters are sought: K (None to find it, between `least` and `most`), which criterion chooses it, and
     what may be spent."""
 
@@ -46,7 +46,7 @@ class Quest:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class AssortedCandidate:
     """The best fit of one K on the rows searched: J, the priors in it, the entropy of its memberships, its model of
     the numbers."""
 
@@ -67,13 +67,13 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Assortment:
+class AssortedFit:
     """A finished fit: on which scene, what was found, J of it, and the best of every K on the way."""
 
-    scene: Scene
+    scene: AssortedProblem
     fit: Fit
     cost: float
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[AssortedCandidate, ...]
 
     @property
     def family(self) -> GrowingFamily[Any]:
@@ -112,19 +112,19 @@ class Assortment:
 
 def fit_assorted(
     table: Rows,
-    plan: Plan,
-    options: Options,
-    quest: Quest,
+    plan: TransformPlan,
+    options: ModelOptions,
+    quest: SearchOptions,
     seed: int,
     *,
     callback: Callable[[Event], None] | None = None,
-) -> Assortment:
+) -> AssortedFit:
     """The clusters of an assorted table; the same for the same seed, whatever the engine."""
     if table.n_rows <= quest.search_rows:
         table = held(table, quest.search_rows, seed)  # hundreds of passes over few rows
-    whole = Scene.plain(table, plan, _first_options(options))
+    whole = AssortedProblem.plain(table, plan, _first_options(options))
     scene = _searched(whole, quest.search_rows, seed)
-    search = Search(
+    search = GrowthSearch(
         seed,
         quest.stop.seconds,
         callback,
@@ -140,7 +140,7 @@ def fit_assorted(
     try:
         if scene is not whole:
             there = replace(whole, scales=state.scene.scales, options=state.scene.options)
-            state = State(there, state.params, state.cost, search.stopped or state.reason, state.trace)
+            state = FitState(there, state.params, state.cost, search.stopped or state.reason, state.trace)
             if not search.stopped:
                 state = _polished(search, state, quest)
             if quest.k is None and not search.stopped:
@@ -155,34 +155,34 @@ def fit_assorted(
         return _finished(search, state, candidates)
 
 
-def glimpse(table: Rows, plan: Plan, label: Array, k: int) -> tuple[float, float]:
+def glimpse(table: Rows, plan: TransformPlan, label: Array, k: int) -> tuple[float, float]:
     """J without priors of a single cluster and of a short fit from a partition, each on its best scales: what the
     cells may come to, before a search."""
-    scene, search = Scene.plain(table, plan, Options()), Search(seed=0)
+    scene, search = AssortedProblem.plain(table, plan, ModelOptions()), GrowthSearch(seed=0)
     states = [search.single(scene), search.trial(scene, search.from_labels(scene, label, k))]
     single, near = (search.settled(state).cost_without_prior for state in states)
     return single, near
 
 
-def cost_from(found: Assortment, label: Array, k: int) -> float:
+def cost_from(found: AssortedFit, label: Array, k: int) -> float:
     """J of the fit that starts from a partition of the same rows, in the same model of the numbers."""
-    search = Search(seed=0)
+    search = GrowthSearch(seed=0)
     start = search.from_labels(found.scene, label, k)
     return search.polished(found.scene, start).cost
 
 
-def _first_options(options: Options) -> Options:
+def _first_options(options: ModelOptions) -> ModelOptions:
     """What the search begins with: cells where blocks are tried after them, soft where it is cooled at the end."""
     numbers = "cells" if options.numbers == "auto" else options.numbers
     return replace(options, numbers=numbers, membership="soft" if cools(options) else options.membership)
 
 
-def cools(options: Options) -> bool:
+def cools(options: ModelOptions) -> bool:
     """Whether a soft fit is cooled to a hard one."""
     return options.membership == "annealed"
 
 
-def _searched(whole: Scene, most_rows: int, seed: int) -> Scene:
+def _searched(whole: AssortedProblem, most_rows: int, seed: int) -> AssortedProblem:
     """The scene of the search: the table, or a coreset of a large one."""
     if whole.table.n_rows <= most_rows:
         return whole
@@ -191,14 +191,14 @@ def _searched(whole: Scene, most_rows: int, seed: int) -> Scene:
     return whole.on(few, float(few.weight.sum()) / whole.plan.total_weight)
 
 
-def _blocks(scene: Scene, options: Options) -> list[Scene]:
+def _blocks(scene: AssortedProblem, options: ModelOptions) -> list[AssortedProblem]:
     """The models of the numbers to try after the cells."""
     if options.numbers != "auto" or len(scene.plan.numbers) < 2 or scene.collinear:
         return []
     return [replace(scene, options=replace(scene.options, numbers=name)) for name in AUTO_BLOCKS]
 
 
-def _searched_in(model: Scene, before: Search, quest: Quest) -> Search:
+def _searched_in(model: AssortedProblem, before: GrowthSearch, quest: SearchOptions) -> GrowthSearch:
     """A search in one model of the numbers. After the cells a block is searched only where it may pay, and with no
     more clusters than the cells needed."""
     if not before.best:
@@ -218,7 +218,7 @@ def _searched_in(model: Scene, before: Search, quest: Quest) -> Search:
     return search
 
 
-def _polished(search: Search, state: State, quest: Quest) -> State:
+def _polished(search: GrowthSearch, state: FitState, quest: SearchOptions) -> FitState:
     """A state of the sample on all rows; as it is where clusters that were asked for would lose their rows."""
     polished = search.polished(state.scene, state.params)
     if quest.k is None or (polished.k == state.k and polished.full):
@@ -227,7 +227,7 @@ def _polished(search: Search, state: State, quest: Quest) -> State:
     return replace(state, cost=cost)
 
 
-def _better(one: Search, other: Search, quest: Quest) -> Search:
+def _better(one: GrowthSearch, other: GrowthSearch, quest: SearchOptions) -> GrowthSearch:
     """The search whose answer has the lower J, priors aside: those of a block and of cells do not weigh the same."""
     if other is one:
         return one
@@ -237,7 +237,7 @@ def _better(one: Search, other: Search, quest: Quest) -> Search:
     return better
 
 
-def _search_scales(search: Search, scene: Scene, quest: Quest) -> None:
+def _search_scales(search: GrowthSearch, scene: AssortedProblem, quest: SearchOptions) -> None:
     """From every number as it is and, where one cluster prefers other scales, from those too."""
     single = search.keep(search.single(scene))
     settled = search.settled(single)
@@ -250,7 +250,7 @@ def _search_scales(search: Search, scene: Scene, quest: Quest) -> None:
             search.fixed(begun, quest.k or quest.least)
 
 
-def _promises(search: Search, block: Scene, cells: State) -> bool:
+def _promises(search: GrowthSearch, block: AssortedProblem, cells: FitState) -> bool:
     """Whether a short fit of a block from the partition of the cells comes near their cost, measured by what
     the cells gained on a single cluster."""
     near = search.trial(block, search.from_labels(block, labels_of(cells.scene, cells.params), cells.k))
@@ -258,7 +258,7 @@ def _promises(search: Search, block: Scene, cells: State) -> bool:
     return near.cost_without_prior < cells.cost_without_prior + NEAR_CELLS * gained
 
 
-def _best(search: Search, quest: Quest) -> State:
+def _best(search: GrowthSearch, quest: SearchOptions) -> FitState:
     """The answer of a search: that of most groups up to the K asked for, else the one of least criterion."""
     if quest.k is not None:
         asked = [state for state in search.best.values() if state.k <= quest.k]
@@ -268,27 +268,29 @@ def _best(search: Search, quest: Quest) -> State:
     return search.best[min(allowed, key=lambda c: c.criterion(quest.criterion)).k]
 
 
-def _candidates(search: Search) -> tuple[Candidate, ...]:
+def _candidates(search: GrowthSearch) -> tuple[AssortedCandidate, ...]:
     """The best state of every K visited."""
     return tuple(_candidate(search.best[k]) for k in sorted(search.best))
 
 
-def _with_born(candidates: tuple[Candidate, ...], sample: Scene, state: State) -> tuple[Candidate, ...]:
+def _with_born(
+    candidates: tuple[AssortedCandidate, ...], sample: AssortedProblem, state: FitState
+) -> tuple[AssortedCandidate, ...]:
     """With a K that only all rows show; what it costs is measured on the rows searched, as for the others."""
     if state.k in {candidate.k for candidate in candidates}:
         return candidates
     scene = replace(sample, scales=state.scene.scales, options=state.scene.options)
     cost = float(step_of(scene, state.params).cost.value) + scene.family.penalty(state.params)
-    return (*candidates, _candidate(State(scene, state.params, cost)))
+    return (*candidates, _candidate(FitState(scene, state.params, cost)))
 
 
-def _candidate(state: State) -> Candidate:
+def _candidate(state: FitState) -> AssortedCandidate:
     entropy = float(step_of(state.scene, state.params).sums["entropy"])
     prior = state.cost - state.cost_without_prior
-    return Candidate(state.k, state.cost, prior, entropy, state.scene.options.numbers)
+    return AssortedCandidate(state.k, state.cost, prior, entropy, state.scene.options.numbers)
 
 
-def _cooled(search: Search, state: State) -> State:
+def _cooled(search: GrowthSearch, state: FitState) -> FitState:
     """Passes of falling temperature, then the hard fit."""
     params = state.params
     for heat in COOLING:
@@ -297,7 +299,9 @@ def _cooled(search: Search, state: State) -> State:
     return search.polished(hard, params)
 
 
-def _refilled(search: Search, searched: Scene, state: State, quest: Quest) -> State:
+def _refilled(
+    search: GrowthSearch, searched: AssortedProblem, state: FitState, quest: SearchOptions
+) -> FitState:
     """Clusters that hard memberships emptied give way to halves of others. They are cut on the rows searched: beyond
     those, rows are not made points."""
     assert quest.k is not None
@@ -309,9 +313,11 @@ def _refilled(search: Search, searched: Scene, state: State, quest: Quest) -> St
     return found if few.rows.n_rows == state.scene.rows.n_rows else _polished(search, there, quest)
 
 
-def _finished(search: Search, state: State, candidates: tuple[Candidate, ...]) -> Assortment:
+def _finished(
+    search: GrowthSearch, state: FitState, candidates: tuple[AssortedCandidate, ...]
+) -> AssortedFit:
     family = state.scene.family
     reason = search.stopped or state.reason
     run = Run(family, state.params, state.params, state.cost, reason, trace=list(state.trace))
     fit = replace(finish(state.scene.rows, run, [run]), starts=tuple(search.starts))
-    return Assortment(state.scene, fit, fit.cost + family.penalty(fit.params), candidates)
+    return AssortedFit(state.scene, fit, fit.cost + family.penalty(fit.params), candidates)

@@ -17,10 +17,10 @@ from scipy.special import xlogy
 
 from ilk import kernels
 from ilk.assorted.births import births_of
-from ilk.assorted.embedding import HALVES, KINDS, Points
-from ilk.assorted.problem import Scene
+from ilk.assorted.embedding import HALVES, KINDS, EmbeddedRows
+from ilk.assorted.problem import AssortedProblem
 from ilk.assorted.state import (
-    State,
+    FitState,
     from_labels,
     from_membership,
     labels_of,
@@ -61,7 +61,7 @@ SETTLE_ROUNDS = 5
 
 
 @dataclass
-class Search:
+class GrowthSearch:
     """One search; what it may spend, and what it has found: the best state of every K visited."""
 
     seed: int
@@ -71,16 +71,16 @@ class Search:
     rescale: bool = True
     most: int = MOST_CLUSTERS
     final: Stop = FINAL_FIT
-    best: dict[int, State] = field(default_factory=dict)
+    best: dict[int, FitState] = field(default_factory=dict)
     stopped: str = ""
     starts: list[StartRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.began = time.monotonic()
         self.n_moves = 0
-        self._points: dict[tuple[int, tuple[int, ...]], Points] = {}
+        self._points: dict[tuple[int, tuple[int, ...]], EmbeddedRows] = {}
 
-    def anew(self, most: int) -> Search:
+    def anew(self, most: int) -> GrowthSearch:
         """Another search with what is left of the time and the same points to start from."""
         other = replace(self, seconds=self._left(), best={}, starts=list(self.starts), most=most)
         other._points = self._points
@@ -88,7 +88,7 @@ class Search:
 
     # --- fits
 
-    def fixed(self, scene: Scene, k: int) -> None:
+    def fixed(self, scene: AssortedProblem, k: int) -> None:
         """The best fit with K clusters: short fits from varied starts, the best go on, then split and merge."""
         if k == 1:
             self.keep(self.single(scene))
@@ -106,7 +106,7 @@ class Search:
                 return
             state = better
 
-    def grown(self, scene: Scene) -> None:
+    def grown(self, scene: AssortedProblem) -> None:
         """From one cluster on: splits, merges and births as long as J falls."""
         state = self.keep(self.single(scene))
         exchanges = 0
@@ -121,7 +121,7 @@ class Search:
                     return
             state = better
 
-    def born(self, state: State) -> State:
+    def born(self, state: FitState) -> FitState:
         """Births among all rows of a table whose search was on a sample, as long as J falls."""
         while state.k < self.most and not self.stopped:
             proposals = births_of(state.scene, state.params, BIRTH_SHARES)
@@ -131,20 +131,20 @@ class Search:
             state = better
         return state
 
-    def polished(self, scene: Scene, params: Any) -> State:
+    def polished(self, scene: AssortedProblem, params: Any) -> FitState:
         """A fit to its end, on the best scales."""
         return self.settled(self.run_all(scene, [params], self.final)[0])
 
-    def trial(self, scene: Scene, params: Any) -> State:
+    def trial(self, scene: AssortedProblem, params: Any) -> FitState:
         """A short fit."""
         return self.run_all(scene, [params], SHORT_FIT)[0]
 
-    def single(self, scene: Scene) -> State:
+    def single(self, scene: AssortedProblem) -> FitState:
         """All rows in one cluster."""
         everyone = np.zeros(scene.rows.n_rows, dtype=np.int32)
         return self.run_all(scene, [self.from_labels(scene, everyone, 1)], self.final)[0]
 
-    def settled(self, state: State) -> State:
+    def settled(self, state: FitState) -> FitState:
         """The state on the scales that are best for it, each change followed by a fit."""
         for _ in range(SETTLE_ROUNDS):
             moved = state.scene.rescaled(state.params) if self.rescale and not self.stopped else None
@@ -156,7 +156,7 @@ class Search:
             state = after
         return state
 
-    def keep(self, state: State) -> State:
+    def keep(self, state: FitState) -> FitState:
         """Note a state if it is the best of its K, and K is no more than may be found; one whose clusters all hold
         rows before others."""
         known = self.best.get(state.k)
@@ -168,7 +168,7 @@ class Search:
 
     # --- moves
 
-    def _one_move(self, state: State) -> State | None:
+    def _one_move(self, state: FitState) -> FitState | None:
         """The best of splits and merges, or else of births; None when none lowers J."""
         splits = self.fits(state.scene, self.splits(state)[:SPLITS_TRIED]) if state.k < self.most else []
         merges = self.fits(state.scene, self.merges(state)[:MERGES_TRIED], warm_up=0)
@@ -177,7 +177,7 @@ class Search:
             better = self._accepted(state, self.fits(state.scene, self.births(state)))
         return better
 
-    def _split_merge(self, state: State) -> State | None:
+    def _split_merge(self, state: FitState) -> FitState | None:
         """Split a cluster, fit, merge the cheapest pair, fit: the same K by another way."""
         wider = self.fits(state.scene, self.splits(state)[:SPLIT_MERGE_SPLITS])
         found = []
@@ -187,7 +187,7 @@ class Search:
                 found += self.fits(other.scene, self.merges(other)[:MERGES_TRIED], warm_up=0)
         return self._accepted(state, [other for other in found if other.k == state.k])
 
-    def _accepted(self, state: State, others: Sequence[State]) -> State | None:
+    def _accepted(self, state: FitState, others: Sequence[FitState]) -> FitState | None:
         """The lowest of the others, on its best scales, if it lies below the state."""
         for other in others:
             self.keep(other)
@@ -198,7 +198,7 @@ class Search:
             return None
         return self.keep(self.polished(lowest.scene, lowest.params))
 
-    def splits(self, state: State) -> list[Any]:
+    def splits(self, state: FitState) -> list[Any]:
         """Each cluster in two, by the best of three fits on its own rows; the most promising first."""
         scene, params = state.scene, state.params
         label = labels_of(scene, params)
@@ -222,7 +222,7 @@ class Search:
         return [joined for _, joined in sorted(proposals, key=lambda pair: -pair[0])]
 
     def _halves(
-        self, rows: MemoryRows, points: Points, family: GrowingFamily[Any]
+        self, rows: MemoryRows, points: EmbeddedRows, family: GrowingFamily[Any]
     ) -> tuple[float, Any] | None:
         """The best fit of two clusters to some rows, and by how much it beats one."""
         number = self.n_moves
@@ -240,7 +240,7 @@ class Search:
         best = min(runs, key=lambda run: run.cost)
         return float(one.cost.value) + family.penalty(everyone) - best.cost, best.measured
 
-    def merges(self, state: State) -> list[Any]:
+    def merges(self, state: FitState) -> list[Any]:
         """Two clusters made one, the cheapest first."""
         if state.k == 1:
             return []
@@ -252,7 +252,7 @@ class Search:
         order = np.argsort(costs[one, other], kind="stable")[: 2 * MERGES_TRIED]
         return [family.merged(params, partial.sums, int(one[p]), int(other[p])) for p in order]
 
-    def births(self, state: State) -> list[Any]:
+    def births(self, state: FitState) -> list[Any]:
         """A new cluster of the rows that the model explains worst, or of the neighbours of the worst."""
         scene, k = state.scene, state.k
         parts = [*scene.rows.scan(visit_assign, (scene.family, state.params))]
@@ -273,18 +273,18 @@ class Search:
 
     # --- from memberships to fits
 
-    def points(self, scene: Scene) -> Points:
+    def points(self, scene: AssortedProblem) -> EmbeddedRows:
         """The rows of a scene as points; a search knows a table and perhaps a sample of it, with fewer rows."""
         key = scene.rows.n_rows, scene.scales
         if key not in self._points:
             block = scene.rows.take(np.arange(scene.rows.n_rows))
-            self._points[key] = Points.of_block(block, scene.columns)
+            self._points[key] = EmbeddedRows.of_block(block, scene.columns)
         return self._points[key]
 
-    def from_labels(self, scene: Scene, label: Array, k: int) -> Any:
+    def from_labels(self, scene: AssortedProblem, label: Array, k: int) -> Any:
         return from_labels(scene.rows, scene.family.ungrouped, label, k)
 
-    def _from_starts(self, scene: Scene, k: int) -> list[State]:
+    def _from_starts(self, scene: AssortedProblem, k: int) -> list[FitState]:
         """Short fits, half of them after one pass with every cell chosen and half after many."""
         points, family = self.points(scene), scene.family.ungrouped
         starts: list[Any] = []
@@ -302,7 +302,9 @@ class Search:
         ready += self._warmed(scene, vague, LONG_WARM_UP - 1)
         return self.run_all(scene, [self._switched(scene, params) for params in ready], SHORT_FIT)
 
-    def fits(self, scene: Scene, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP) -> list[State]:
+    def fits(
+        self, scene: AssortedProblem, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP
+    ) -> list[FitState]:
         """Trial fits of what moves propose, after a few passes with every cell chosen."""
         if not proposals or self.stopped:
             return []
@@ -311,7 +313,7 @@ class Search:
             proposals = [self._switched(scene, params) for params in warmed]
         return self.run_all(scene, proposals, TRIAL_FIT)
 
-    def _warmed(self, scene: Scene, starts: Sequence[Any], n_passes: int) -> list[Any]:
+    def _warmed(self, scene: AssortedProblem, starts: Sequence[Any], n_passes: int) -> list[Any]:
         """Some passes with every cell chosen."""
         if not starts or not n_passes or self.stopped:
             return list(starts)
@@ -321,11 +323,11 @@ class Search:
         self._note(runs)
         return [run.params for run in runs]
 
-    def _switched(self, scene: Scene, params: Any) -> Any:
+    def _switched(self, scene: AssortedProblem, params: Any) -> Any:
         """One pass with every cell chosen whose update groups the clusters."""
         return scene.family.update(params, step_of(scene, params).sums)
 
-    def run_all(self, scene: Scene, starts: Sequence[Any], stop: Stop) -> list[State]:
+    def run_all(self, scene: AssortedProblem, starts: Sequence[Any], stop: Stop) -> list[FitState]:
         stop = replace(stop, seconds=self._left())
         runs = run_starts(scene.rows, [scene.family] * len(starts), starts, stop=stop, callback=self.callback)
         self._note(runs)
@@ -341,9 +343,9 @@ class Search:
                 self.stopped = self.stopped or reason
 
 
-def _state(scene: Scene, run: Run) -> State:
+def _state(scene: AssortedProblem, run: Run) -> FitState:
     params = run.params if run.measured is None else run.measured
-    return State(scene, params, run.cost, run.reason, tuple(run.trace))
+    return FitState(scene, params, run.cost, run.reason, tuple(run.trace))
 
 
 def _first_rows(order: Array, weight: Array, share: float) -> Array:

@@ -12,8 +12,8 @@ import numpy as np
 from ilk import kernels
 from ilk.assorted.blended import Blended
 from ilk.assorted.family import Assorted, Clusters
-from ilk.assorted.sharing import Cells, Columns, grouping_costs, regroup
-from ilk.assorted.transform import PLAIN, SCALES, Plan
+from ilk.assorted.sharing import CellSums, ColumnCosts, grouping_costs, regroup
+from ilk.assorted.transform import PLAIN, SCALES, TransformPlan
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
 from ilk.errors import NoModelError
@@ -26,11 +26,11 @@ CELLS, BLOCKS = "cells", ("EEE", "VVV")  # models of the numbers
 
 
 @dataclass(frozen=True)
-class Treat:
+class ColumnTransform:
     """Treats blocks by a plan, the numbers on given scales: each a cell, or all one block of a structure, whose pooled
     covariance is `anchor`."""
 
-    plan: Plan
+    plan: TransformPlan
     scales: tuple[int, ...]
     numbers: str = CELLS
     anchor: tuple[tuple[float, ...], ...] = ()
@@ -42,8 +42,8 @@ class Treat:
     def family(self) -> GrowingFamily[Any]:
         """The family that scores the rows treated so."""
         if self.numbers == CELLS:
-            return Assorted(columns_of(self.plan, self.scales, Options()), self.plan.total_weight)
-        levels = Assorted(_levels_of(self.plan, Options()), self.plan.total_weight)
+            return Assorted(columns_of(self.plan, self.scales, ModelOptions()), self.plan.total_weight)
+        levels = Assorted(_levels_of(self.plan, ModelOptions()), self.plan.total_weight)
         return Blended(self.numbers, np.array(self.anchor), levels)
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,10 +57,10 @@ def _as_tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:
 
 
 @dataclass(frozen=True)
-class Untreat:
+class InverseTransform:
     """Treated blocks as the table has them; `encoding` is that of the table's numbers."""
 
-    treat: Treat
+    treat: ColumnTransform
     encoding: Encoding
 
     def __call__(self, block: Block) -> Block:
@@ -72,7 +72,7 @@ class Untreat:
 
 
 @dataclass(frozen=True)
-class Options:
+class ModelOptions:
     """What a user may ask of the model."""
 
     sharing: str = "background"
@@ -86,17 +86,17 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Scene:
+class AssortedProblem:
     """A table with its plan and the scale of each number; rows and family follow from these. Pickled, it leaves the
     table behind and keeps what was made of it."""
 
     table: Rows
-    plan: Plan
-    options: Options
+    plan: TransformPlan
+    options: ModelOptions
     scales: tuple[int, ...]
 
     @classmethod
-    def plain(cls, table: Rows, plan: Plan, options: Options) -> Scene:
+    def plain(cls, table: Rows, plan: TransformPlan, options: ModelOptions) -> AssortedProblem:
         """Every number as it is."""
         return cls(table, plan, options, (PLAIN,) * len(plan.numbers))
 
@@ -109,10 +109,10 @@ class Scene:
 
     @cached_property
     def rows(self) -> Rows:
-        return derive(self.table, Treat(self.plan, self.scales))
+        return derive(self.table, ColumnTransform(self.plan, self.scales))
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> ColumnCosts:
         return columns_of(self.plan, self.scales, self.options)
 
     @cached_property
@@ -129,11 +129,11 @@ class Scene:
         return Blended(self.options.numbers, self._covariance, levels)
 
     @property
-    def treat(self) -> Treat:
+    def treat(self) -> ColumnTransform:
         """How other rows are treated alike, and scored."""
         if self.options.numbers == CELLS:
-            return Treat(self.plan, self.scales)
-        return Treat(self.plan, self.scales, self.options.numbers, _as_tuples(self._covariance))
+            return ColumnTransform(self.plan, self.scales)
+        return ColumnTransform(self.plan, self.scales, self.options.numbers, _as_tuples(self._covariance))
 
     @cached_property
     def _covariance(self) -> Array:
@@ -150,7 +150,7 @@ class Scene:
         """The family in which every number is a cell of its own."""
         return self._cells(self.columns)
 
-    def _cells(self, columns: Columns) -> Assorted:
+    def _cells(self, columns: ColumnCosts) -> Assorted:
         options, plan = self.options, self.plan
         return Assorted(
             columns,
@@ -162,7 +162,7 @@ class Scene:
             offset=sum(scale_costs(plan)[j, scale] for j, scale in enumerate(self.scales)),
         )
 
-    def on(self, table: Rows, share: float) -> Scene:
+    def on(self, table: Rows, share: float) -> AssortedProblem:
         """The same treatment on other rows, such as a sample that holds `share` of the weight."""
         return replace(self, table=table, plan=self.plan.weighing(share))
 
@@ -174,13 +174,13 @@ class Scene:
             return params, sums
         return self.cells.update(self.cells.blank(len(params)), sums), sums
 
-    def rescaled(self, params: Clusters) -> tuple[Scene, Clusters] | None:
+    def rescaled(self, params: Clusters) -> tuple[AssortedProblem, Clusters] | None:
         """The scene in which every number has its best scale under the memberships that `params` give, and the
         parameters there; None when no change lowers the cost."""
         if not self.scales or self.options.numbers != CELLS:
             return None
         family, plan = self.cells, self.plan
-        sums = self.table.reduce(_visit_scales, (Treat(plan, self.scales), family, params))
+        sums = self.table.reduce(_visit_scales, (ColumnTransform(plan, self.scales), family, params))
         n = len(plan.numbers)
         candidates = [_cells_on(scale, n, params, sums) for scale in range(len(SCALES))]
         costs = np.empty((len(SCALES), n))
@@ -200,7 +200,7 @@ class Scene:
             np.array([getattr(cells, name) for cells in candidates])[best, :, place].T
             for name in ("weight", "mean", "scatter")
         )
-        cells = Cells(weight, mean, scatter, candidates[0].counts)
+        cells = CellSums(weight, mean, scatter, candidates[0].counts)
         previous = params.group.copy()
         for d in np.flatnonzero(best != current):
             previous[:, d] = groups[best[d]][:, d]
@@ -208,7 +208,7 @@ class Scene:
         return scene, scene.cells.from_cells(cells, sums.values["weight"], previous)
 
 
-def scale_costs(plan: Plan) -> Array:
+def scale_costs(plan: TransformPlan) -> Array:
     """What the scales themselves cost (numbers, scales): minus the log-Jacobian, and half a log N for a change."""
     costs = np.array([[-value for value in number.log_jacobian] for number in plan.numbers])
     if not len(costs):
@@ -218,7 +218,7 @@ def scale_costs(plan: Plan) -> Array:
     return costs
 
 
-def columns_of(plan: Plan, scales: Sequence[int], options: Options) -> Columns:
+def columns_of(plan: TransformPlan, scales: Sequence[int], options: ModelOptions) -> ColumnCosts:
     """What the costs of groups need to know of the treated columns."""
     heft = np.array([number.weight for number in plan.numbers])
     pairs = zip(plan.numbers, scales, strict=True)
@@ -228,7 +228,7 @@ def columns_of(plan: Plan, scales: Sequence[int], options: Options) -> Columns:
     levels = [_level_penalty(np.array(category.weight)) for category in plan.categories]
     totals = [sum(category.weight) for category in plan.categories]
     sizes = [len(category.weight) for category in plan.categories]
-    return Columns(
+    return ColumnCosts(
         floor=floor,
         level_start=plan.level_start,
         share=plan.level_weight / np.repeat(np.array(totals), sizes) if sizes else np.zeros(0),
@@ -240,7 +240,7 @@ def columns_of(plan: Plan, scales: Sequence[int], options: Options) -> Columns:
     )
 
 
-def _levels_of(plan: Plan, options: Options) -> Columns:
+def _levels_of(plan: TransformPlan, options: ModelOptions) -> ColumnCosts:
     """As `columns_of`, of the categories alone."""
     return columns_of(replace(plan, numbers=()), (), options)
 
@@ -273,7 +273,7 @@ def _visit_scales(state: Any, block: Block) -> Sums:
     return Sums(sums._asdict())
 
 
-def _cells_on(scale: int, n: int, params: Clusters, sums: Sums) -> Cells:
+def _cells_on(scale: int, n: int, params: Clusters, sums: Sums) -> CellSums:
     here, values = slice(scale * n, (scale + 1) * n), sums.values
     observed, first, second = (values[name][:, here] for name in ("observed", "first", "second"))
-    return Cells.of_sums(np.zeros((len(params), n)), observed, first, second, values["counts"])
+    return CellSums.of_sums(np.zeros((len(params), n)), observed, first, second, values["counts"])

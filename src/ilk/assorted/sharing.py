@@ -22,7 +22,7 @@ MOST_EXHAUSTIVE = (
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnCosts:
     """What costs need to know of the columns: numbers (standardised, pooled variance 1) first, then categories.
 
     `floor` (numbers,) least variance; `level_start` (categories + 1,) where the levels of each begin; `share`
@@ -64,7 +64,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellSums:
     """Sums of the cells of clusters or groups: numbers (..., numbers) as weight, mean and scatter about that mean,
     categories as counts (..., levels). Adding two merges them without loss of digits."""
 
@@ -74,38 +74,38 @@ class Cells:
     counts: Array
 
     @classmethod
-    def of_sums(cls, mean: Array, observed: Array, first: Array, second: Array, counts: Array) -> Cells:
+    def of_sums(cls, mean: Array, observed: Array, first: Array, second: Array, counts: Array) -> CellSums:
         """From sums of differences to a reference `mean` and of their squares."""
         away = np.divide(first, observed, out=np.zeros_like(first), where=observed > 0)
         return cls(observed, mean + away, np.maximum(second - first * away, 0.0), counts)
 
-    def __add__(self, other: Cells) -> Cells:
+    def __add__(self, other: CellSums) -> CellSums:
         weight = self.weight + other.weight
         share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
         away = other.mean - self.mean
         scatter = self.scatter + other.scatter + self.weight * share * away**2
-        return Cells(weight, self.mean + away * share, scatter, self.counts + other.counts)
+        return CellSums(weight, self.mean + away * share, scatter, self.counts + other.counts)
 
-    def __getitem__(self, key: Any) -> Cells:
-        return Cells(self.weight[key], self.mean[key], self.scatter[key], self.counts[key])
+    def __getitem__(self, key: Any) -> CellSums:
+        return CellSums(self.weight[key], self.mean[key], self.scatter[key], self.counts[key])
 
     def __len__(self) -> int:
         return len(self.counts)
 
-    def stacked(self, other: Cells) -> Cells:
+    def stacked(self, other: CellSums) -> CellSums:
         """Both along the first axis."""
         pairs = zip(self.parts, other.parts, strict=True)
-        return Cells(*(np.concatenate(pair) for pair in pairs))
+        return CellSums(*(np.concatenate(pair) for pair in pairs))
 
     @property
     def parts(self) -> tuple[Array, Array, Array, Array]:
         return self.weight, self.mean, self.scatter, self.counts
 
-    def choose(self, which: Array, columns: Columns) -> Cells:
+    def choose(self, which: Array, columns: ColumnCosts) -> CellSums:
         """In every column the cluster named by `which` (columns,)."""
         numbers, place = which[: columns.n_numbers], np.arange(columns.n_numbers)
         levels = columns.per_level(which)
-        return Cells(
+        return CellSums(
             self.weight[numbers, place],
             self.mean[numbers, place],
             self.scatter[numbers, place],
@@ -116,13 +116,13 @@ class Cells:
 # --- what a group costs
 
 
-def variances(cells: Cells, columns: Columns) -> Array:
+def variances(cells: CellSums, columns: ColumnCosts) -> Array:
     """The variances that minimise a group's cost."""
     prior = columns.spread_prior
     return np.maximum((cells.scatter + prior) / np.maximum(cells.weight + prior, 1e-300), columns.floor)
 
 
-def number_costs(weight: Array, scatter: Array, columns: Columns) -> Array:
+def number_costs(weight: Array, scatter: Array, columns: ColumnCosts) -> Array:
     """Minus log-likelihood and prior of groups of numbers, at the variance that minimises them:
 
     c = weight/2 log 2 pi + (weight + prior)/2 log s2 + (scatter + prior)/(2 s2) - prior/2
@@ -133,7 +133,7 @@ def number_costs(weight: Array, scatter: Array, columns: Columns) -> Array:
     return np.asarray(weight / 2 * LOG_2_PI + (total * np.log(s2) + spread / s2 - prior) / 2)
 
 
-def level_costs(counts: Array, columns: Columns) -> Array:
+def level_costs(counts: Array, columns: ColumnCosts) -> Array:
     """Minus log-likelihood and prior of groups of levels, at the shares that minimise them:
 
     c = - sum_t a_t log(a_t / sum a) + prior sum_t p_t log p_t,  a_t = count_t + prior p_t
@@ -145,13 +145,13 @@ def level_costs(counts: Array, columns: Columns) -> Array:
     return np.asarray(xlogy(total, total) - columns.over_levels(xlogy(heft, heft)) + own)
 
 
-def group_terms(cells: Cells, columns: Columns) -> Array:
+def group_terms(cells: CellSums, columns: ColumnCosts) -> Array:
     """What each group adds to its column (..., columns): its cost, or its scatter where variances are common."""
     numbers = cells.scatter if columns.common_variance else number_costs(cells.weight, cells.scatter, columns)
     return np.concatenate([numbers, level_costs(cells.counts, columns)], axis=-1)
 
 
-def column_totals(terms: Array, n_groups: Array, cells: Cells, columns: Columns) -> Array:
+def column_totals(terms: Array, n_groups: Array, cells: CellSums, columns: ColumnCosts) -> Array:
     """Cost of the columns (..., columns) from the sum of their groups' terms and the number of groups."""
     totals = terms + n_groups * columns.penalty
     if columns.common_variance:
@@ -166,7 +166,7 @@ def firsts(group: Array) -> Array:
     return np.asarray(group == np.arange(len(group))[:, None])
 
 
-def pooled(cells: Cells, group: Array, columns: Columns) -> Cells:
+def pooled(cells: CellSums, group: Array, columns: ColumnCosts) -> CellSums:
     """The sums of the group of each cluster (clusters, ...)."""
     same = (group[:, None, :] == group[None, :, :]).astype(np.float64)
     n = columns.n_numbers
@@ -176,10 +176,10 @@ def pooled(cells: Cells, group: Array, columns: Columns) -> Cells:
     mean = np.divide(total, weight, out=cells.mean.copy(), where=weight > 0)
     away = np.square(cells.mean[None] - mean[:, None])  # group, member, column
     scatter = np.einsum("kld,kld->kd", numbers, cells.scatter[None] + cells.weight[None] * away)
-    return Cells(weight, mean, scatter, np.einsum("klt,lt->kt", levels, cells.counts))
+    return CellSums(weight, mean, scatter, np.einsum("klt,lt->kt", levels, cells.counts))
 
 
-def grouping_costs(cells: Cells, group: Array, columns: Columns) -> Array:
+def grouping_costs(cells: CellSums, group: Array, columns: ColumnCosts) -> Array:
     """Cost of every column (columns,) under a grouping, its parameters at their best."""
     first = firsts(group)
     terms = np.where(first, group_terms(pooled(cells, group, columns), columns), 0.0).sum(axis=0)
@@ -194,7 +194,7 @@ def singles(n_clusters: int, n_columns: int) -> Array:
     return np.repeat(np.arange(n_clusters)[:, None], n_columns, axis=1)
 
 
-def regroup(cells: Cells, columns: Columns, sharing: str, previous: Array | None) -> Array:
+def regroup(cells: CellSums, columns: ColumnCosts, sharing: str, previous: Array | None) -> Array:
     """The best grouping found (clusters, columns): each cluster's group is named by its first member.
 
     The previous grouping is always a candidate, and wins ties: without it the search could end above where it was.
@@ -215,7 +215,7 @@ def regroup(cells: Cells, columns: Columns, sharing: str, previous: Array | None
     return np.asarray(found)
 
 
-def _named_costs(cells: Cells, group: Array, columns: Columns, sharing: str) -> Array:
+def _named_costs(cells: CellSums, group: Array, columns: ColumnCosts, sharing: str) -> Array:
     cost = grouping_costs(cells, group, columns)
     return cost + naming_costs(group) if sharing == "groups" else cost
 
@@ -226,11 +226,11 @@ def naming_costs(group: Array) -> Array:
     return np.asarray(len(group) * np.log(n_groups) - gammaln(n_groups + 1))
 
 
-def _best_background(cells: Cells, columns: Columns, previous: Array | None) -> Array:
+def _best_background(cells: CellSums, columns: ColumnCosts, previous: Array | None) -> Array:
     """Every set of two or more clusters tried as the background, and none."""
     k = len(cells)
     sets = cells[:1]
-    sets = Cells(*(np.zeros_like(part) for part in sets.parts))
+    sets = CellSums(*(np.zeros_like(part) for part in sets.parts))
     for cluster in range(k):  # set number = sum of 2^member
         sets = sets.stacked(sets + cells[cluster])
     member = (np.arange(2**k)[:, None] >> np.arange(k)) & 1
@@ -258,7 +258,7 @@ def _background_set(group: Array) -> Array:
     return np.asarray((sharing * (1 << np.arange(len(group)))[:, None]).sum(axis=0))
 
 
-def _greedy_background(cells: Cells, columns: Columns) -> Array:
+def _greedy_background(cells: CellSums, columns: ColumnCosts) -> Array:
     """The cheapest pair, then always the cheapest cluster to add to it; the number of groups with the least cost."""
     k, d = len(cells), columns.n_columns
     place = np.arange(d)
@@ -289,7 +289,7 @@ def _greedy_background(cells: Cells, columns: Columns) -> Array:
     return np.where(chosen, np.argmax(chosen, axis=0), np.arange(k)[:, None])
 
 
-def _greedy_groups(cells: Cells, columns: Columns) -> Array:
+def _greedy_groups(cells: CellSums, columns: ColumnCosts) -> Array:
     """Groups merged pair by pair, the cheapest first; the number of groups with the least cost, naming included."""
     k, d = len(cells), columns.n_columns
     group = singles(k, d)
@@ -308,7 +308,7 @@ def _greedy_groups(cells: Cells, columns: Columns) -> Array:
     return found
 
 
-def _all_or_none(cells: Cells, columns: Columns) -> Array:
+def _all_or_none(cells: CellSums, columns: ColumnCosts) -> Array:
     """A column is common to all clusters or to none."""
     return np.zeros((len(cells), columns.n_columns), dtype=np.intp)
 
@@ -316,7 +316,7 @@ def _all_or_none(cells: Cells, columns: Columns) -> Array:
 SEARCHES = {"background": _greedy_background, "groups": _greedy_groups, "global": _all_or_none}
 
 
-def within_budget(cells: Cells, columns: Columns, group: Array, budget: int) -> Array:
+def within_budget(cells: CellSums, columns: ColumnCosts, group: Array, budget: int) -> Array:
     """Each cluster keeps its own distribution in at most `budget` columns, those where it gains most."""
     shared = (group[:, None, :] == group[None, :, :]).sum(axis=1) > 1
     none = np.zeros_like(group)
@@ -331,7 +331,7 @@ def within_budget(cells: Cells, columns: Columns, group: Array, budget: int) -> 
     return np.where(kept, np.arange(len(group))[:, None], first)
 
 
-def group_terms_under(cells: Cells, under: Cells, columns: Columns) -> Array:
+def group_terms_under(cells: CellSums, under: CellSums, columns: ColumnCosts) -> Array:
     """Minus log-likelihood of cells (clusters, columns) under the parameters of other groups."""
     s2 = variances(under, columns)
     squares = cells.scatter + cells.weight * np.square(cells.mean - under.mean)
@@ -340,7 +340,7 @@ def group_terms_under(cells: Cells, under: Cells, columns: Columns) -> Array:
     return np.concatenate([numbers, levels], axis=-1)
 
 
-def log_shares(cells: Cells, columns: Columns) -> Array:
+def log_shares(cells: CellSums, columns: ColumnCosts) -> Array:
     """Log of the shares of the levels (..., levels) that minimise a group's cost; pooled shares where it is empty."""
     heft = cells.counts + columns.level_prior * columns.share
     total = columns.over_levels(heft)[..., columns.column_of_level]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ilk.assorted.problem import Scene
+from ilk.assorted.problem import AssortedProblem
 from ilk.families.base import GrowingFamily, Partial
 from ilk.fitting.loop import NOTHING_CHANGED, Record
 from ilk.fitting.restarts import gathered
@@ -16,10 +16,10 @@ from ilk.table.block import Array, Block
 
 
 @dataclass(frozen=True)
-class State:
+class FitState:
     """A fit on its way: where, the parameters, J under them, and how its last run ended."""
 
-    scene: Scene
+    scene: AssortedProblem
     params: Any
     cost: float
     reason: str = NOTHING_CHANGED
@@ -56,7 +56,7 @@ def from_membership(rows: Any, family: GrowingFamily[Any], membership: Array) ->
     return family.update(blank, gathered(rows, family, blank, membership))
 
 
-def step_of(scene: Scene, params: Any, heat: float = 1.0) -> Partial:
+def step_of(scene: AssortedProblem, params: Any, heat: float = 1.0) -> Partial:
     """Sums of all rows under parameters, memberships at a temperature."""
     return scene.rows.reduce(visit_step, (scene.family, params, heat))
 
@@ -72,7 +72,7 @@ def visit_assign(state: Any, block: Block) -> Any:
     return family.assign(params, block)
 
 
-def labels_of(scene: Scene, params: Any) -> Array:
+def labels_of(scene: AssortedProblem, params: Any) -> Array:
     """The likeliest cluster of each row."""
     parts = scene.rows.scan(visit_assign, (scene.family, params))
     return np.concatenate([label for label, _ in parts])

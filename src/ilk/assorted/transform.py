@@ -15,7 +15,7 @@ from ilk.table.block import Array, Block, Encoding
 
 
 @dataclass(frozen=True)
-class Scale:
+class NumberScale:
     """A scale that depends on neither shift nor unit: log((x - low)/deviation + shift) or its mirror image."""
 
     side: str
@@ -49,12 +49,12 @@ class Scale:
 
 
 SCALES = (
-    Scale("plain"),
-    Scale("low", 0.05),
-    Scale("low", 0.2),
-    Scale("low", 1.0),
-    Scale("high", 0.2),
-    Scale("high", 1.0),
+    NumberScale("plain"),
+    NumberScale("low", 0.05),
+    NumberScale("low", 0.2),
+    NumberScale("low", 1.0),
+    NumberScale("high", 0.2),
+    NumberScale("high", 1.0),
 )
 PLAIN = 0
 
@@ -140,7 +140,7 @@ class Category:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TransformPlan:
     """The treatment of a table: its numbers, then its categories; and the columns set aside, with the reason."""
 
     numbers: tuple[Number, ...]
@@ -180,7 +180,7 @@ class Plan:
     def level_weight(self) -> Array:
         return np.array([w for column in self.categories for w in column.weight], dtype=np.float64)
 
-    def weighing(self, share: float) -> Plan:
+    def weighing(self, share: float) -> TransformPlan:
         """The plan for a sample that holds `share` of the table's weight."""
         numbers = tuple(
             replace(n, weight=n.weight * share, log_jacobian=tuple(v * share for v in n.log_jacobian))

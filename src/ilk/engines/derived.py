@@ -20,7 +20,7 @@ class Change(Protocol):
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnSubset:
     """Some of the columns of numbers."""
 
     which: Array

@@ -18,7 +18,7 @@ from ilk.engines.packed import Pack, PackedRows, PackLayout, brought
 from ilk.engines.ray import RayFrame, is_ray_dataset
 from ilk.engines.spark import SparkRows, is_spark_frame, with_columns
 from ilk.engines.spark_errors import translated
-from ilk.engines.spark_local import near_rows
+from ilk.engines.spark_local import spark_local_rows
 from ilk.engines.stream import StreamRows
 from ilk.table.block import Array
 
@@ -77,7 +77,7 @@ class SparkFrame:
         self, names: Sequence[str], packer: Packer, layout: PackLayout, threads: int | None = None
     ) -> PackedRows | StreamRows:
         chosen = self.native.select(*(f"`{name.replace('`', '``')}`" for name in names))
-        near = near_rows(chosen, packer, layout, threads)
+        near = spark_local_rows(chosen, packer, layout, threads)
         if near is not None:
             return near
         return brought(SparkRows.of_frame(chosen, packer, layout, threads=threads))

@@ -41,7 +41,7 @@ class Pool(Protocol):
 class FuturesRows(PackedRows):
     """Rows whose packs are values kept by a pool, one for each part that has rows."""
 
-    def __init__(self, packs: _Packs, encoding: Encoding, complete: bool, threads: int | None) -> None:
+    def __init__(self, packs: _PoolPacks, encoding: Encoding, complete: bool, threads: int | None) -> None:
         super().__init__(packs.sizes, packs.layout, encoding, complete, threads)
         self._packs, self._pool = packs, packs.pool
 
@@ -50,7 +50,7 @@ class FuturesRows(PackedRows):
         cls, pool: Pool, parts: Sequence[Reference], layout: PackLayout, *, threads: int | None = None
     ) -> FuturesRows:
         """Rows of packs in the making; not conditioned, and taken for incomplete until it is known."""
-        packs = _Packs.of_parts(pool, parts, layout)
+        packs = _PoolPacks.of_parts(pool, parts, layout)
         return cls(packs, Encoding(1.0, np.zeros(layout.n_columns)), False, threads)
 
     def encoded(self, encoding: Encoding, complete: bool) -> FuturesRows:
@@ -95,7 +95,7 @@ class FuturesRows(PackedRows):
             pool.free([shipped, *waiting])
 
 
-class _Packs:
+class _PoolPacks:
     """References to the packs that have rows, and how many those are."""
 
     def __init__(
@@ -105,7 +105,7 @@ class _Packs:
         weakref.finalize(self, pool.free, self.packs)
 
     @classmethod
-    def of_parts(cls, pool: Pool, parts: Sequence[Reference], layout: PackLayout) -> _Packs:
+    def of_parts(cls, pool: Pool, parts: Sequence[Reference], layout: PackLayout) -> _PoolPacks:
         counts = [pool.submit(_size_of, part) for part in parts]
         sizes = [pool.get(count) for count in counts]
         pool.free(counts)

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from ilk.engines.packed import Pack, PackedRows, PackLayout, Visit
 from ilk.engines.spark_errors import Refused, Secret, is_data_fault, translated
-from ilk.engines.worker_cache import Shelf
+from ilk.engines.worker_cache import WorkerCache
 from ilk.errors import DataError, EngineError, IlkError, shown
 from ilk.table.block import Array, Block, Encoding
 
@@ -55,7 +55,7 @@ def is_spark_frame(data: Any) -> bool:
 class SparkRows(PackedRows):
     """Rows of a Spark frame; `frame` has the columns that the packer wants, in their order."""
 
-    def __init__(self, packs: _Packs, encoding: Encoding, complete: bool, threads: int | None) -> None:
+    def __init__(self, packs: _SparkPacks, encoding: Encoding, complete: bool, threads: int | None) -> None:
         super().__init__(packs.sizes, packs.layout, encoding, complete, threads)
         self._packs = packs
 
@@ -64,7 +64,7 @@ class SparkRows(PackedRows):
         cls, frame: Any, packer: Packer, layout: PackLayout, *, threads: int | None = None
     ) -> SparkRows:
         """The rows of a frame, packed; not conditioned, and taken for incomplete until it is known."""
-        packs = _Packs.of_frame(frame, packer, layout)
+        packs = _SparkPacks.of_frame(frame, packer, layout)
         return cls(packs, Encoding(1.0, np.zeros(layout.n_columns)), False, threads)
 
     def encoded(self, encoding: Encoding, complete: bool) -> SparkRows:
@@ -133,7 +133,7 @@ class SparkRows(PackedRows):
 
 
 @dataclass(frozen=True, eq=False)
-class _Packs:
+class _SparkPacks:
     """The packed frame, persisted: where each pack lies (its part, the rows before it there) and its size."""
 
     frame: Any
@@ -141,7 +141,7 @@ class _Packs:
     places: Array  # (packs, 2), in the order of their rows; parts without a row leave gaps
     sizes: tuple[int, ...]
     n_tasks: int
-    shelf: Shelf
+    shelf: WorkerCache
     secret: Secret
 
     @property
@@ -156,8 +156,8 @@ class _Packs:
         return {int(part): int(row) for part, row in zip(self.places[begins, 0], first_row, strict=True)}
 
     @classmethod
-    def of_frame(cls, frame: Any, packer: Packer, layout: PackLayout) -> _Packs:
-        shelf, secret = Shelf(), Secret()
+    def of_frame(cls, frame: Any, packer: Packer, layout: PackLayout) -> _SparkPacks:
+        shelf, secret = WorkerCache(), Secret()
         with translated():
             packing = Packing(packer, layout.row_bytes, secret, shelf.shipped())
             packed, forget = _kept(frame.mapInArrow(packing, PACKED))
@@ -233,7 +233,7 @@ def _forget(kept: Any) -> None:
 def _bunched(partials: Any, width: int, secret: Secret) -> Any:
     """Partials added up in bunches of `width` parts that follow each other."""
     bunch = partials.selectExpr("part", "data", f"part div {width} as bunch")
-    return bunch.repartition("bunch").sortWithinPartitions("part").mapInArrow(_Merge(secret), PARTIAL)
+    return bunch.repartition("bunch").sortWithinPartitions("part").mapInArrow(_AddPartials(secret), PARTIAL)
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class Packing:
     packer: Packer
     row_bytes: int
     secret: Secret
-    shelf: Shelf | None = None
+    shelf: WorkerCache | None = None
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         for part, within, pack in self.packs(batches):
@@ -300,7 +300,7 @@ class _Unpacking:
     visit: Visit[Any, Any]
     layout: PackLayout
     first_rows: dict[int, int]
-    shelf: Shelf
+    shelf: WorkerCache
     secret: Secret
 
     def packs(self, batches: Iterator[Any]) -> Iterator[tuple[int, int, int, Pack | None]]:
@@ -379,7 +379,7 @@ class _Each(_Unpacking):
 
 
 @dataclass(frozen=True)
-class _Merge:
+class _AddPartials:
     """Partials of one bunch to one; they come in order."""
 
     secret: Secret

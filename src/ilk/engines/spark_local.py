@@ -31,11 +31,13 @@ from ilk.threads import thread_count
 WRITTEN = "part int, within long, size int, name string, refusal binary"
 
 
-class NearRows(StreamRows):
+class SparkLocalRows(StreamRows):
     """Rows in packs that are mapped into this process."""
 
 
-def near_rows(frame: Any, packer: Any, layout: PackLayout, threads: int | None) -> NearRows | None:
+def spark_local_rows(
+    frame: Any, packer: Any, layout: PackLayout, threads: int | None
+) -> SparkLocalRows | None:
     """The rows of a Spark frame, where its workers can write what this process reads; else None."""
     n_workers = local_workers(frame.sparkSession)
     if n_workers is None:
@@ -67,7 +69,9 @@ def near_rows(frame: Any, packer: Any, layout: PackLayout, threads: int | None) 
     )
     assert raw is not None
     untouched = Encoding(1.0, np.zeros(layout.n_columns))
-    return NearRows(raw, untouched, weight=weight, codes=codes, complete=False, threads=threads or n_workers)
+    return SparkLocalRows(
+        raw, untouched, weight=weight, codes=codes, complete=False, threads=threads or n_workers
+    )
 
 
 def local_workers(session: Any) -> int | None:

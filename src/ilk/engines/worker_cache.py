@@ -27,7 +27,7 @@ _cleared: list[str] = []
 
 
 @dataclass
-class Shelf:
+class WorkerCache:
     """The packs of one frame; plain data, so that it can be shipped."""
 
     name: str = field(default_factory=lambda: f"ilk-{uuid.uuid4().hex}")
@@ -72,9 +72,9 @@ class Shelf:
         for name in self.others:
             shutil.rmtree(_root() / name, ignore_errors=True)
 
-    def shipped(self) -> Shelf:
+    def shipped(self) -> WorkerCache:
         """The shelf as it goes to the workers, with what they may clear."""
-        return Shelf(self.name, tuple(_cleared), self.n_lacking)
+        return WorkerCache(self.name, tuple(_cleared), self.n_lacking)
 
     def forget(self) -> None:
         """Nobody needs it any more."""

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilk.assorted.columns import assort
 from ilk.assorted.describe import Trait, traits
-from ilk.assorted.fit import Assortment, Quest, cost_from, fit_assorted
-from ilk.assorted.problem import BLOCKS, CELLS, Options
+from ilk.assorted.fit import AssortedFit, SearchOptions, cost_from, fit_assorted
+from ilk.assorted.problem import BLOCKS, CELLS, ModelOptions
 from ilk.errors import DataError, UsageError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
@@ -202,7 +202,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
     # --- options
 
-    def _options(self) -> Options:
+    def _options(self) -> ModelOptions:
         one_of("selection", self.selection, ("bic", "share", "global", "none"))
         one_of("sharing", self.sharing, ("background", "groups"))
         real_number("share", self.share, 0.0, np.nextafter(1.0, 2.0))
@@ -210,7 +210,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         one_of("variance", self.variance, ("own", "shared"))
         one_of("missing", self.missing, ("ignore", "level"))
         one_of("numbers", self.numbers, ("auto", CELLS, *BLOCKS))
-        return Options(
+        return ModelOptions(
             sharing=self.selection if self.selection in ("global", "none") else self.sharing,
             membership=self.membership,
             variance=self.variance,
@@ -218,12 +218,12 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
             numbers=self.numbers,
         )
 
-    def _quest(self) -> Quest:
+    def _quest(self) -> SearchOptions:
         one_of("criterion", self.criterion, ("bic", "icl"))
         auto = isinstance(self.n_components, str) and self.n_components == "auto"
         seconds = inf if self.budget is None else real_number("budget", self.budget, 0.0, inf)
         stop = Stop(real_number("tol", self.tol, 0.0, inf), whole_number("max_iter", self.max_iter), seconds)
-        return Quest(
+        return SearchOptions(
             None if auto else whole_number("n_components", self.n_components),
             self.criterion,
             most=whole_number("max_components", self.max_components),
@@ -234,7 +234,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
     # --- what a user reads
 
-    def _finish(self, found: Assortment, form: Format) -> None:
+    def _finish(self, found: AssortedFit, form: Format) -> None:
         unit = form.encoding.weight_unit
         self._found, self._format, self.fit_ = found, form, found.fit.in_unit(unit)
         plan, scales, params = found.scene.plan, found.scene.scales, found.params

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.derived import Columns, derive
+from ilk.engines.derived import ColumnSubset, derive
 from ilk.errors import DataError, warn
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.table.block import Array
@@ -38,5 +38,5 @@ def set_constant_aside(rows: Rows) -> tuple[Rows, TableMoments, Array]:
     fixed = np.flatnonzero(~varies)
     constants[fixed] = rows.encoding.undo(moments.mean)[fixed]
     warn("constant-column", f"columns {', '.join(map(str, fixed))} are constant and set aside.", depth=4)
-    kept = derive(rows, Columns(varies))
+    kept = derive(rows, ColumnSubset(varies))
     return kept, table_moments(kept), constants

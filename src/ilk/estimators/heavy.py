@@ -13,7 +13,7 @@ from ilk.estimators.constants import full_matrices
 from ilk.estimators.texts import documented
 from ilk.families.gaussian import Mixture
 from ilk.families.laplace import LAPLACE_STRUCTURES, Laplace
-from ilk.families.laplace import LaplaceMixture as LaplaceParams
+from ilk.families.laplace import LaplaceParams as LaplaceParams
 from ilk.families.student import Student, degrees
 from ilk.fitting.table_moments import TableMoments
 from ilk.table.block import Array

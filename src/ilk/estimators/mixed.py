@@ -19,7 +19,7 @@ from ilk.estimators.frames import Reply
 from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.tables import Format, given_groups, table_rows, told
 from ilk.estimators.texts import documented
-from ilk.families.base import Cut
+from ilk.families.base import Trim
 from ilk.families.prior import Prior
 from ilk.families.product import Product, ProductMixture
 from ilk.fitting.fit import Fit
@@ -286,7 +286,7 @@ def _shares(form: Format, params: ProductMixture) -> dict[str, dict[Any, Array]]
 
 
 @dataclass(frozen=True)
-class _Sharpness:
+class _Certainty:
     """How well the components are told apart, summed over rows by weight."""
 
     log_certainty: float
@@ -294,8 +294,8 @@ class _Sharpness:
     posterior: Array  # (K, K) memberships of the rows of each group
     size: Array  # (K,) weight of these rows
 
-    def __add__(self, other: _Sharpness) -> _Sharpness:
-        return _Sharpness(
+    def __add__(self, other: _Certainty) -> _Certainty:
+        return _Certainty(
             self.log_certainty + other.log_certainty,
             self.entropy + other.entropy,
             self.posterior + other.posterior,
@@ -303,7 +303,7 @@ class _Sharpness:
         )
 
 
-def _visit_sharpness(state: tuple[Product, ProductMixture, Cut], block: Block) -> _Sharpness:
+def _visit_sharpness(state: tuple[Product, ProductMixture, Trim], block: Block) -> _Certainty:
     family, params, cut = state
     scores = family.scores(params, block)
     membership, cost = kernels.memberships(scores, False)
@@ -312,7 +312,7 @@ def _visit_sharpness(state: tuple[Product, ProductMixture, Cut], block: Block) -
     weight = block.weights * cut.kept(cost)
     surprise = np.log(np.where(membership > 0, membership, 1.0))
     own = np.eye(membership.shape[1])[scores.argmax(axis=1)] * weight[:, None]
-    return _Sharpness(
+    return _Certainty(
         log_certainty(membership, weight),
         -float(weight @ (membership * surprise).sum(axis=1)),
         own.T @ membership,

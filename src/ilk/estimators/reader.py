@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ilk import kernels
-from ilk.assorted.fit import Assortment
-from ilk.assorted.problem import Treat
-from ilk.assorted.transform import Plan
+from ilk.assorted.fit import AssortedFit
+from ilk.assorted.problem import ColumnTransform
+from ilk.assorted.transform import TransformPlan
 from ilk.estimators.tables import Format
 from ilk.table.block import Array, Block
 
 
-def places(plan: Plan, form: Format) -> list[int]:
+def places(plan: TransformPlan, form: Format) -> list[int]:
     """The user's column of each treated column."""
     place = {column.name: j for j, column in enumerate(form.schema.columns)}
     numeric, coded = form.schema.numeric, form.schema.coded
@@ -29,13 +29,13 @@ def places(plan: Plan, form: Format) -> list[int]:
 class Reader:
     """What new rows are read by: plain data, that travels without the rows of the fit."""
 
-    treat: Treat
+    treat: ColumnTransform
     family: Any
     params: Any
 
     @classmethod
-    def of(cls, found: Assortment) -> Reader:
-        return cls(Treat(found.scene.plan, found.scene.scales), found.family, found.params)
+    def of(cls, found: AssortedFit) -> Reader:
+        return cls(ColumnTransform(found.scene.plan, found.scene.scales), found.family, found.params)
 
     def scores(self, block: Block) -> Array:
         return np.asarray(self.family.scores(self.params, self.treat(block)))

@@ -17,7 +17,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.condition import conditioned
-from ilk.engines.derived import Columns, derive
+from ilk.engines.derived import ColumnSubset, derive
 from ilk.engines.memory import MemoryRows, held
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import checked_array, given_weight
@@ -145,7 +145,7 @@ def _frame_rows(
     rows: Rows = conditioned(found.rows, found.facts, scale)
     schema, varies = _without_constants(found.schema, found.facts, rows.n_rows)
     if not varies.all():
-        rows = derive(rows, Columns(varies))
+        rows = derive(rows, ColumnSubset(varies))
     return rows, Format(schema, rows.encoding, by_position=False)
 
 

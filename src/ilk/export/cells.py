@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ilk.assorted.problem import Treat
+from ilk.assorted.problem import ColumnTransform
 from ilk.assorted.transform import SCALES, Category, Number
 from ilk.errors import UsageError, shown
-from ilk.export.dialects import Dialect, less, number
+from ilk.export.dialects import SqlDialect, less, number
 from ilk.model.model import Model
 from ilk.table.schema import ColumnInfo
 
@@ -24,7 +24,7 @@ NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal")
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellExpression:
     """A column of one step: its name, quoted, and its expression; `keys` are the literals of its levels."""
 
     name: str
@@ -34,15 +34,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Cells:
+class TableExpressions:
     """The columns read, then the numbers and the categories made of them."""
 
-    read: tuple[Cell, ...]
-    numbers: tuple[Cell, ...]
-    categories: tuple[Cell, ...] = ()
+    read: tuple[CellExpression, ...]
+    numbers: tuple[CellExpression, ...]
+    categories: tuple[CellExpression, ...] = ()
 
     @property
-    def made(self) -> tuple[Cell, ...]:
+    def made(self) -> tuple[CellExpression, ...]:
         return self.numbers + self.categories
 
     @property
@@ -53,21 +53,21 @@ class Cells:
         return " AND ".join(f"{cell.name} IS NULL" for cell in self.made)
 
 
-def cells_of(model: Model, dialect: Dialect) -> Cells:
+def cells_of(model: Model, dialect: SqlDialect) -> TableExpressions:
     """The steps from a table to the cells of a model."""
     names = [column.name for column in model.schema.used]
     _tell_apart(names)
     columns = {column.name: column for column in model.schema.used}
     if model.treat is not None:
         return _treated(model, model.treat, dialect)
-    read = tuple(Cell(dialect.name_of(name), _read(columns[name], dialect)) for name in names)
+    read = tuple(CellExpression(dialect.name_of(name), _read(columns[name], dialect)) for name in names)
     binary = [column for column in model.schema.coded if column.kind == "binary"]
     made = []
     for place, column in enumerate((*model.schema.numeric, *binary)):
         name = dialect.name_of(column.name)
         value = name if column.levels is None else _zero_or_one(column, dialect)
-        made.append(Cell(name, _conditioned(model, value, place)))
-    return Cells(read, tuple(made))
+        made.append(CellExpression(name, _conditioned(model, value, place)))
+    return TableExpressions(read, tuple(made))
 
 
 def _tell_apart(names: Sequence[str]) -> None:
@@ -83,7 +83,7 @@ def _tell_apart(names: Sequence[str]) -> None:
         seen[name.casefold()] = name
 
 
-def _read(column: ColumnInfo, dialect: Dialect) -> str:
+def _read(column: ColumnInfo, dialect: SqlDialect) -> str:
     """A column in the type that the model knows."""
     name = dialect.name_of(column.name)
     if column.type.startswith(TEMPORAL):
@@ -108,7 +108,7 @@ def _read(column: ColumnInfo, dialect: Dialect) -> str:
     return f"CASE WHEN LOWER(TYPEOF({name})) = 'boolean' THEN {truth} ELSE {as_text} END"
 
 
-def _key(level: str, column: ColumnInfo, dialect: Dialect) -> str:
+def _key(level: str, column: ColumnInfo, dialect: SqlDialect) -> str:
     """A level as `_read` gives it."""
     if column.type == "bool":
         return "TRUE" if level == "true" else "FALSE"
@@ -128,7 +128,7 @@ def _number(level: str, column: ColumnInfo) -> float:
         ) from None
 
 
-def _zero_or_one(column: ColumnInfo, dialect: Dialect) -> str:
+def _zero_or_one(column: ColumnInfo, dialect: SqlDialect) -> str:
     low, high = (_key(level, column, dialect) for level in column.levels or ())
     return f"CASE {dialect.name_of(column.name)} WHEN {low} THEN 0e0 WHEN {high} THEN 1e0 END"
 
@@ -143,22 +143,24 @@ def _conditioned(model: Model, value: str, place: int) -> str:
     return f"({inner}) * {number(float(encoding.factor[place]))}"
 
 
-def _treated(model: Model, treat: Treat, dialect: Dialect) -> Cells:
+def _treated(model: Model, treat: ColumnTransform, dialect: SqlDialect) -> TableExpressions:
     plan, numeric, coded = treat.plan, model.schema.numeric, model.schema.coded
     sources = [numeric[n.source] for n in plan.numbers]
     sources += [(coded if c.kind == "levels" else numeric)[c.source] for c in plan.categories]
     wanted = dict.fromkeys(column.name for column in sources)
     columns = {column.name: column for column in sources}
-    read = tuple(Cell(dialect.name_of(name), _read(columns[name], dialect)) for name in wanted)
+    read = tuple(CellExpression(dialect.name_of(name), _read(columns[name], dialect)) for name in wanted)
     _tell_apart(plan.names)
     numbers = [
-        Cell(dialect.name_of(n.name), _on_scale(model, n, scale, dialect.name_of(numeric[n.source].name)))
+        CellExpression(
+            dialect.name_of(n.name), _on_scale(model, n, scale, dialect.name_of(numeric[n.source].name))
+        )
         for n, scale in zip(plan.numbers, treat.scales, strict=True)
     ]
     made = sources[len(plan.numbers) :]
     pairs = zip(plan.categories, made, strict=True)
     categories = [_category(category, column, dialect) for category, column in pairs]
-    return Cells(read, tuple(numbers), tuple(categories))
+    return TableExpressions(read, tuple(numbers), tuple(categories))
 
 
 def _on_scale(model: Model, made: Number, scale: int, name: str) -> str:
@@ -176,12 +178,12 @@ def _on_scale(model: Model, made: Number, scale: int, name: str) -> str:
     return standard if side == "plain" else f"CASE WHEN {name} IS NOT NULL THEN {standard} END"
 
 
-def _category(category: Category, column: ColumnInfo, dialect: Dialect) -> Cell:
+def _category(category: Category, column: ColumnInfo, dialect: SqlDialect) -> CellExpression:
     """A column of levels; a level that the model does not know is a blank."""
     source, name = dialect.name_of(column.name), dialect.name_of(category.name)
     if category.kind == "atom":
         atom = number(category.keys[1])
-        return Cell(
+        return CellExpression(
             name, f"CASE WHEN {source} = {atom} THEN 1 WHEN {source} IS NOT NULL THEN 0 END", ("0", "1")
         )
     if category.kind == "values":
@@ -190,4 +192,4 @@ def _category(category: Category, column: ColumnInfo, dialect: Dialect) -> Cell:
         levels = column.levels or ()
         keys = tuple(_key(levels[int(key)], column, dialect) for key in category.keys)
     known = f"CASE WHEN {source} IN ({', '.join(keys)}) THEN {source} END"
-    return Cell(name, known, keys, category.missing_level)
+    return CellExpression(name, known, keys, category.missing_level)

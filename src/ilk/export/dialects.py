@@ -9,7 +9,7 @@ from ilk.errors import UsageError, acts, escaped, shown
 
 
 @dataclass(frozen=True)
-class Dialect:
+class SqlDialect:
     """`whole_row` makes one value of all columns of the table `{}`, which `value.*` takes apart again."""
 
     name: str
@@ -91,12 +91,12 @@ def _spark_character(c: str) -> str:
     return f"\\u{ord(c):04x}" if ord(c) < 2**16 else f"\\U{ord(c):08x}"
 
 
-DUCKDB = Dialect("duckdb", "DuckDB", '"', "{}")
-SPARK = Dialect("spark", "Spark SQL", "`", "STRUCT({}.*)")
+DUCKDB = SqlDialect("duckdb", "DuckDB", '"', "{}")
+SPARK = SqlDialect("spark", "Spark SQL", "`", "STRUCT({}.*)")
 DIALECTS = {dialect.name: dialect for dialect in (DUCKDB, SPARK)}
 
 
-def dialect_of(name: str) -> Dialect:
+def dialect_of(name: str) -> SqlDialect:
     """The dialect of a name."""
     if name.lower() not in DIALECTS:
         raise UsageError(

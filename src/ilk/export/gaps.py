@@ -13,13 +13,15 @@ expression cannot name another of the same SELECT in every dialect.
 
 from __future__ import annotations
 
-from ilk.export.cells import Cell
+from ilk.export.cells import CellExpression
 from ilk.export.dialects import less, number
 from ilk.export.scores import Terms
 from ilk.table.block import Array
 
 
-def steps(cells: tuple[Cell, ...], mean: Array, covariance: Array, mark: str) -> list[list[tuple[str, str]]]:
+def steps(
+    cells: tuple[CellExpression, ...], mean: Array, covariance: Array, mark: str
+) -> list[list[tuple[str, str]]]:
     """For each column the (name, expression) pairs of its step; names begin with `mark`."""
     return [
         [pair for k in range(len(mean)) for pair in _step(cells, j, mean[k], covariance[k], f"{mark}{k + 1}")]
@@ -28,7 +30,7 @@ def steps(cells: tuple[Cell, ...], mean: Array, covariance: Array, mark: str) ->
 
 
 def _step(
-    cells: tuple[Cell, ...], j: int, mean: Array, covariance: Array, mark: str
+    cells: tuple[CellExpression, ...], j: int, mean: Array, covariance: Array, mark: str
 ) -> list[tuple[str, str]]:
     made = []
     for i in range(j, len(cells)):
@@ -51,7 +53,7 @@ def less_all(value: str, mark: str, i: int, j: int, others: list[str]) -> str:
     return value
 
 
-def _unless_blank(cell: Cell, value: str, otherwise: str) -> str:
+def _unless_blank(cell: CellExpression, value: str, otherwise: str) -> str:
     return f"CASE WHEN {cell.name} IS NULL THEN {otherwise} ELSE {value} END"
 
 

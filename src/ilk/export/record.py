@@ -11,7 +11,7 @@ import numpy as np
 import ilk
 from ilk.assorted.blended import Blend
 from ilk.assorted.family import Clusters
-from ilk.assorted.problem import Treat
+from ilk.assorted.problem import ColumnTransform
 from ilk.assorted.transform import SCALES, Category, Number
 from ilk.errors import UsageError, shown
 from ilk.families.centroid import Centroids
@@ -112,7 +112,7 @@ def _gaussians(model: Model, params: Mixture) -> list[dict[str, Any]]:
     ]
 
 
-def _treated_cells(model: Model, treat: Treat) -> list[dict[str, Any]]:
+def _treated_cells(model: Model, treat: ColumnTransform) -> list[dict[str, Any]]:
     numbers = [
         _number(model, number, scale) for number, scale in zip(treat.plan.numbers, treat.scales, strict=True)
     ]
@@ -149,7 +149,7 @@ def _category(model: Model, category: Category) -> dict[str, Any]:
     return {"column": column.name, "kind": "level", "keys": keys, "blank_is_a_level": category.missing_level}
 
 
-def _clusters(params: Clusters, treat: Treat) -> list[dict[str, Any]]:
+def _clusters(params: Clusters, treat: ColumnTransform) -> list[dict[str, Any]]:
     return [
         {
             "share": float(params.mixing[k]),
@@ -161,7 +161,7 @@ def _clusters(params: Clusters, treat: Treat) -> list[dict[str, Any]]:
     ]
 
 
-def _blended(params: Blend, treat: Treat) -> list[dict[str, Any]]:
+def _blended(params: Blend, treat: ColumnTransform) -> list[dict[str, Any]]:
     covariance = params.numbers.covariance.matrices()
     return [
         {
@@ -174,7 +174,7 @@ def _blended(params: Blend, treat: Treat) -> list[dict[str, Any]]:
     ]
 
 
-def _levels(params: Clusters, k: int, treat: Treat) -> list[list[float]]:
+def _levels(params: Clusters, k: int, treat: ColumnTransform) -> list[list[float]]:
     return [_shares(params.log_level[k, a:b]) for a, b in pairwise(treat.plan.level_start)]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ilk.assorted.blended import Blend
 from ilk.assorted.family import Clusters
 from ilk.errors import UsageError, shown
-from ilk.export.cells import Cell, Cells
+from ilk.export.cells import CellExpression, TableExpressions
 from ilk.export.dialects import less, number
 from ilk.families.centroid import Centroids
 from ilk.families.gaussian import LOG_2_PI, Mixture
@@ -52,7 +52,7 @@ def check_exportable(model: Model) -> None:
         raise _cannot(model)
 
 
-def check_length(model: Model, cells: Cells) -> None:
+def check_length(model: Model, cells: TableExpressions) -> None:
     """A refusal of a SELECT that no database would read: every name, key and step stands in it for each piece."""
     params: Any = model.params
     d, names = len(cells.numbers), sum(len(cell.name) for cell in cells.made)
@@ -69,7 +69,7 @@ def check_length(model: Model, cells: Cells) -> None:
         )
 
 
-def scores_of(model: Model, cells: Cells) -> Scored:
+def scores_of(model: Model, cells: TableExpressions) -> Scored:
     """The scores of a model that can be exported."""
     params: Any = model.params
     if isinstance(params, Centroids):
@@ -102,7 +102,7 @@ def _cannot(model: Model) -> UsageError:
     )
 
 
-def _zip(cells: Cells, row: Array) -> list[tuple[Cell, float]]:
+def _zip(cells: TableExpressions, row: Array) -> list[tuple[CellExpression, float]]:
     return [(cell, float(value)) for cell, value in zip(cells.numbers, row, strict=True)]
 
 
@@ -110,21 +110,21 @@ def squared(expression: str) -> str:
     return f"({expression}) * ({expression})"
 
 
-def _square(cell: Cell, centre: float) -> str:
+def _square(cell: CellExpression, centre: float) -> str:
     return f"COALESCE({squared(less(cell.name, centre))}, 0e0)"
 
 
-def _size(cell: Cell, centre: float) -> str:
+def _size(cell: CellExpression, centre: float) -> str:
     return f"COALESCE(ABS({less(cell.name, centre)}), 0e0)"
 
 
-_DISTANCES: dict[str, tuple[Callable[[Cell, float], str], str]] = {
+_DISTANCES: dict[str, tuple[Callable[[CellExpression, float], str], str]] = {
     "means": (_square, "squared distance over the cells a row has"),
     "medians": (_size, "distance over the cells a row has"),
 }
 
 
-def _bell(cell: Cell, mean: float, precision: float, log_norm: float) -> str:
+def _bell(cell: CellExpression, mean: float, precision: float, log_norm: float) -> str:
     """`log_norm - precision (x - mean)^2 / 2`, 0 for a blank."""
     if not np.isfinite([mean, precision, log_norm]).all():
         raise UsageError(
@@ -136,7 +136,7 @@ def _bell(cell: Cell, mean: float, precision: float, log_norm: float) -> str:
     return f"COALESCE({number(log_norm)} - {number(precision / 2)} * {square}, 0e0)"
 
 
-def _product(params: Clusters, k: int, cells: Cells) -> Terms:
+def _product(params: Clusters, k: int, cells: TableExpressions) -> Terms:
     terms = [number(params.log_mixing[k])]
     for d, cell in enumerate(cells.numbers):
         figures = (float(a[k, d]) for a in (params.mean, params.precision, params.log_norm))
@@ -144,7 +144,7 @@ def _product(params: Clusters, k: int, cells: Cells) -> Terms:
     return terms + _levels(params, k, cells)
 
 
-def _levels(params: Clusters, k: int, cells: Cells) -> Terms:
+def _levels(params: Clusters, k: int, cells: TableExpressions) -> Terms:
     terms, begin = [], 0
     for cell in cells.categories:
         end = begin + len(cell.keys) + cell.never_blank
@@ -155,7 +155,7 @@ def _levels(params: Clusters, k: int, cells: Cells) -> Terms:
     return terms
 
 
-def _along_columns(params: Mixture, k: int, cells: Cells) -> Terms:
+def _along_columns(params: Mixture, k: int, cells: TableExpressions) -> Terms:
     logs = params.covariance.log_variance[k]
     terms = [number(params.log_mixing[k])]
     for d, (cell, mean) in enumerate(_zip(cells, params.mean[k])):
@@ -163,7 +163,7 @@ def _along_columns(params: Mixture, k: int, cells: Cells) -> Terms:
     return terms
 
 
-def _whitened(params: Mixture, k: int, cells: Cells) -> Terms:
+def _whitened(params: Mixture, k: int, cells: TableExpressions) -> Terms:
     """`log_weight - |whiten (x - mean)|^2 / 2`, row by row of the triangle."""
     whiten, away = params.whiten[k], [f"({less(c.name, m)})" for c, m in _zip(cells, params.mean[k])]
     terms = [number(params.log_weight[k])]

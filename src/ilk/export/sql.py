@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ilk.errors import shown
-from ilk.export.cells import Cell, Cells, cells_of
-from ilk.export.dialects import Dialect
+from ilk.export.cells import CellExpression, TableExpressions, cells_of
+from ilk.export.dialects import SqlDialect
 from ilk.export.gaps import steps, terms
 from ilk.export.scores import Scored, Terms, check_exportable, check_length, scores_of
 from ilk.model.columns import free_names
@@ -29,7 +29,7 @@ Columns = list[tuple[str, str]]
 """(name, expression) pairs of one step."""
 
 
-def select(model: Model, dialect: Dialect, table: str) -> str:
+def select(model: Model, dialect: SqlDialect, table: str) -> str:
     """The SELECT that gives every row of `table` (its name, parts divided by points) its group.
 
     The user's columns travel through the steps as one value, so that no name of theirs meets one of ours.
@@ -60,7 +60,7 @@ def select(model: Model, dialect: Dialect, table: str) -> str:
     return f"{_head(model, dialect)}WITH\n{body}\nSELECT\n{INDENT}{given}.*,\n{choice}\nFROM ranked\n"
 
 
-def _head(model: Model, dialect: Dialect) -> str:
+def _head(model: Model, dialect: SqlDialect) -> str:
     pieces, k = len(model.group_of), model.k
     merged = f"{pieces} components in {k} groups" if pieces > k else f"{k} group{'s' * (k != 1)}"
     source = shown(str(model.training.get("source", "a table")), 80)
@@ -87,7 +87,7 @@ def _step(name: str, comment: str, columns: Iterable[tuple[str, str]], source: s
     return f"{name} AS (  -- {comment}\n{INDENT}SELECT\n{listed}\n{INDENT}FROM {source}\n)"
 
 
-def _kept(given: str, cells: Sequence[Cell]) -> Columns:
+def _kept(given: str, cells: Sequence[CellExpression]) -> Columns:
     return [(given, given), *((cell.name, cell.expression) for cell in cells)]
 
 
@@ -101,7 +101,9 @@ def _pieces(scored: Sequence[Terms], blank: str, given: str) -> Columns:
     return [(given, given), ("blank", blank), *pieces]
 
 
-def _scores(model: Model, cells: Cells, scored: Scored, given: str, taken: Sequence[str]) -> list[str]:
+def _scores(
+    model: Model, cells: TableExpressions, scored: Scored, given: str, taken: Sequence[str]
+) -> list[str]:
     """The scores of the pieces; where cells depend on each other, rows with blanks go a longer way."""
     columns = _pieces(scored.components, cells.blank, given)
     if scored.block is None:
@@ -126,7 +128,7 @@ def _scores(model: Model, cells: Cells, scored: Scored, given: str, taken: Seque
     return [*parts, BOTH]
 
 
-def _ranked(model: Model, scored: Scored, dialect: Dialect) -> tuple[list[str], str]:
+def _ranked(model: Model, scored: Scored, dialect: SqlDialect) -> tuple[list[str], str]:
     """The steps from the scores of pieces to the best group, and the cases that name it."""
     group_of = np.array(model.group_of)
     pieces = [f"piece_{number}" for number in range(1, len(group_of) + 1)]

@@ -42,7 +42,7 @@ def pair_total(value: Array, weight: Array) -> Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Trim:
     """Trimming: a row whose cost is above `limit` counts nothing, one at the limit counts `share` of itself."""
 
     limit: float = inf
@@ -53,7 +53,7 @@ class Cut:
         return np.where(cost < self.limit, 1.0, np.where(cost == self.limit, self.share, 0.0))
 
 
-KEEP_ALL = Cut()
+KEEP_ALL = Trim()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Family(Protocol, Generic[Params]):
         """Parameters whose components lie at `centres` (K, columns), in encoded units."""
         ...
 
-    def step(self, params: Params, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Params, block: Block, cut: Trim) -> Partial:
         """Score, assign and gather in one go."""
         ...
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from ilk import kernels
-from ilk.families.base import Cut, Pair, Partial, pair_total
+from ilk.families.base import Pair, Partial, Trim, pair_total
 from ilk.families.centroid import Centroid, Centroids, cheapest
 from ilk.families.opening import group_weights
 from ilk.table.block import Array, Block
@@ -55,7 +55,7 @@ class Bernoulli(Centroid):
     def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
         return cheapest(self.cost(params, block))
 
-    def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         label, cost = self.assign(params, block)
         weight = block.weights * cut.kept(cost)
         return Partial(self.counts(block, weight, label, len(params.centre)), pair_total(cost, weight))

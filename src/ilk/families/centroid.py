@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ilk import kernels
-from ilk.families.base import Cut, Pair, Partial, pair_total
+from ilk.families.base import Pair, Partial, Trim, pair_total
 from ilk.table.block import Array, Block
-from ilk.table.quantiles import N_DIGITS, Search
+from ilk.table.quantiles import N_DIGITS, QuantileSearch
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Centroids:
 
     centre: Array
     weight: Array
-    search: Search | None = None  # K-medians: the medians' digits found so far
+    search: QuantileSearch | None = None  # K-medians: the medians' digits found so far
 
 
 class Centroid:
@@ -82,7 +82,7 @@ class Means(Centroid):
             return kernels.nearest(*coded(block), params.centre)
         return cheapest(self.cost(params, block))
 
-    def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         if not block.complete:
             return self._step_with_missing(params, block, cut)
         squares = block.recall("squares", 2 * block.n_parts)
@@ -92,7 +92,7 @@ class Means(Centroid):
         )
         return Partial({"total": Pair(sums), "weight": weight}, Pair(cost))
 
-    def _step_with_missing(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+    def _step_with_missing(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         label, cost = self.assign(params, block)
         weight = block.weights * cut.kept(cost)
         n_components = len(params.centre)
@@ -127,13 +127,13 @@ class Medians(Centroid):
     def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
         return cheapest(self.cost(params, block))
 
-    def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         label, cost = self.assign(params, block)
         weight = block.weights * cut.kept(cost)
         n_components, n_columns = params.centre.shape
         group = (label[:, None] * n_columns + np.arange(n_columns)).ravel()
         cell_weight = (weight * _median_share(block)).repeat(n_columns)
-        search = params.search or Search.begin(0.5, (n_components, n_columns))
+        search = params.search or QuantileSearch.begin(0.5, (n_components, n_columns))
         sums = {
             "counts": search.count(block.numbers.ravel(), group, cell_weight),
             "weight": np.bincount(label, weights=weight, minlength=n_components),
@@ -141,7 +141,7 @@ class Medians(Centroid):
         return Partial(sums, pair_total(cost, weight))
 
     def update(self, params: Centroids, sums: Mapping[str, Any]) -> Centroids:
-        search = params.search or Search.begin(0.5, params.centre.shape)
+        search = params.search or QuantileSearch.begin(0.5, params.centre.shape)
         search = search.narrow(sums["counts"])
         if not search.done:
             return replace(params, search=search)

@@ -80,7 +80,7 @@ def default_locality(share: float) -> float:
 
 
 @dataclass(frozen=True)
-class Groups:
+class CraftParams:
     """Parameters: means and variances of numbers, shares of levels (all columns side by side), columns chosen."""
 
     mean: Array  # (K, numbers)
@@ -108,7 +108,7 @@ class Paper:
     def n_columns(self) -> int:
         return self.n_numbers + len(self.level_start) - 1
 
-    def begin(self, numbers: Array, codes: Array, chosen: Array) -> Groups:
+    def begin(self, numbers: Array, codes: Array, chosen: Array) -> CraftParams:
         """A group that holds one row: mean there, variance 1."""
         weight = np.ones(1)
         mean = np.where(np.isnan(numbers), 0.0, numbers)[None]
@@ -116,9 +116,9 @@ class Paper:
         for j, code in enumerate(codes):
             if code >= 0:
                 counts[0, self.level_start[j] + code] = 1.0
-        return Groups(mean, np.ones_like(mean), self._shares(counts), chosen[None], weight)
+        return CraftParams(mean, np.ones_like(mean), self._shares(counts), chosen[None], weight)
 
-    def cost(self, params: Groups, block: Block) -> Array:
+    def cost(self, params: CraftParams, block: Block) -> Array:
         """Cost of each row under each group (rows, K)."""
         of_numbers, of_categories = params.chosen[:, : self.n_numbers], params.chosen[:, self.n_numbers :]
         cost = np.tile(self.choice.f_delta * params.chosen.sum(axis=1), (block.n_rows, 1))
@@ -143,10 +143,10 @@ class Paper:
         known = [np.flatnonzero(block.codes[:, j] >= 0) for j in range(len(self.level_start) - 1)]
         return [(self.level_start[j] + block.codes[rows, j], rows) for j, rows in enumerate(known)]
 
-    def assign(self, params: Groups, block: Block) -> tuple[Array, Array]:
+    def assign(self, params: CraftParams, block: Block) -> tuple[Array, Array]:
         return cheapest(self.cost(params, block))
 
-    def update(self, block: Block, label: Array, n_groups: int) -> Groups:
+    def update(self, block: Block, label: Array, n_groups: int) -> CraftParams:
         """Means, variances and shares of the groups that `label` makes, and then the columns each chooses."""
         member = np.zeros((n_groups, block.n_rows))
         member[label, np.arange(block.n_rows)] = block.weights
@@ -160,7 +160,7 @@ class Paper:
         for code, rows in self._levels(block):
             np.add.at(counts, (label[rows], code), block.weights[rows])
         variance = (squares + PSEUDO_ROWS) / (heft + PSEUDO_ROWS)
-        params = Groups(mean, variance, self._shares(counts), np.zeros(0), member.sum(axis=1))
+        params = CraftParams(mean, variance, self._shares(counts), np.zeros(0), member.sum(axis=1))
         return replace(params, chosen=self._chosen(params, counts))
 
     def _shares(self, counts: Array) -> Array:
@@ -168,14 +168,14 @@ class Paper:
         spread = np.repeat(total, np.diff(self.level_start), axis=1)
         return np.asarray((counts + PSEUDO_ROWS * self.background) / (spread + PSEUDO_ROWS))
 
-    def _chosen(self, params: Groups, counts: Array) -> Array:
+    def _chosen(self, params: CraftParams, counts: Array) -> Array:
         """Numbers of small variance, categories that save much against the background."""
         gain, before = self.savings(params, counts)
         if self.budget == APPROXIMATE:
             return np.hstack([params.variance < self.most_variance, gain > self.least_gain * before])
         return np.hstack([self._first(params.variance), self._first(-gain)])
 
-    def savings(self, params: Groups, counts: Array) -> tuple[Array, Array]:
+    def savings(self, params: CraftParams, counts: Array) -> tuple[Array, Array]:
         """Per group and coded column, G_d - G_kd and G_d: what own shares save, and what the background costs."""
         if not counts.size:
             return np.zeros((len(counts), 0)), np.zeros((len(counts), 0))
@@ -192,16 +192,16 @@ class Paper:
         rank = np.argsort(order, axis=1, kind="stable")
         return np.asarray(rank < n_wanted)
 
-    def penalty(self, params: Groups, open_cost: float) -> float:
+    def penalty(self, params: CraftParams, open_cost: float) -> float:
         """(open_cost + D F0) K + F_delta * (columns chosen), counted once a group as the objective does."""
         per_group = open_cost + self.n_columns * self.choice.f0
         return per_group * len(params.mean) + self.choice.f_delta * int(params.chosen.sum())
 
-    def centres(self, params: Groups) -> Array:
+    def centres(self, params: CraftParams) -> Array:
         return params.mean
 
-    def select(self, params: Groups, which: Any) -> Groups:
-        return Groups(
+    def select(self, params: CraftParams, which: Any) -> CraftParams:
+        return CraftParams(
             params.mean[which],
             params.variance[which],
             params.level_share[which],
@@ -210,9 +210,9 @@ class Paper:
         )
 
 
-def joined(one: Groups, other: Groups) -> Groups:
+def joined(one: CraftParams, other: CraftParams) -> CraftParams:
     """The groups of both."""
-    return Groups(
+    return CraftParams(
         np.concatenate([one.mean, other.mean]),
         np.concatenate([one.variance, other.variance]),
         np.concatenate([one.level_share, other.level_share]),

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from ilk import kernels
-from ilk.families.base import Cut, Pair, Partial
+from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import LOG_2_PI
@@ -61,7 +61,7 @@ class DirichletProcess(MixtureFamily[Posteriors]):
 
     # --- from rows to sums
 
-    def step(self, params: Posteriors, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Posteriors, block: Block, cut: Trim) -> Partial:
         sums, total, _ = kernels.product_step(
             *coded(block), block.codes, block.weight, *self._cells(params), False, cut.limit, cut.share
         )

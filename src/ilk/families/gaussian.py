@@ -15,7 +15,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.families import missing
-from ilk.families.base import Cut, Pair, Partial
+from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.families.covariance import Covariance, CovarianceUpdate, Structure, spread_pooled, update_covariance
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
@@ -78,7 +78,7 @@ class Gaussian(MixtureFamily[Mixture]):
 
     # --- from rows to sums
 
-    def step(self, params: Mixture, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Mixture, block: Block, cut: Trim) -> Partial:
         if not block.complete:
             membership, cost = self.counted(self.scores(params, block), block, cut)
             return Partial(missing.gather(params, block, membership), cost)

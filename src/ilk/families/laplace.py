@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ilk.families.base import Cut, Partial
+from ilk.families.base import Partial, Trim
 from ilk.families.covariance import Covariance, update_covariance
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.families.starved_components import update_lasting
 from ilk.table.block import Array, Block
-from ilk.table.quantiles import N_DIGITS, Search
+from ilk.table.quantiles import N_DIGITS, QuantileSearch
 
 HALF = 0.5 * (
     1 - 1e-12
@@ -31,15 +31,15 @@ LAPLACE_STRUCTURES = ("EII", "VII", "EEI", "VEI", "EVI", "VVI")
 
 
 @dataclass(frozen=True)
-class LaplaceMixture(Components):
+class LaplaceParams(Components):
     """Parameters: `mean` (K, d) are the medians, `log_scale` (K, d); `search` holds the next medians' digits."""
 
     log_scale: Array
-    search: Search | None = field(default=None, kw_only=True)
+    search: QuantileSearch | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Laplace(MixtureFamily[LaplaceMixture]):
+class Laplace(MixtureFamily[LaplaceParams]):
     """A mixture of Laplace components; a missing cell drops out. A scale of 0 is `singular`."""
 
     n_phases: ClassVar[int] = N_DIGITS + 1
@@ -50,7 +50,7 @@ class Laplace(MixtureFamily[LaplaceMixture]):
 
     # --- from rows to sums
 
-    def scores(self, params: LaplaceMixture, block: Block) -> Array:
+    def scores(self, params: LaplaceParams, block: Block) -> Array:
         numbers = block.numbers.astype(np.float64, copy=False)
         observed = ~np.isnan(numbers)
         own = np.empty((block.n_rows, len(params.mean)))
@@ -59,9 +59,9 @@ class Laplace(MixtureFamily[LaplaceMixture]):
             own[:, k] = params.log_mixing[k] - np.where(observed, cells, 0.0).sum(axis=1)
         return self.with_noise(params, block, own)
 
-    def step(self, params: LaplaceMixture, block: Block, cut: Cut) -> Partial:
+    def step(self, params: LaplaceParams, block: Block, cut: Trim) -> Partial:
         membership, cost = self.counted(self.scores(params, block), block, cut)
-        search = params.search or Search.begin(HALF, params.mean.shape)
+        search = params.search or QuantileSearch.begin(HALF, params.mean.shape)
         if search.done:
             return Partial(_spreads(_medians(params), block, membership), cost)
         shape = (block.n_rows, *params.mean.shape)
@@ -71,17 +71,17 @@ class Laplace(MixtureFamily[LaplaceMixture]):
         counts = weight > 0
         return Partial({"digits": search.count(values[counts], group[counts], weight[counts])}, cost)
 
-    def gather(self, params: LaplaceMixture, block: Block, membership: Array) -> dict[str, Array]:
+    def gather(self, params: LaplaceParams, block: Block, membership: Array) -> dict[str, Array]:
         """Sums under given memberships, about `params.mean`; for starts from a partition."""
         counted = block.weights * anything_observed(block)
         return _spreads(params.mean, block, membership * counted[:, None])
 
     # --- from sums to parameters
 
-    def update(self, params: LaplaceMixture, sums: Mapping[str, Any]) -> LaplaceMixture:
+    def update(self, params: LaplaceParams, sums: Mapping[str, Any]) -> LaplaceParams:
         """One more digit of the medians, or, when all are known, new scales from the sums about them."""
         if "digits" in sums:
-            search = params.search or Search.begin(HALF, params.mean.shape)
+            search = params.search or QuantileSearch.begin(HALF, params.mean.shape)
             return replace(params, search=search.narrow(sums["digits"]))
         previous = None if params.status == "start" else Covariance(params.log_scale)
         unit = np.sqrt(self.column_variances)  # |x - mean| and scales are lengths, not squares
@@ -94,7 +94,7 @@ class Laplace(MixtureFamily[LaplaceMixture]):
 
     # --- components as such
 
-    def start(self, centres: Array) -> LaplaceMixture:
+    def start(self, centres: Array) -> LaplaceParams:
         """Components of the table's own spread at `centres`: enough to gather sums about."""
         mixing, noise_share = self.start_shares(len(centres))
         spread = np.sqrt(self.column_variances / 2)
@@ -102,21 +102,21 @@ class Laplace(MixtureFamily[LaplaceMixture]):
             spread = np.full_like(spread, spread.mean())
         log_scale = np.tile(np.log(spread), (len(centres), 1))
         mean = np.array(centres, dtype=np.float64)
-        return LaplaceMixture(mixing, mean, log_scale, noise_share=noise_share, status="start")
+        return LaplaceParams(mixing, mean, log_scale, noise_share=noise_share, status="start")
 
-    def select(self, params: LaplaceMixture, which: Array | Sequence[int]) -> LaplaceMixture:
+    def select(self, params: LaplaceParams, which: Array | Sequence[int]) -> LaplaceParams:
         which = np.asarray(which)
         return replace(super().select(params, which), log_scale=params.log_scale[which])
 
-    def same(self, one: LaplaceMixture, other: LaplaceMixture) -> bool:
+    def same(self, one: LaplaceParams, other: LaplaceParams) -> bool:
         return super().same(one, other) and np.array_equal(one.log_scale, other.log_scale)
 
-    def draw(self, params: LaplaceMixture, label: Array, generator: np.random.Generator) -> Array:
+    def draw(self, params: LaplaceParams, label: Array, generator: np.random.Generator) -> Array:
         """Encoded rows drawn from the components `label` (rows,)."""
         return generator.laplace(params.mean[label], np.exp(params.log_scale[label]))
 
 
-def _medians(params: LaplaceMixture) -> Array:
+def _medians(params: LaplaceParams) -> Array:
     """The medians just found; where there were none to find, the old place."""
     if params.search is None:
         return params.mean

@@ -25,7 +25,7 @@ KEPT_CELLS = 300_000  # of conditional distributions kept at a time; about 8 MB
 
 
 @dataclass(frozen=True)
-class Distances:
+class ComponentDistances:
     """Of the observed cells of each row from each component: all that an elliptical density needs."""
 
     squared: Array  # (rows, K) Mahalanobis distances
@@ -47,7 +47,7 @@ def patterns(block: Block) -> Iterator[tuple[Array, Array]]:
         yield order[begin:end], mask
 
 
-def distances(params: Mixture, block: Block) -> Distances:
+def distances(params: Mixture, block: Block) -> ComponentDistances:
     """Squared Mahalanobis distances and log-determinants over the observed cells; 0 for a row with none."""
     numbers = block.numbers.astype(np.float64, copy=False)
     n_components, d = params.mean.shape
@@ -57,21 +57,23 @@ def distances(params: Mixture, block: Block) -> Distances:
             away = numbers - params.mean[k]
             scaled = away * params.whiten[k] if params.whiten.ndim == 2 else away @ params.whiten[k].T
             squared[:, k] = np.square(scaled).sum(axis=1)
-        return Distances(squared, params.covariance.log_determinants()[None], np.full((block.n_rows, 1), d))
+        return ComponentDistances(
+            squared, params.covariance.log_determinants()[None], np.full((block.n_rows, 1), d)
+        )
     observed = ~np.isnan(numbers)
     n_observed = observed.sum(axis=1, keepdims=True)
     if params.covariance.axes is None:
         for k in range(n_components):
             away = np.where(observed, (numbers - params.mean[k]) * params.whiten[k], 0.0)
             squared[:, k] = np.square(away).sum(axis=1)
-        return Distances(squared, observed @ params.covariance.log_variance.T, n_observed)
+        return ComponentDistances(squared, observed @ params.covariance.log_variance.T, n_observed)
     log_determinant = np.empty_like(squared)
     for rows, mask in patterns(block):
         known = conditional(params, mask)
         away = numbers[np.ix_(rows, np.flatnonzero(mask))] - params.mean[:, None, mask]
         squared[rows] = np.square(away @ known.whiten.swapaxes(1, 2)).sum(axis=2).T
         log_determinant[rows] = known.log_determinant
-    return Distances(squared, log_determinant, n_observed)
+    return ComponentDistances(squared, log_determinant, n_observed)
 
 
 @dataclass(frozen=True)

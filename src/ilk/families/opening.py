@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ilk import kernels
-from ilk.families.base import KEEP_ALL, Cut, Pair, Partial
+from ilk.families.base import KEEP_ALL, Pair, Partial, Trim
 from ilk.families.centroid import Centroids, Means, mean_sums
 from ilk.table.block import Array, Block, Encoding
 
@@ -99,14 +99,14 @@ class OpenMeans(Means):
     name: str = "open means"
     shares_blocks: ClassVar[bool] = False
 
-    def step(self, params: Centroids, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         return self._gathered(params, block, cut, max(PROPOSALS // len(params.centre), LEAST_PROPOSALS))
 
     def opened(self, params: Centroids, block: Block) -> Centroids:
         """One update that judges every dear row of a block: the best start, where a block is at hand."""
         return self.update(params, self._gathered(params, block, KEEP_ALL, block.n_rows).sums)
 
-    def _gathered(self, params: Centroids, block: Block, cut: Cut, most: int) -> Partial:
+    def _gathered(self, params: Centroids, block: Block, cut: Trim, most: int) -> Partial:
         found = super().step(params, block, cut)
         label, cost = self.assign(params, block)
         weight = block.weights * cut.kept(cost)

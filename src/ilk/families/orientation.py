@@ -249,7 +249,7 @@ def _starting_axes(count: Array, scatter: Array, values: Array, vectors: Array) 
     return np.concatenate([eigen_descending(np.sum(means, axis=1))[1], vectors[largest]])
 
 
-class Search(NamedTuple):
+class AxesSearch(NamedTuple):
     """A move over all pairs of axes, the gain a row below which it is not repeated, and how often at most."""
 
     move: Callable[[str, Array, Array, Array], None]
@@ -257,7 +257,7 @@ class Search(NamedTuple):
     limit: int
 
 
-def _search(search: Search, volume: str, count: Array, root: Array, axes: Array) -> tuple[Array, Array]:
+def _search(search: AxesSearch, volume: str, count: Array, root: Array, axes: Array) -> tuple[Array, Array]:
     """Repeat a move on all starts (s, d, d) until none gains; the axes and their costs (s,)."""
     cost = _profiled_cost(volume, count, _along(root @ axes[:, None]))
     for _ in range(search.limit):
@@ -366,6 +366,6 @@ def _scanned_angle(volume: str, count: Array, turned: Array, first: int, second:
     return np.asarray(np.where(cost(best) < cost(np.zeros_like(best)), best, 0.0)[:, 0])
 
 
-SCAN = Search(_scan, gain=SCAN_GAIN, limit=SCAN_LIMIT)
-RACE = Search(_sweep, gain=RACE_GAIN, limit=RACE_LIMIT)
-SWEEP = Search(_sweep, gain=SWEEP_GAIN, limit=SWEEP_LIMIT)
+SCAN = AxesSearch(_scan, gain=SCAN_GAIN, limit=SCAN_LIMIT)
+RACE = AxesSearch(_sweep, gain=RACE_GAIN, limit=RACE_LIMIT)
+SWEEP = AxesSearch(_sweep, gain=SWEEP_GAIN, limit=SWEEP_LIMIT)

@@ -19,7 +19,7 @@ from scipy.special import gammaln
 
 from ilk import kernels
 from ilk.families import missing
-from ilk.families.base import Cut, Pair, Partial
+from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import LOG_2_PI, Gaussian, Mixture
@@ -129,7 +129,7 @@ class Product(MixtureFamily[ProductMixture]):
 
     # --- from rows to sums
 
-    def step(self, params: ProductMixture, block: Block, cut: Cut) -> Partial:
+    def step(self, params: ProductMixture, block: Block, cut: Trim) -> Partial:
         if not self._fused:
             membership, cost = self.counted(self.scores(params, block), block, cut)
             return Partial(self._gather(params, block, membership), cost)

@@ -26,10 +26,10 @@ from numpy.polynomial import chebyshev
 from scipy.special import betaln, gammaln
 
 from ilk.families import missing
-from ilk.families.base import Cut, Partial
+from ilk.families.base import Partial, Trim
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import Gaussian, Mixture
-from ilk.families.missing import Distances
+from ilk.families.missing import ComponentDistances
 from ilk.table.block import Array, Block
 
 # Limits of degrees of freedom that are estimated; at the upper one: Gaussian.
@@ -65,7 +65,7 @@ class Student(Gaussian):
 
     # --- from rows to sums
 
-    def step(self, params: Mixture, block: Block, cut: Cut) -> Partial:
+    def step(self, params: Mixture, block: Block, cut: Trim) -> Partial:
         """Sums for the next degrees of freedom, or, where these are known, those for means and covariances."""
         found = missing.distances(params, block)
         membership, cost = self.counted(self._scores(params, block, found), block, cut)
@@ -90,7 +90,7 @@ class Student(Gaussian):
     def scores(self, params: Mixture, block: Block) -> Array:
         return self._scores(params, block, missing.distances(params, block))
 
-    def _scores(self, params: Mixture, block: Block, found: Distances) -> Array:
+    def _scores(self, params: Mixture, block: Block, found: ComponentDistances) -> Array:
         dof, q = degrees(params), found.n_observed
         # lgamma(a + b) - lgamma(a) = lgamma(b) - log beta(a, b), without cancellation for many degrees of freedom.
         half = np.maximum(q, 1) / 2
@@ -173,7 +173,7 @@ def _window(dof: Array) -> tuple[Array, Array]:
     return (least + most) / 2, (most - least) / 2
 
 
-def densities(membership: Array, found: Distances, dof: Array) -> Array:
+def densities(membership: Array, found: ComponentDistances, dof: Array) -> Array:
     """sum_i r_ik log f(distance_ik) at every degrees of freedom (K, nodes), but for what does not depend on them."""
     own = membership[:, : len(dof)]
     total = np.zeros(dof.shape)

@@ -104,7 +104,7 @@ def _trial(family: Bernoulli, run: Run) -> Stop:
 
 def proposals(rows: Rows, family: Bernoulli, params: Centroids) -> Iterator[Centroids]:
     """The parameters that every move of a round starts from."""
-    seen = rows.reduce(_visit_round, _Round(family, params, _pivots(params)))
+    seen = rows.reduce(_visit_round, _SplitRound(family, params, _pivots(params)))
     yield from _merges(family, seen.counts)
     yield from _splits_by_column(family, seen)
     yield from _splits_by_rows(rows, family, params, seen)
@@ -121,25 +121,27 @@ def _pivots(params: Centroids) -> Array:
 
 
 @dataclass(frozen=True)
-class _Round:
+class _SplitRound:
     family: Bernoulli
     params: Centroids
     pivots: Array
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _SplitFacts:
     """Counts of each component, those of its rows with a one in each pivot column, and its dearest row."""
 
     counts: _Counts
     halves: _Counts  # groups are component * pivots + pivot
     dearest: Dear
 
-    def __add__(self, other: _Seen) -> _Seen:
-        return _Seen(self.counts + other.counts, self.halves + other.halves, self.dearest + other.dearest)
+    def __add__(self, other: _SplitFacts) -> _SplitFacts:
+        return _SplitFacts(
+            self.counts + other.counts, self.halves + other.halves, self.dearest + other.dearest
+        )
 
 
-def _visit_round(state: _Round, block: Block) -> _Seen:
+def _visit_round(state: _SplitRound, block: Block) -> _SplitFacts:
     family, params, pivots = state.family, state.params, state.pivots
     label, cost = family.assign(params, block)
     ones = ones_of(block)
@@ -155,7 +157,7 @@ def _visit_round(state: _Round, block: Block) -> _Seen:
         parts[0, here, :, 0], parts[1, here, :, 0] = chosen @ ones[mine], chosen @ zeros[mine]
         weight[here, 0, 0] = chosen.sum(axis=1)
     halves = _Counts(Pair(parts[0]), Pair(parts[1]), Pair(weight))
-    return _Seen(_Counts.of(family, block, label, n_components), halves, _dearest(block, label, cost))
+    return _SplitFacts(_Counts.of(family, block, label, n_components), halves, _dearest(block, label, cost))
 
 
 def _dearest(block: Block, label: Array, cost: Array) -> Dear:
@@ -183,7 +185,7 @@ def _merges(family: Bernoulli, counts: _Counts) -> Iterator[Centroids]:
         yield family.means_of(*joined)
 
 
-def _splits_by_column(family: Bernoulli, seen: _Seen) -> Iterator[Centroids]:
+def _splits_by_column(family: Bernoulli, seen: _SplitFacts) -> Iterator[Centroids]:
     """Of each component the best division by one column; those that gain most."""
     ones, zeros, weight = (part.value for part in (seen.counts.ones, seen.counts.zeros, seen.counts.weight))
     n_components, n_columns = ones.shape
@@ -213,7 +215,9 @@ def _parted(whole: Array, k: int, part: Array) -> Array:
     return np.concatenate([rest, np.asarray(part)[None]])
 
 
-def _splits_by_rows(rows: Rows, family: Bernoulli, params: Centroids, seen: _Seen) -> Iterator[Centroids]:
+def _splits_by_rows(
+    rows: Rows, family: Bernoulli, params: Centroids, seen: _SplitFacts
+) -> Iterator[Centroids]:
     """The dearest row of a component and the row of it that is farthest from that one; dearest rows first."""
     dear = seen.dearest
     ends = family.start(dear.cells)
@@ -242,7 +246,7 @@ def _visit_far_ends(state: _Ends, block: Block) -> Dear:
     return _dearest(block, label, distance)
 
 
-def _births(rows: Rows, family: Bernoulli, params: Centroids, seen: _Seen) -> Iterator[Centroids]:
+def _births(rows: Rows, family: Bernoulli, params: Centroids, seen: _SplitFacts) -> Iterator[Centroids]:
     """A component for the dearest rows, and one about the dearest of all."""
     for share in BIRTH_SHARES:
         cut = find_cuts(rows, [family], [params], 1.0 - share)[0]

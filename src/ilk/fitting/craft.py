@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.families.craft import Groups, Paper, joined
+from ilk.families.craft import CraftParams, Paper, joined
 from ilk.fitting.fit import Fit, finish
 from ilk.fitting.loop import NOTHING_CHANGED, PASS_LIMIT, Record, Run, Stop
 from ilk.fitting.start import draw_rows
@@ -39,7 +39,7 @@ def open_cost_for(block: Block, family: Paper, k: int) -> float:
     Distances are what a row would cost a group on average over random choices of columns.
     """
     everything = np.ones(family.n_columns, dtype=bool)
-    table = Groups(
+    table = CraftParams(
         np.zeros((1, family.n_numbers)),
         np.ones((1, family.n_numbers)),
         family.background[None],
@@ -74,10 +74,10 @@ def fit_wished(rows: Rows, family: Paper, k: int, seed: int, stop: Stop) -> tupl
     return tried[best], best
 
 
-def _expected(family: Paper, params: Groups, block: Block) -> Array:
+def _expected(family: Paper, params: CraftParams, block: Block) -> Array:
     """Cost of each row with the share of the columns chosen, averaged over which: linear in each column."""
     share = family.choice.share
-    none = Groups(params.mean, params.variance, params.level_share, ~params.chosen, params.weight)
+    none = CraftParams(params.mean, params.variance, params.level_share, ~params.chosen, params.weight)
     return np.asarray(share * family.cost(params, block)[:, 0] + (1 - share) * family.cost(none, block)[:, 0])
 
 
@@ -107,8 +107,8 @@ def fit_paper(rows: Rows, family: Paper, open_cost: float, seed: int, stop: Stop
 
 
 def paper_pass(
-    family: Paper, params: Groups, block: Block, open_cost: float, draws: np.random.Generator
-) -> tuple[Groups, Array, Array]:
+    family: Paper, params: CraftParams, block: Block, open_cost: float, draws: np.random.Generator
+) -> tuple[CraftParams, Array, Array]:
     """One walk over the rows: groups with those opened on the way, label and cost of each row when it was met."""
     limit = open_cost + family.n_columns * family.choice.f0
     label, cost = family.assign(params, block)
@@ -125,14 +125,14 @@ def paper_pass(
 
 
 def objective(
-    family: Paper, params: Groups, weight: Array, label: Array, cost: Array, open_cost: float
+    family: Paper, params: CraftParams, weight: Array, label: Array, cost: Array, open_cost: float
 ) -> float:
     """The printed objective: unlike the row costs, it counts F_delta once a group and not once a row."""
     per_row = family.choice.f_delta * params.chosen.sum(axis=1)[label]
     return float(weight @ (cost - per_row)) + family.penalty(params, open_cost)
 
 
-def _begun(family: Paper, block: Block, row: int, chosen: Array) -> Groups:
+def _begun(family: Paper, block: Block, row: int, chosen: Array) -> CraftParams:
     codes = np.zeros(0, dtype=np.intp) if block.codes is None else block.codes[row]
     return family.begin(block.numbers[row].astype(np.float64), codes, chosen)
 

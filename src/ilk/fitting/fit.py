@@ -10,7 +10,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.families.base import KEEP_ALL, Cut, Family, Pair
+from ilk.families.base import KEEP_ALL, Family, Pair, Trim
 from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import BLOCK_ROWS, Array, Block
@@ -86,7 +86,7 @@ class Fit:
     status: str
     trace: tuple[Record, ...]
     starts: tuple[StartRecord, ...]
-    cut: Cut = KEEP_ALL
+    cut: Trim = KEEP_ALL
     row_cost: Array | None = None
     log_certainty: float = 0.0  # of a mixture: sum over the kept rows of the log of the largest membership
 
@@ -145,7 +145,7 @@ class LabelState:
 
     family: Family[Any]
     params: Any
-    cut: Cut
+    cut: Trim
     tells_costs: bool  # of single rows
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.families.base import KEEP_ALL, Cut, Family, Partial
+from ilk.families.base import KEEP_ALL, Family, Partial, Trim
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
 
@@ -121,7 +121,7 @@ class _Pass:
 
     families: Sequence[Family[Any]]
     params: Sequence[Any]
-    cuts: Sequence[Cut]
+    cuts: Sequence[Trim]
 
 
 class _Partials(list[Partial]):
@@ -227,7 +227,7 @@ def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: St
             run.reason = TOLERANCE
 
 
-def fill_vacant(rows: Rows, run: Run, params: Any, cut: Cut) -> Any:
+def fill_vacant(rows: Rows, run: Run, params: Any, cut: Trim) -> Any:
     """Components without rows, or with too few, move to the dearest rows.
 
     They are dropped where no row has a cost, and after as many rises of the cost by reopening as there are
@@ -267,7 +267,7 @@ def fill_vacant(rows: Rows, run: Run, params: Any, cut: Cut) -> Any:
 class _FarSearch:
     family: Family[Any]
     params: Any
-    cut: Cut
+    cut: Trim
     n_wanted: int
     least: float  # cost, above which a row is dear
 

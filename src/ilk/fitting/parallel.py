@@ -23,14 +23,14 @@ PER_ROUND = 2  # candidates of a round, times K
 
 
 @dataclass(frozen=True)
-class _Round:
+class _SeedingRound:
     candidates: Centroids | None  # None in the first, in which rows are drawn by weight alone
     n_wanted: int
     seed: int
     indices: tuple[int, int]  # start and round
 
 
-def _visit_round(state: _Round, block: Block) -> Reservoir:
+def _visit_round(state: _SeedingRound, block: Block) -> Reservoir:
     worth = block.weights
     if state.candidates is not None:
         worth = worth * Means().assign(state.candidates, block)[1]
@@ -46,16 +46,16 @@ def _visit_weight(candidates: Centroids, block: Block) -> Array:
 def parallel_centres(rows: Rows, k: int, seed: int, number: int) -> Array:
     """K centres of start `number`, from `ROUNDS` + 2 passes; fewer where there are no more different rows."""
     family = Means()
-    points = _points(rows, _Round(None, 1, seed, (number, 0)))
+    points = _points(rows, _SeedingRound(None, 1, seed, (number, 0)))
     for turn in range(1, ROUNDS + 1):
-        state = _Round(family.start(points), PER_ROUND * k, seed, (number, turn))
+        state = _SeedingRound(family.start(points), PER_ROUND * k, seed, (number, turn))
         points = np.concatenate([points, _points(rows, state)])
     weight = rows.reduce(_visit_weight, family.start(points))
     pool = Block(points, Encoding(1.0, np.zeros(rows.n_columns)), weight=weight)
     return start_centres("k-means++", pool, k, seed, number)
 
 
-def _points(rows: Rows, state: _Round) -> Array:
+def _points(rows: Rows, state: _SeedingRound) -> Array:
     """The rows drawn in a round, filled where cells are missing."""
     raw = rows.reduce(_visit_round, state).raw
     return np.nan_to_num(rows.encoding.apply(raw).astype(np.float64), nan=0.0)

@@ -116,12 +116,12 @@ def given_params(rows: Rows, family: Family[Any], init: Array, k: int) -> list[A
 
 
 @dataclass(frozen=True)
-class _Labels:
+class _StartLabels:
     label: Array
     n_groups: int
 
 
-def _visit_labels(state: _Labels, block: Block) -> Moments:
+def _visit_labels(state: _StartLabels, block: Block) -> Moments:
     label = state.label[block.first_row : block.first_row + block.n_rows]
     return Moments.of(block, label, state.n_groups)
 
@@ -192,19 +192,19 @@ def _visit_nearest(state: Any, block: Block) -> Array:
 
 def label_means(rows: Rows, label: Array, k: int) -> Array:
     """Means of the groups that `label` (0 .. k-1) makes; a group or column without cells lies at the centre."""
-    return rows.reduce(_visit_labels, _Labels(label, k)).means(np.zeros((k, rows.n_columns)))
+    return rows.reduce(_visit_labels, _StartLabels(label, k)).means(np.zeros((k, rows.n_columns)))
 
 
 def quick_means(rows: Rows, label: Array, k: int) -> Array:
     """The same of complete rows, but for rounding, as the place that sums of a spread are gathered about."""
-    state, whole = _Labels(label, k), rows.whole
+    state, whole = _StartLabels(label, k), rows.whole
     sums = (rows.reduce(_visit_quick, state) if whole is None else _visit_quick(state, whole)).values
     count = sums["count"][:, None]
     means: Array = np.divide(sums["shift"], count, out=np.zeros_like(sums["shift"]), where=count > 0)
     return means
 
 
-def _visit_quick(state: _Labels, block: Block) -> Sums:
+def _visit_quick(state: _StartLabels, block: Block) -> Sums:
     label = state.label[block.first_row : block.first_row + block.n_rows]
     given = np.zeros((state.n_groups, block.n_columns)), label, "diagonal"
     count, shift, _ = kernels.mixture_gather(

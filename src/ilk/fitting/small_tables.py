@@ -65,7 +65,7 @@ def run_quick(
         quick = {
             number: Run(families[number], starts[number]) for number in range(len(whole)) if whole[number]
         }
-        _run_all(_Table.of(rows, stop), list(quick.values()), callback)
+        _run_all(_SharedTable.of(rows, stop), list(quick.values()), callback)
         runs.update(quick)
     return [runs[number] for number in range(len(whole))]
 
@@ -103,7 +103,7 @@ def _axes_shape(letters: str, params: Mixture) -> tuple[int, ...]:
 
 
 @dataclass
-class _Table:
+class _SharedTable:
     """What all runs share."""
 
     rows: MemoryRows
@@ -114,7 +114,7 @@ class _Table:
     interrupted: bool = field(default=False)
 
     @classmethod
-    def of(cls, rows: Rows, stop: Stop) -> _Table:
+    def of(cls, rows: Rows, stop: Stop) -> _SharedTable:
         assert isinstance(rows, MemoryRows)
         block = rows.take(np.arange(rows.n_rows))
         numbers = np.ascontiguousarray(block.numbers, dtype=np.float64)
@@ -125,7 +125,7 @@ class _Table:
         return self.stop.seconds - (time.monotonic() - self.began)
 
 
-def _run_all(table: _Table, runs: list[Run], callback: Callable[[Event], None] | None) -> None:
+def _run_all(table: _SharedTable, runs: list[Run], callback: Callable[[Event], None] | None) -> None:
     """All runs on the table's threads; an interrupt ends them at their next leg."""
 
     def work(run: Run) -> Run:
@@ -148,7 +148,7 @@ def _run_all(table: _Table, runs: list[Run], callback: Callable[[Event], None] |
             raise
 
 
-def _run_one(table: _Table, run: Run) -> None:
+def _run_one(table: _SharedTable, run: Run) -> None:
     while not run.reason:
         if table.interrupted:
             run.reason = INTERRUPTED
@@ -162,7 +162,7 @@ def _run_one(table: _Table, run: Run) -> None:
             _run_leg(table, run)
 
 
-def _run_leg(table: _Table, run: Run) -> None:
+def _run_leg(table: _SharedTable, run: Run) -> None:
     """Passes of one run until it ends or a little time is over."""
     family, params, stop = run.family, run.params, table.stop
     assert isinstance(family, Gaussian)

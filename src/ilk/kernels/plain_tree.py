@@ -19,13 +19,13 @@ def grow_tree(points: Array, weight: Array) -> tuple[Array, Array]:
     n_rows = len(points)
     first, second = np.empty(n_rows - 1, np.int64), np.empty(n_rows - 1, np.int64)
     with np.errstate(all="ignore"):
-        state = _Groups(points, weight)
+        state = _TreeGroups(points, weight)
         for merge in range(n_rows - 1):
             first[merge], second[merge] = state.merge_cheapest()
     return first, second
 
 
-class _Groups:
+class _TreeGroups:
     """Groups still apart: rows, size, mean, scatter and cost of each, and the cheapest partner with a higher number."""
 
     def __init__(self, points: Array, weight: Array) -> None:

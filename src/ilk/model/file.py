@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ilk import store
-from ilk.assorted.problem import CELLS, Treat
+from ilk.assorted.problem import CELLS, ColumnTransform
 from ilk.errors import ModelFileError, UsageError, shown
 from ilk.model import parameters
 from ilk.model.levels import SOFT_LEVELS
 from ilk.model.model import KIND, Model
-from ilk.model.no_prediction_rule import UNRULED
+from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.placed import N_QUANTILES
 from ilk.model.registry import ASSORTED, PROCESS, Params, family_of, is_soft, takes_codes
 from ilk.model.treatment import treatment
@@ -150,7 +150,7 @@ def _model(tree: Mapping[str, Any]) -> Model:
     k = len(letters)
     need(0 < k == len(names), "letters", "marks and names of the groups do not fit")
     group_of = _groups(tree.get("groups", list(range(k))), k)
-    ruled = family != UNRULED.name
+    ruled = family != NO_PREDICTION_RULE.name
     params = _parameters(tree.get("parameters"), family, schema, treat, len(group_of)) if ruled else None
     sizes = array((k,), 0.0, LARGEST)(tree.get("sizes"), "sizes")
     need(0 < sizes.sum() < math.inf, "sizes", "no group has a row")
@@ -201,7 +201,7 @@ def _columns(schema: Schema, family: str) -> int:
     binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
     any_kind = family in ASSORTED or takes_codes(family)
     n_columns = len(schema.numeric) + (0 if any_kind else len(binary))
-    fits = family == UNRULED.name or any_kind or n_columns == len(schema.used)
+    fits = family == NO_PREDICTION_RULE.name or any_kind or n_columns == len(schema.used)
     need(fits, "schema", "its columns do not fit the method")
     return n_columns
 
@@ -213,7 +213,7 @@ def _groups(value: Any, k: int) -> tuple[int, ...]:
     return tuple(groups)
 
 
-def _parameters(value: Any, family: str, schema: Schema, treat: Treat | None, k: int) -> Params:
+def _parameters(value: Any, family: str, schema: Schema, treat: ColumnTransform | None, k: int) -> Params:
     need(isinstance(value, dict), "parameters", "it is not there")
     if treat is not None:
         if treat.numbers == CELLS:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ilk.model.no_prediction_rule import Unruled
+from ilk.model.no_prediction_rule import NoPredictionRule
 from ilk.paradigms.bottleneck import Bottleneck, cells_as_levels
 from ilk.table.block import Array, Block
 
@@ -38,7 +38,7 @@ class Levels:
 
 
 @dataclass(frozen=True)
-class Levelled(Unruled):
+class Levelled(NoPredictionRule):
     """Places rows; it is not fitted by the loop."""
 
     def cost(self, params: Levels, block: Block) -> Array:

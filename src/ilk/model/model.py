@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ilk import store
-from ilk.assorted.problem import Treat
+from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
@@ -25,7 +25,7 @@ from ilk.errors import DataError, warn
 from ilk.families.dirichlet import Posteriors, process_of
 from ilk.model.columns import OUTPUT, design, free_names
 from ilk.model.grouped import Grouped
-from ilk.model.no_prediction_rule import UNRULED
+from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.placed import Placed, visit_placed
 from ilk.model.registry import Params, family_of, is_soft, parameter_tree, takes_codes
 from ilk.table.block import Array, Encoding
@@ -102,7 +102,7 @@ class Model:
     sizes: Array
     quantiles: Array  # (groups, N_QUANTILES) costs of the training rows
     training: Mapping[str, Any] = field(default_factory=dict)
-    treat: Treat | None = None  # what the assorted model makes of the columns
+    treat: ColumnTransform | None = None  # what the assorted model makes of the columns
 
     @property
     def k(self) -> int:
@@ -121,7 +121,7 @@ class Model:
     @property
     def has_rule(self) -> bool:
         """Whether new rows can be placed; methods of distances have no rule for that."""
-        return self.family != UNRULED.name
+        return self.family != NO_PREDICTION_RULE.name
 
     def __repr__(self) -> str:
         columns = len(self.schema.used)
@@ -258,7 +258,7 @@ class Model:
             Where the rows belong.
         """
         if not self.has_rule:
-            UNRULED.refuse()
+            NO_PREDICTION_RULE.refuse()
         untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
         encoded = encode_new(table, self.schema, untouched, absent=absent)
         for code, text in encoded.warnings:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
 from ilk.errors import UsageError
-from ilk.families.base import Cut
+from ilk.families.base import Trim
 from ilk.table.block import Array, Block
 
 
 @dataclass(frozen=True)
-class Unruled:
+class NoPredictionRule:
     """A family only in name: whatever it is asked, it has no parameters to answer with."""
 
     name: str = "none"
@@ -30,7 +30,7 @@ class Unruled:
     def start(self, centres: Array) -> NoReturn:
         self.refuse()
 
-    def step(self, params: Any, block: Block, cut: Cut) -> NoReturn:
+    def step(self, params: Any, block: Block, cut: Trim) -> NoReturn:
         self.refuse()
 
     def assign(self, params: Any, block: Block) -> tuple[Array, Array]:
@@ -64,4 +64,4 @@ class Unruled:
         self.refuse()
 
 
-UNRULED = Unruled()
+NO_PREDICTION_RULE = NoPredictionRule()

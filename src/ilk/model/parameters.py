@@ -15,8 +15,8 @@ import numpy as np
 
 from ilk.assorted.blended import Blend
 from ilk.assorted.family import Clusters
-from ilk.assorted.problem import Treat
-from ilk.assorted.transform import Plan
+from ilk.assorted.problem import ColumnTransform
+from ilk.assorted.transform import TransformPlan
 from ilk.families.centroid import Centroids
 from ilk.families.covariance import Covariance, Structure
 from ilk.families.dirichlet import Posteriors
@@ -93,7 +93,7 @@ def _definite(covariance: Covariance) -> None:
         need(least > NARROW, "log_variance", "a covariance is not positive definite")
 
 
-def clusters(tree: Tree, k: int, plan: Plan) -> Clusters:
+def clusters(tree: Tree, k: int, plan: TransformPlan) -> Clusters:
     n_numbers, n_levels = len(plan.numbers), int(plan.level_start[-1])
     fields = record(
         {
@@ -107,7 +107,7 @@ def clusters(tree: Tree, k: int, plan: Plan) -> Clusters:
     return Clusters(**fields)
 
 
-def blend(tree: Tree, k: int, treat: Treat) -> Blend:
+def blend(tree: Tree, k: int, treat: ColumnTransform) -> Blend:
     for part in ("numbers", "levels"):
         need(isinstance(tree.get(part), dict), "parameters", f"the {part} are not there")
     numbers, plan = tree["numbers"], treat.plan

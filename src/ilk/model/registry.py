@@ -15,7 +15,7 @@ from ilk.families.covariance import Structure
 from ilk.families.dirichlet import POSTERIORS, DirichletProcess, Posteriors
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.model.levels import LEVELLED, SOFT_LEVELS, Levels
-from ilk.model.no_prediction_rule import UNRULED
+from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 
 Params = Centroids | Mixture | Clusters | Blend | Posteriors | Levels | None
 ASSORTED = (Assorted.name, *(f"{Assorted.name} {structure}" for structure in BLOCKS))
@@ -30,7 +30,7 @@ def family_of(name: str) -> Family[Any] | None:
         "means": Means(),
         "medians": Medians(),
         PROCESS.name: PROCESS,
-        UNRULED.name: UNRULED,
+        NO_PREDICTION_RULE.name: NO_PREDICTION_RULE,
         **LEVELLED,
     }
     return others.get(name)

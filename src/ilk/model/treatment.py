@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ilk.assorted.problem import BLOCKS, CELLS, Treat
-from ilk.assorted.transform import SCALES, Category, Number, Plan
+from ilk.assorted.problem import BLOCKS, CELLS, ColumnTransform
+from ilk.assorted.transform import SCALES, Category, Number, TransformPlan
 from ilk.model.registry import ASSORTED
 from ilk.store.check import (
     Check,
@@ -74,7 +74,7 @@ TREATMENT = record(
 )
 
 
-def treatment(value: Any, schema: Schema, family: str) -> Treat:
+def treatment(value: Any, schema: Schema, family: str) -> ColumnTransform:
     """What is made of the columns; every column it names must be one of the table, its block that of the family."""
     plain = TREATMENT(value, "treatment")
     numbers = tuple(_number(entry, schema) for entry in plain["numbers"])
@@ -84,7 +84,7 @@ def treatment(value: Any, schema: Schema, family: str) -> Treat:
     need(len(set(sources)) == len(sources), "treatment", "a column is there twice")
     need(len(plain["scales"]) == len(numbers), "treatment scales", "they are not those of the numbers")
     aside = tuple((name, reason) for name, reason in plain["set_aside"])
-    plan = Plan(numbers, categories, aside, plain["total_weight"])
+    plan = TransformPlan(numbers, categories, aside, plain["total_weight"])
     block = plain.get("block", {"structure": CELLS, "anchor": []})
     structure = block["structure"]
     need(
@@ -93,8 +93,8 @@ def treatment(value: Any, schema: Schema, family: str) -> Treat:
         "its block of numbers is not that of the family",
     )
     if structure == CELLS:
-        return Treat(plan, tuple(plain["scales"]))
-    return Treat(plan, tuple(plain["scales"]), structure, _anchor(block["anchor"], len(numbers)))
+        return ColumnTransform(plan, tuple(plain["scales"]))
+    return ColumnTransform(plan, tuple(plain["scales"]), structure, _anchor(block["anchor"], len(numbers)))
 
 
 def _anchor(rows: list[list[float]], n: int) -> tuple[tuple[float, ...], ...]:

@@ -28,7 +28,7 @@ GROUPS_TOLD = 12
 
 
 @dataclass(frozen=True)
-class Labels:
+class RunLabels:
     """The groups of the rows of one run, None where a row has none; `keys` name the rows."""
 
     source: str
@@ -36,7 +36,7 @@ class Labels:
     groups: Sequence[str | None]
 
 
-def labels_of(table: Table, source: str, id: str | None) -> Labels:
+def labels_of(table: Table, source: str, id: str | None) -> RunLabels:
     """The column `group` of a table: rows by the column `id`, by `row` where there is one, or by their place."""
     for name, option in (("group", ""), (id, "--id")):
         if name is not None and name not in table.names:
@@ -56,10 +56,10 @@ def labels_of(table: Table, source: str, id: str | None) -> Labels:
             do="Give a column whose values are all different: --id COL",
         )
     groups = [None if value is None else str(value) for value in table.column("group").to_pylist()]
-    return Labels(source, keys, groups)
+    return RunLabels(source, keys, groups)
 
 
-def compare(first: Labels, second: Labels) -> dict[str, Any]:
+def compare(first: RunLabels, second: RunLabels) -> dict[str, Any]:
     """The comparison as a plain document; rows are matched by their keys.
 
     >>> one = Labels("a", [0, 1, 2, 3], ["A", "A", "B", "B"])
@@ -150,7 +150,7 @@ def _moved(placed: Sequence[tuple[Any, str, str]], kept: set[tuple[str, str]]) -
     return {"rows": total, "share": total / len(placed), "flows": told}
 
 
-def _side(labels: Labels, names: Sequence[Any], rows: Array) -> dict[str, Any]:
+def _side(labels: RunLabels, names: Sequence[Any], rows: Array) -> dict[str, Any]:
     groups = [{"group": str(name), "rows": int(n)} for name, n in zip(names, rows, strict=True)]
     return {"source": labels.source, "rows": len(labels.keys), "groups": groups}
 
@@ -180,7 +180,7 @@ def _finding(document: Mapping[str, Any]) -> str:
     return f"{word}: {told}{plural(moved['rows'], 'row')} moved{otherwise} ({share_text(moved['share'])})"
 
 
-def rows_of(first: Labels, second: Labels, document: Mapping[str, Any], key: str) -> dict[str, Any]:
+def rows_of(first: RunLabels, second: RunLabels, document: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Every row of both runs as columns: its groups, and whether it left its group."""
     kept = {
         (cell["first"], cell["second"]) for name in ("pairs", "joined", "split") for cell in document[name]

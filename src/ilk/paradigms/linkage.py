@@ -20,7 +20,7 @@ OF_CENTRES = ("ward", "centroid", "median")  # defined by squared Euclidean dist
 
 
 @dataclass(frozen=True, eq=False)
-class Cut:
+class TreeCut:
     """`labels` of the clusters that count, from 0, and -1 for the rows of the others; `gap` is the range of heights at
     which as many count."""
 
@@ -40,7 +40,7 @@ def tree_of(distances: Distances, method: str) -> Array:
     return np.asarray(linkage(squareform(distances.matrix, checks=False), cast(Linkage, method)))
 
 
-def cuts(tree: Array, most: int, min_size: int = 1) -> list[Cut]:
+def cuts(tree: Array, most: int, min_size: int = 1) -> list[TreeCut]:
     """The tree cut from the top: one cut for each number of counted clusters up to `most` that can be had.
 
     The cluster that was merged last is undone first. The highest cut with a number of counted clusters is taken, in
@@ -70,16 +70,16 @@ def cuts(tree: Array, most: int, min_size: int = 1) -> list[Cut]:
     made = []
     for count, nodes in sorted(counts.items()):
         gap = reached[count] - left.get(count, 0.0) if count > 1 else 0.0
-        made.append(Cut(_labels(tree, nodes, size, min_size), count, float(gap)))
+        made.append(TreeCut(_labels(tree, nodes, size, min_size), count, float(gap)))
     return made
 
 
-def cut_at(tree: Array, n_clusters: int, min_size: int = 1) -> Cut:
+def cut_at(tree: Array, n_clusters: int, min_size: int = 1) -> TreeCut:
     """As many counted clusters as asked for, or the next smaller number that can be had."""
     return cuts(tree, n_clusters, min_size)[-1]
 
 
-def longest_lived(possible: list[Cut]) -> Cut:
+def longest_lived(possible: list[TreeCut]) -> TreeCut:
     """The cut whose number of clusters survives the widest range of heights; never a single cluster if two can be."""
     return max(possible, key=lambda cut: cut.gap)
 

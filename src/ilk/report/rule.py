@@ -57,7 +57,7 @@ class Term:
 
 
 @dataclass(frozen=True, eq=False)
-class _Partial:
+class _PartialRule:
     """A rule on its way: its conditions, the rows of the sample they pick, and F."""
 
     terms: tuple[Term, ...]
@@ -74,17 +74,17 @@ def rules(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any] | 
     for number, group in enumerate(groups):
         tried = [fact for fact in group.facts if fact.distinctive][:COLUMNS_TRIED]
         place = evidence.sample.place
-        views = [_View(columns[f.column], columns[f.column].values[place], f.decimals) for f in tried]
+        views = [_RuleColumn(columns[f.column], columns[f.column].values[place], f.decimals) for f in tried]
         terms = _grown(views, number, evidence) if group.rows else ()
         made.append(_counted(terms, columns, number, evidence) if terms else None)
     return made
 
 
-def _grown(views: Sequence[_View], number: int, evidence: Evidence) -> tuple[Term, ...]:
+def _grown(views: Sequence[_RuleColumn], number: int, evidence: Evidence) -> tuple[Term, ...]:
     sample = evidence.sample
     wanted, heft = sample.label == number, sample.heft
     total = float(heft[wanted].sum())
-    kept = [_Partial((), np.ones(len(heft), dtype=bool), 0.0)]
+    kept = [_PartialRule((), np.ones(len(heft), dtype=bool), 0.0)]
     best = kept[0]
     for _ in range(MOST_TERMS):
         made = [
@@ -98,7 +98,7 @@ def _grown(views: Sequence[_View], number: int, evidence: Evidence) -> tuple[Ter
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
+class _RuleColumn:
     """A column as the sample holds it, and the decimals it is told with."""
 
     column: Described
@@ -106,7 +106,9 @@ class _View:
     decimals: int
 
 
-def _extended(partial: _Partial, view: _View, wanted: Array, heft: Array, total: float) -> list[_Partial]:
+def _extended(
+    partial: _PartialRule, view: _RuleColumn, wanted: Array, heft: Array, total: float
+) -> list[_PartialRule]:
     """The partial rule with the best condition on this column, with blanks passing or not."""
     if not partial.picked.any():
         return []
@@ -125,12 +127,17 @@ def _extended(partial: _Partial, view: _View, wanted: Array, heft: Array, total:
         picked = partial.picked & term.picks(Described(term.column, view.values, view.column.levels))
         hit = float(heft[picked & wanted].sum())
         f = 2 * hit / max(float(heft[picked].sum()) + total, 1e-300)
-        made.append(_Partial((*partial.terms, term), picked, f))
+        made.append(_PartialRule((*partial.terms, term), picked, f))
     return made
 
 
 def _best_cut(
-    view: _View, inside: Array, wanted: Array, heft: Array, start: tuple[float, float, float], blank: bool
+    view: _RuleColumn,
+    inside: Array,
+    wanted: Array,
+    heft: Array,
+    start: tuple[float, float, float],
+    blank: bool,
 ) -> Term | None:
     right, passing, total = start
     values = view.values[inside]
@@ -164,7 +171,12 @@ def between(low: float, high: float, decimals: int) -> tuple[float, int]:
 
 
 def _best_levels(
-    view: _View, inside: Array, wanted: Array, heft: Array, start: tuple[float, float, float], blank: bool
+    view: _RuleColumn,
+    inside: Array,
+    wanted: Array,
+    heft: Array,
+    start: tuple[float, float, float],
+    blank: bool,
 ) -> Term | None:
     assert view.column.levels is not None
     right, passing, total = start

@@ -78,7 +78,7 @@ def text(x: float, y: float, content: Any, class_: str = "", anchor: str = "star
 
 
 @dataclass(frozen=True)
-class Scale:
+class Axis:
     """From values to coordinates, along a straight line."""
 
     low: float

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ilk.assorted.columns import assort
-from ilk.assorted.fit import SEARCH_ROWS, Assortment, Quest, fit_assorted
-from ilk.assorted.fit import Candidate as Cell
+from ilk.assorted.fit import SEARCH_ROWS, AssortedFit, SearchOptions, fit_assorted
+from ilk.assorted.fit import AssortedCandidate as Cell
 from ilk.assorted.growth import FINAL_FIT
-from ilk.assorted.problem import CELLS, Options, Treat
-from ilk.assorted.transform import Plan
+from ilk.assorted.problem import CELLS, ColumnTransform, ModelOptions
+from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
 from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, Event, run_starts
@@ -28,12 +28,12 @@ ASSORTED = "assorted"
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class AssortedSearch:
     """What was found; the rows as the model sees them, how other rows are treated alike, and that in words."""
 
     search: Search
     rows: Rows
-    treat: Treat
+    treat: ColumnTransform
     words: dict[str, str]
 
 
@@ -43,13 +43,13 @@ def search_assorted(
     ks: Sequence[int],
     seed: int,
     *,
-    plan: Plan | None = None,
+    plan: TransformPlan | None = None,
     numbers: str = CELLS,
     search_rows: int = SEARCH_ROWS,
     criterion: str = "bic",
     budget: float | None = None,
     callback: Callable[[Progress], None] | None = None,
-) -> Grown:
+) -> AssortedSearch:
     """The assorted model with one K, or with the K of least cost between the least and the most of `ks`.
 
     Numbers are independent within a cluster, so that every column has its switches; with `numbers="auto"` they may be
@@ -60,7 +60,9 @@ def search_assorted(
     plan = plan_of(rows, schema) if plan is None else plan
     stop = replace(FINAL_FIT, seconds=math.inf if budget is None else budget)
     k = ks[0] if len(ks) == 1 else None
-    quest = Quest(k=k, criterion=criterion, least=ks[0], most=ks[-1], stop=stop, search_rows=search_rows)
+    quest = SearchOptions(
+        k=k, criterion=criterion, least=ks[0], most=ks[-1], stop=stop, search_rows=search_rows
+    )
     done = 0
 
     def tell(event: Event) -> None:
@@ -68,20 +70,22 @@ def search_assorted(
         done += 1
         told(callback, Progress(done, 0, ASSORTED, 0, 2 * event.best_cost, time.monotonic() - began))
 
-    found = _without_empty(fit_assorted(rows, plan, Options(numbers=numbers), quest, seed, callback=tell))
+    found = _without_empty(
+        fit_assorted(rows, plan, ModelOptions(numbers=numbers), quest, seed, callback=tell)
+    )
     treated = found.scene.rows
     words = plan.in_words(found.scene.scales, together=found.scene.options.numbers != CELLS)
     told_search = _as_search(found, quest, min(rows.n_rows, search_rows), time.monotonic() - began)
-    return Grown(told_search, treated, found.scene.treat, words)
+    return AssortedSearch(told_search, treated, found.scene.treat, words)
 
 
-def plan_of(rows: Rows, schema: Schema) -> Plan:
+def plan_of(rows: Rows, schema: Schema) -> TransformPlan:
     """What is made of the columns of a table."""
     levels = [(c.name, c.levels or ()) for c in schema.coded]
     return assort(rows, [c.name for c in schema.numeric], levels)
 
 
-def _without_empty(found: Assortment) -> Assortment:
+def _without_empty(found: AssortedFit) -> AssortedFit:
     """Without the clusters that are the likeliest of no row: they would be groups of nobody."""
     fit, family, rows = found.fit, found.family, found.scene.rows
     while not (fit.size > 0).all():
@@ -96,7 +100,7 @@ def _without_empty(found: Assortment) -> Assortment:
     return replace(smaller, candidates=tuple(sorted([*cells, own], key=lambda cell: cell.k)))
 
 
-def _as_search(found: Assortment, quest: Quest, n_searched: int, seconds: float) -> Search:
+def _as_search(found: AssortedFit, quest: SearchOptions, n_searched: int, seconds: float) -> Search:
     """The K table as candidates; the seconds are those of the whole search, which fits no K on its own."""
     k, fit = len(found.fit.size), found.fit
     family = found.family
@@ -136,7 +140,7 @@ def _as_search(found: Assortment, quest: Quest, n_searched: int, seconds: float)
     )
 
 
-def _status(k: int, chosen: int, reason: str, quest: Quest) -> str:
+def _status(k: int, chosen: int, reason: str, quest: SearchOptions) -> str:
     """How the fit with K clusters stands: those on the way to the one that was asked for are for reference."""
     if k == chosen:
         return STATUS_OF_REASON.get(reason, OK)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ilk.assorted.problem import Untreat
+from ilk.assorted.problem import InverseTransform
 from ilk.engines.base import Rows
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.loop import OK, Stop
@@ -23,7 +23,7 @@ from ilk.model.registry import is_soft
 from ilk.selection.candidates import EXACT, Search
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SPLIT_PASSES
-from ilk.selection.resampling import Plan, refit_of, returns
+from ilk.selection.resampling import ResamplingPlan, refit_of, returns
 from ilk.selection.samples import CloseUp, Samples, Scope
 from ilk.selection.search_rows import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
@@ -36,7 +36,7 @@ SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 
 
 @dataclass(frozen=True)
-class Wish:
+class GroupingOptions:
     """What the user left open: whether pieces may be merged, and down to how many groups."""
 
     merge: str = "separation"
@@ -98,7 +98,9 @@ class Grouping:
         }
 
 
-def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | None = None) -> Grouping:
+def group(
+    rows: Rows, found: Search, wish: GroupingOptions, seed: int, untreat: InverseTransform | None = None
+) -> Grouping:
     """Merge the pieces of the chosen model and measure what the verdict needs; `untreat` gives back the columns of
     the table where the model has others."""
     fit, family = found.fit, found.recipe.family
@@ -121,7 +123,7 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | N
         refit = refit_of(found.recipe)
         try:
             gain = 0.0 if exact else split_gain(found)
-            plan = Plan(refit, n_pieces, threshold, wish.least, soft, wish.end)
+            plan = ResamplingPlan(refit, n_pieces, threshold, wish.least, soft, wish.end)
             stable = returns(samples, grouped, plan, seed, rows.threads)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
@@ -144,7 +146,12 @@ def group(rows: Rows, found: Search, wish: Wish, seed: int, untreat: Untreat | N
 
 
 def _sized(
-    rows: Rows, grouped: Grouped, labels: Array, size: Array, wish: Wish, joined: tuple[Joined, ...]
+    rows: Rows,
+    grouped: Grouped,
+    labels: Array,
+    size: Array,
+    wish: GroupingOptions,
+    joined: tuple[Joined, ...],
 ) -> tuple[Array, Array, Sizing | None]:
     """Labels and sizes as wished, and what that changed; None where nothing was wished."""
     if wish.min_size is None and wish.max_size is None:

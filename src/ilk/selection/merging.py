@@ -22,7 +22,7 @@ N_BINS = 24
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProjectionValley:
     """What is kept of a projection."""
 
     valley: float
@@ -30,7 +30,7 @@ class Seen:
     fewest: float
 
     @classmethod
-    def of(cls, projection: Projection) -> Seen:
+    def of(cls, projection: Projection) -> ProjectionValley:
         return cls(projection.valley, projection.gap, projection.fewest)
 
 
@@ -80,14 +80,14 @@ def merge_pieces(
     Then, for the `whole_path`, go on to one group. Without a threshold the pieces are the groups.
     """
     current: list[Pieces] = [(piece,) for piece in range(n_pieces)]
-    seen: dict[Pair, Seen] = {}
+    seen: dict[Pair, ProjectionValley] = {}
     path: list[Level] = []
     groups: tuple[Pieces, ...] | None = None
     while len(current) > 1:
         pairs = [(one, other) for i, one in enumerate(current) for other in current[i + 1 :]]
         for one, other in pairs:
             if (one, other) not in seen:
-                seen[one, other] = Seen.of(ground.project(one, other))
+                seen[one, other] = ProjectionValley.of(ground.project(one, other))
         pair = _next(pairs, seen)
         path.append(Level(len(current), seen[pair].valley, pair))
         if threshold is None or seen[pair].valley >= threshold or len(current) <= least:
@@ -98,7 +98,7 @@ def merge_pieces(
     return Merge(threshold, groups or tuple(current), tuple(path))
 
 
-def _next(pairs: Sequence[Pair], seen: Mapping[Pair, Seen]) -> Pair:
+def _next(pairs: Sequence[Pair], seen: Mapping[Pair, ProjectionValley]) -> Pair:
     """The pair of the lowest valley; a group too small to show one goes to the group that is nearest to it."""
     lowest = min(pairs, key=lambda pair: seen[pair].valley)
     if seen[lowest].fewest >= FEW_ROWS:

@@ -14,10 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from ilk.assorted.fit import glimpse
-from ilk.assorted.transform import Plan
+from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
 from ilk.fitting.loop import COMPONENT_VANISHED
-from ilk.selection.assorted import ASSORTED, Grown, plan_of, search_assorted
+from ilk.selection.assorted import ASSORTED, AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.progress import Progress
 from ilk.selection.search import runner_up
@@ -37,7 +37,7 @@ def with_assorted(
     *,
     budget: float | None = None,
     callback: Callable[[Progress], None] | None = None,
-) -> tuple[Search, Rows, Grown | None]:
+) -> tuple[Search, Rows, AssortedSearch | None]:
     """A search of mixtures with the assorted model as one more candidate; the rows in the units of the mixtures; and
     what is known of the assorted model, if it won."""
     began = time.monotonic()
@@ -70,7 +70,7 @@ def with_assorted(
     return both, own, grown if both.fit is grown.search.fit else None
 
 
-def _promises(found: Search, rows: Rows, plan: Plan) -> bool:
+def _promises(found: Search, rows: Rows, plan: TransformPlan) -> bool:
     """Whether the assorted model comes near the best mixture from that one's partition, or with a single cluster."""
     assert found.few is not None
     few = found.few.reencoded(rows.encoding)

@@ -56,7 +56,7 @@ SAME_OPTIMUM = 1e-5  # relative difference of costs below which two runs ended i
 
 
 @dataclass
-class Cell:
+class GridCell:
     """One structure at one K: its runs, best first once they have ended."""
 
     structure: Structure
@@ -101,13 +101,13 @@ class Grid:
         self.structures = tuple(dict.fromkeys(s.for_columns(rows.n_columns) for s in structures))
         self.block = rows.take(np.arange(rows.n_rows))
         self.partitioner = Partitioner(self.block, seed)
-        self.cells: dict[tuple[Structure, int], Cell] = {}
+        self.cells: dict[tuple[Structure, int], GridCell] = {}
         self.log_unit = float(self.moments.cells @ np.log(rows.encoding.unit))
 
-    def fill(self, k: int, structures: Sequence[Structure], stop: Stop, *, thorough: bool) -> list[Cell]:
+    def fill(self, k: int, structures: Sequence[Structure], stop: Stop, *, thorough: bool) -> list[GridCell]:
         """Fit all `structures` with K components: from all starts, or from the first and one split."""
         began = time.monotonic()
-        cells = [Cell(s, k, Gaussian(s, self.moments.variance), []) for s in structures]
+        cells = [GridCell(s, k, Gaussian(s, self.moments.variance), []) for s in structures]
         self._run(cells, self._partitions(k, slice(None) if thorough else slice(1)), stop, thorough=thorough)
         if k > 1:
             self._run_splits([c for c in cells if thorough or c.structure.name in QUICK_SPLITS], stop)
@@ -156,14 +156,14 @@ class Grid:
                 self._exchange(cells, stop)
 
     def _run(
-        self, cells: Sequence[Cell], memberships: Sequence[Array], stop: Stop, *, thorough: bool = False
+        self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop, *, thorough: bool = False
     ) -> None:
         """Every cell from every membership; `thorough` seeks the first common axes from several sides."""
         self._advance(*self._starts(cells, memberships, thorough=thorough), stop)
 
     def _starts(
-        self, cells: Sequence[Cell], memberships: Sequence[Array], *, thorough: bool
-    ) -> tuple[list[Cell], list[Mixture]]:
+        self, cells: Sequence[GridCell], memberships: Sequence[Array], *, thorough: bool
+    ) -> tuple[list[GridCell], list[Mixture]]:
         whose, starts = [], []
         for number, membership in enumerate(memberships):
             sums = FirstSums(self.block, membership)
@@ -173,12 +173,12 @@ class Grid:
                     starts.append(start)
         return whose, starts
 
-    def _race(self, cells: Sequence[Cell], memberships: Sequence[Array], stop: Stop) -> None:
+    def _race(self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop) -> None:
         """Every cell from every membership for some passes; the best of each cell go on."""
         n_before = [len(cell.runs) for cell in cells]
         short = replace(RACE_STOP, seconds=stop.seconds)
         self._advance(*self._starts(cells, memberships, thorough=True), short)
-        going: list[tuple[Cell, Run]] = []
+        going: list[tuple[GridCell, Run]] = []
         for cell, first in zip(cells, n_before, strict=True):
             mine = sorted((run for run in cell.runs[first:] if run.status == OK), key=rank_of)
             going += [(cell, run) for run in mine[:N_RACED]]
@@ -186,7 +186,7 @@ class Grid:
             cell.runs[first:] = [run for run in cell.runs[first:] if id(run) not in chosen]
         self._advance([cell for cell, _ in going], [run.params for _, run in going], stop)
 
-    def _advance(self, whose: Sequence[Cell], starts: Sequence[Mixture], stop: Stop) -> None:
+    def _advance(self, whose: Sequence[GridCell], starts: Sequence[Mixture], stop: Stop) -> None:
         good = [i for i, start in enumerate(starts) if start.status == OK]
         runs = run_quick(self.rows, [whose[i].family for i in good], [starts[i] for i in good], stop)
         for i, run in zip(good, runs, strict=True):
@@ -196,9 +196,9 @@ class Grid:
                 Run(whose[i].family, starts[i], reason="degenerate", status=starts[i].status)
             )
 
-    def _run_splits(self, cells: Sequence[Cell], stop: Stop) -> None:
+    def _run_splits(self, cells: Sequence[GridCell], stop: Stop) -> None:
         """The best fit with one component less, each component in turn cut in two; the best cut is run out."""
-        trials: list[tuple[Cell, Mixture]] = []
+        trials: list[tuple[GridCell, Mixture]] = []
         for cell in cells:
             before = self.cells.get((cell.structure, cell.k - 1))
             if cell.structure.orientation == "I" or before is None or before.best.status != OK:
@@ -216,7 +216,7 @@ class Grid:
             labels = joined_labels(self.block, best.family, best.best.params)
             self._run_trials(self._first(below, labels), stop)
 
-    def _first(self, cells: Sequence[Cell], labels: Sequence[Array]) -> list[tuple[Cell, Mixture]]:
+    def _first(self, cells: Sequence[GridCell], labels: Sequence[Array]) -> list[tuple[GridCell, Mixture]]:
         """First parameters of every cell from every partition, where there are any."""
         firsts = []
         for label in labels:
@@ -224,7 +224,7 @@ class Grid:
             firsts += [(cell, start) for cell in cells for start in sums.first(cell.family)[:1]]
         return [(cell, start) for cell, start in firsts if start.status == OK]
 
-    def _run_trials(self, trials: Sequence[tuple[Cell, Mixture]], stop: Stop) -> None:
+    def _run_trials(self, trials: Sequence[tuple[GridCell, Mixture]], stop: Stop) -> None:
         """A few passes from each of the starts; the best of every cell is run out."""
         short = replace(stop, max_passes=SPLIT_PASSES)
         runs = run_quick(
@@ -235,7 +235,7 @@ class Grid:
         chosen = [best_run([run for owner, run in good if owner is cell]).params for cell in cells]
         self._advance(cells, chosen, stop)
 
-    def _exchange(self, cells: Sequence[Cell], stop: Stop) -> None:
+    def _exchange(self, cells: Sequence[GridCell], stop: Stop) -> None:
         """Every cell once more from the memberships of the best other cells of this K."""
         scored = sorted((self.bic(cell), i) for i, cell in enumerate(cells) if cell.best.status == OK)
         donors = [cells[i] for _, i in scored[:N_DONORS]]
@@ -243,14 +243,14 @@ class Grid:
             membership = kernels.memberships(donor.family.scores(donor.best.params, self.block), False)[0]
             self._run([cell for cell in cells if cell is not donor], [membership], stop)
 
-    def bic(self, cell: Cell) -> float:
+    def bic(self, cell: GridCell) -> float:
         run = cell.best
         if run.status != OK:
             return math.inf
         parameters = cell.family.free_parameters(run.params)
         return bic(-run.cost + self.log_unit, parameters, self.moments.row_weight)
 
-    def candidate(self, cell: Cell) -> Candidate:
+    def candidate(self, cell: GridCell) -> Candidate:
         run = cell.best
         empty = Candidate("gaussian", cell.structure.name, cell.k, cell.status, n_starts=len(cell.runs))
         if run.status != OK:

@@ -18,7 +18,7 @@ from ilk.fitting.dirichlet import fit_process, make_process
 from ilk.fitting.loop import Stop
 from ilk.measures.criteria import bic
 from ilk.model.levels import HARD_LEVELS, SOFT_LEVELS, Levels
-from ilk.model.no_prediction_rule import UNRULED
+from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.paradigms.blurring import blur
 from ilk.paradigms.bottleneck import Joint, mean_counts, squeeze
 from ilk.paradigms.gaussian_process import dirichlet_gaussians
@@ -52,7 +52,7 @@ class Parting:
     and whether it settled."""
 
     labels: Array
-    family: Family[Any] = UNRULED
+    family: Family[Any] = NO_PREDICTION_RULE
     params: Any = None
     bic_of: ByK = ()
     signs: ByK = ()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ilk.assorted.blended import Blended
-from ilk.assorted.embedding import Partition, Points
+from ilk.assorted.embedding import EmbeddedRows, Partition
 from ilk.assorted.family import Assorted
 from ilk.assorted.state import from_labels as given_labels
 from ilk.engines.memory import MemoryRows
@@ -35,7 +35,11 @@ from ilk.table.block import Array, Block
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
 MOST_ROWS = 1500
 COLD_STARTS = ("k-means", "tree")
-COLD_PARTITIONS: tuple[Partition, ...] = (Points.by_k_means, Points.by_dependence, Points.by_k_log_k)
+COLD_PARTITIONS: tuple[Partition, ...] = (
+    EmbeddedRows.by_k_means,
+    EmbeddedRows.by_dependence,
+    EmbeddedRows.by_k_log_k,
+)
 COLD_STOP = Stop(tolerance=1e-5, max_passes=200)
 
 Refit = Callable[[MemoryRows, Block, int, int], tuple[Family[Any], Any] | None]
@@ -43,7 +47,7 @@ Refit = Callable[[MemoryRows, Block, int, int], tuple[Family[Any], Any] | None]
 
 
 @dataclass(frozen=True)
-class Plan:
+class ResamplingPlan:
     """The rule that is repeated: `refit` gives `n_pieces`, which are merged below `threshold` down to `least`."""
 
     refit: Refit
@@ -55,7 +59,7 @@ class Plan:
 
 
 def returns(
-    samples: Samples, grouped: Grouped, plan: Plan, seed: int, threads: int | None = None
+    samples: Samples, grouped: Grouped, plan: ResamplingPlan, seed: int, threads: int | None = None
 ) -> tuple[float, ...]:
     """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples.
 
@@ -77,7 +81,9 @@ def returns(
     return tuple(float(value) for value in np.mean(made, axis=0))
 
 
-def _resampled(sample: Block, samples: Samples, plan: Plan, seed: int, number: int) -> Grouped | None:
+def _resampled(
+    sample: Block, samples: Samples, plan: ResamplingPlan, seed: int, number: int
+) -> Grouped | None:
     """The groups of one bootstrap, drawn by weight, or evenly from rows drawn by group; None where the model has no
     valid fit there."""
     draws, ones = stream(seed, "resample", number), np.ones(sample.n_rows)
@@ -109,7 +115,9 @@ def _resampled(sample: Block, samples: Samples, plan: Plan, seed: int, number: i
     return Grouped(family, params, group_of, plan.soft)
 
 
-def _largest(rows: MemoryRows, counted: Block, plan: Plan, seed: int) -> tuple[Family[Any], Any] | None:
+def _largest(
+    rows: MemoryRows, counted: Block, plan: ResamplingPlan, seed: int
+) -> tuple[Family[Any], Any] | None:
     """The fit with all pieces, or with as many as a resample allows: it has fewer distinct rows than the table."""
     for n_pieces in range(plan.n_pieces, 0, -1):
         found = plan.refit(rows, counted, n_pieces, seed)
@@ -139,7 +147,7 @@ def refit_assorted(family: Assorted | Blended) -> Refit:
     """Clusters of the same columns from cold starts: one pass with every cell chosen, then in groups."""
 
     def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
-        points = Points.of_block(counted, family.columns)
+        points = EmbeddedRows.of_block(counted, family.columns)
         parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(COLD_PARTITIONS)])
         starts = [given_labels(rows, family, part, int(part.max()) + 1) for part in parts]
         runs = run_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)

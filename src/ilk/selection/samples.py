@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ilk.assorted.family import Assorted
-from ilk.assorted.problem import Untreat
+from ilk.assorted.problem import InverseTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
@@ -40,7 +40,7 @@ class Scope:
     """How a model is looked at: what its columns were, and whether its pieces are the distinct rows."""
 
     seed: int
-    untreat: Untreat | None = None  # where the model has other columns than the table
+    untreat: InverseTransform | None = None  # where the model has other columns than the table
     exact: bool = False
 
     def ground(self, sample: Block, family: Family[Any], params: Any) -> NumberGround | OddsGround:

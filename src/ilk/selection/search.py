@@ -56,7 +56,7 @@ def search(
     end = math.inf if budget is None else began + budget
     few = coreset(rows, SEARCH_ROWS, seed)
     cells = [(recipe, k) for recipe in recipes for k in _with_single(ks)]
-    table = _Cells(few, seed, frozenset(ks), end)
+    table = _CandidateTable(few, seed, frozenset(ks), end)
     for done, (recipe, k) in enumerate(cells, start=1):
         table.add(recipe, k)
         seconds = time.monotonic() - began
@@ -70,7 +70,7 @@ def _with_single(ks: Sequence[int]) -> list[int]:
     return [*ks] if 1 in ks else [1, *ks]
 
 
-class _Cells:
+class _CandidateTable:
     """The table of candidates while it is filled."""
 
     def __init__(self, rows: Rows, seed: int, asked: frozenset[int], end: float) -> None:

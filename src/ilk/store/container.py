@@ -58,7 +58,7 @@ FOREIGN = {
 
 
 @dataclass(frozen=True)
-class Packed:
+class Contents:
     """What a model file holds: its kind, its format version, a JSON document and named arrays."""
 
     kind: str
@@ -68,7 +68,7 @@ class Packed:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ArrayEntry:
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -103,14 +103,14 @@ def pack(kind: str, document: Mapping[str, Any], arrays: Mapping[str, Array]) ->
     return body + hashlib.sha256(body).digest()
 
 
-def unpack(data: bytes) -> Packed:
+def unpack(data: bytes) -> Contents:
     """What the bytes of a model file hold; refuses anything that `pack` did not write.
 
     >>> unpack(b"no model")
     Traceback (most recent call last):
     ilk.errors.ModelFileError: This is not a model file of ilk. Give a file that ilk saved.
     """
-    return _Reader(io.BytesIO(data).read, len(data), "").run()
+    return _FileReader(io.BytesIO(data).read, len(data), "").run()
 
 
 def save(
@@ -126,12 +126,12 @@ def save(
     write_atomically(path, pack(kind, document, arrays), overwrite=overwrite, calls=calls)
 
 
-def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES, follow: bool = True) -> Packed:
+def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES, follow: bool = True) -> Contents:
     """Read a model file: one open, one pass, nothing but JSON and plain arrays; a link only if `follow`."""
     where = shown(os.fspath(path), MAX_NAME_CHARACTERS)
     try:
         with opened(path, max_bytes, follow=follow) as (file, size):
-            return _Reader(file.read, size, where).run()
+            return _FileReader(file.read, size, where).run()
     except FileNotFoundError:
         raise UsageError(
             "no-such-file", "There is no such file", where=where, do="Give the path of a model file"
@@ -142,7 +142,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES, follo
         raise _refused("model-unreadable", f"The file cannot be read: {error.strerror}", where) from error
 
 
-class _Reader:
+class _FileReader:
     """One walk through a file of known size; `read(n)` gives the next bytes, at most n of them."""
 
     def __init__(self, read: Callable[[int], bytes], size: int, where: str) -> None:
@@ -150,7 +150,7 @@ class _Reader:
         self.front_bytes = 0
         self.digest = hashlib.sha256()
 
-    def run(self) -> Packed:
+    def run(self) -> Contents:
         header = self._header()
         version = self._version(header.get("version"))
         entries = self._entries(header.get("arrays"))
@@ -167,7 +167,7 @@ class _Reader:
             left_out = ", ".join(shown(key) for key in unknown[:5])
             versions = f"version {_dotted(version)}, this program writes {_dotted(VERSION)}"
             warn("model-newer", f"The model file has {versions}; left out: {left_out}.", depth=4)
-        return Packed(kind, version, document, arrays)
+        return Contents(kind, version, document, arrays)
 
     def _take(self, n_bytes: int, *, last: bool = False) -> bytes:
         pieces, missing = [], n_bytes
@@ -226,7 +226,7 @@ class _Reader:
             self._fail("There is no version 0")
         return major, minor
 
-    def _entries(self, rows: Any) -> list[_Entry]:
+    def _entries(self, rows: Any) -> list[_ArrayEntry]:
         if not isinstance(rows, list) or len(rows) > MAX_ARRAYS:
             self._fail(f"The header lacks its list of arrays, or lists more than {MAX_ARRAYS}")
         entries = [self._entry(row) for row in rows]
@@ -239,7 +239,7 @@ class _Reader:
             self._fail(f"The arrays should take {total} bytes, the file has {left} for them")
         return entries
 
-    def _entry(self, row: Any) -> _Entry:
+    def _entry(self, row: Any) -> _ArrayEntry:
         if not isinstance(row, dict) or row.keys() != {"dtype", "name", "shape"}:
             self._fail("An array is not described as it should be")
         name, dtype, shape = row["name"], row["dtype"], row["shape"]
@@ -256,9 +256,9 @@ class _Reader:
         # Empty sides do not count here: NumPy multiplies the others even when the array has no element.
         if math.prod(side for side in shape if side) > MAX_ELEMENTS:
             self._fail(f"The array {shown(name)} is too large")
-        return _Entry(name, np.dtype(DTYPES[dtype]), tuple(shape))
+        return _ArrayEntry(name, np.dtype(DTYPES[dtype]), tuple(shape))
 
-    def _array(self, entry: _Entry) -> Array:
+    def _array(self, entry: _ArrayEntry) -> Array:
         raw = self._take(entry.n_bytes)
         if any(self._take(_padding(entry.n_bytes))):
             self._fail(f"The bytes after the array {shown(entry.name)} are not zero")

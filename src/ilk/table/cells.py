@@ -1,7 +1,7 @@
 """What the rules for kinds ask of a column, answered from the column itself; levels and numbers of its cells.
 
-`Cells` is the list of questions. A column in memory answers them here; one that is read in pieces answers from what
-was gathered on the way (`gather.py`), with the same words.
+`ColumnCells` is the list of questions. A column in memory answers them here; one that is read in pieces answers from
+what was gathered on the way (`out_of_core/facts.py`), with the same words.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MANY_LEVELS = 1 << 14
 """Levels beyond which a column may tell only how many there are."""
 
 
-class Cells(Protocol):
+class ColumnCells(Protocol):
     """A column as the rules see it: Arrow type, number of cells and of missing ones, and answers."""
 
     @property
@@ -74,7 +74,7 @@ class Cells(Protocol):
         ...
 
 
-class Columns(Protocol):
+class TableColumns(Protocol):
     """A table as the rules see it; `problems` holds the refusals of single columns."""
 
     @property
@@ -86,7 +86,7 @@ class Columns(Protocol):
     @property
     def problems(self) -> Mapping[str, DataError]: ...
 
-    def cells(self, name: str) -> Cells: ...
+    def cells(self, name: str) -> ColumnCells: ...
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ilk.errors import SHOWN_ROWS, DataError, rows_shown, shown
-from ilk.table.cells import EXACT_WHOLE, MANY_LEVELS, Cells, Columns, is_number, type_name
+from ilk.table.cells import EXACT_WHOLE, MANY_LEVELS, ColumnCells, TableColumns, is_number, type_name
 from ilk.table.columns import NUMBER
 from ilk.table.ledger import Caution
 from ilk.table.schema import ColumnInfo
@@ -56,7 +56,7 @@ _TEXTS = {
 class Judge:
     """Decides column by column and gathers the warnings, one per code for all columns together."""
 
-    def __init__(self, table: Columns) -> None:
+    def __init__(self, table: TableColumns) -> None:
         self.table = table
         self.found: dict[str, list[str]] = {}
 
@@ -94,7 +94,7 @@ class Judge:
     def _warn(self, code: str, name: str) -> None:
         self.found.setdefault(code, []).append(name)
 
-    def _by_rule(self, name: str, column: Cells) -> ColumnInfo:
+    def _by_rule(self, name: str, column: ColumnCells) -> ColumnInfo:
         facts: dict[str, Any] = {"type": type_name(column.type), "missing": column.missing}
         if column.missing == column.n_rows:
             self._warn("all-missing", name)
@@ -112,7 +112,7 @@ class Judge:
             return self._number(name, column, facts)
         return self._text(name, column, facts)
 
-    def _number(self, name: str, column: Cells, facts: dict[str, Any]) -> ColumnInfo:
+    def _number(self, name: str, column: ColumnCells, facts: dict[str, Any]) -> ColumnInfo:
         distinct = column.few_values(FEW_VALUES + 1)
         whole = (
             all(float(v).is_integer() for v in distinct) if len(distinct) <= FEW_VALUES else column.is_whole()
@@ -140,7 +140,7 @@ class Judge:
         reason = f"whole numbers, only {count} values" if few else "number"
         return ColumnInfo(name, "numeric", reason, distinct=count, **facts)
 
-    def _category(self, name: str, column: Cells, facts: dict[str, Any]) -> ColumnInfo:
+    def _category(self, name: str, column: ColumnCells, facts: dict[str, Any]) -> ColumnInfo:
         levels = column.levels(ordered=True)
         if column.type.ordered and len(levels) > 2:
             return ColumnInfo(
@@ -148,7 +148,7 @@ class Judge:
             )
         return self._levels(name, column, "category", facts)
 
-    def _text(self, name: str, column: Cells, facts: dict[str, Any]) -> ColumnInfo:
+    def _text(self, name: str, column: ColumnCells, facts: dict[str, Any]) -> ColumnInfo:
         levels = column.texts()
         present, count = column.n_rows - facts["missing"], _how_many(levels, column)
         if all(_DATE.fullmatch(level.strip()) for level in levels):
@@ -169,7 +169,7 @@ class Judge:
             return ColumnInfo(name, "left out", "identifier: all different", distinct=count, **facts)
         return self._levels(name, column, "text", facts)
 
-    def _refuse_mixed(self, name: str, column: Cells, numbers: list[str]) -> None:
+    def _refuse_mixed(self, name: str, column: ColumnCells, numbers: list[str]) -> None:
         count, n_texts, rows, first = column.rows_outside(numbers)
         if count < MIXED_SHARE * (count + n_texts):
             return
@@ -182,7 +182,7 @@ class Judge:
             f'types={{"{shown(name)}": "categorical"}} or "ignore"',
         )
 
-    def _levels(self, name: str, column: Cells, reason: str, facts: dict[str, Any]) -> ColumnInfo:
+    def _levels(self, name: str, column: ColumnCells, reason: str, facts: dict[str, Any]) -> ColumnInfo:
         """Binary, categorical, or left out for having one level or too many."""
         levels = column.levels()
         count = _how_many(levels, column)
@@ -199,7 +199,7 @@ class Judge:
         kind = "binary" if len(levels) == 2 else "categorical"
         return ColumnInfo(name, kind, reason, levels=levels, distinct=len(levels), **facts)
 
-    def _look_at_levels(self, name: str, column: Cells, levels: Sequence[str]) -> None:
+    def _look_at_levels(self, name: str, column: ColumnCells, levels: Sequence[str]) -> None:
         if is_number(column.type) or pa.types.is_boolean(column.type):
             return
         alike = {" ".join(unicodedata.normalize("NFKC", level).casefold().split()) for level in levels}
@@ -208,7 +208,7 @@ class Judge:
         if any(level.strip() in DOUBTFUL_MARKS for level in levels):
             self._warn("doubtful-marks", name)
 
-    def _as_asked(self, name: str, column: Cells, asked: str | Sequence[str]) -> ColumnInfo:
+    def _as_asked(self, name: str, column: ColumnCells, asked: str | Sequence[str]) -> ColumnInfo:
         facts: dict[str, Any] = {"type": type_name(column.type), "missing": column.missing}
         if column.missing == column.n_rows:
             self._warn("all-missing", name)
@@ -247,7 +247,7 @@ class Judge:
         return ColumnInfo(name, asked, "as asked", levels=levels, distinct=len(levels), **facts)
 
     def _given_levels(
-        self, name: str, column: Cells, levels: tuple[str, ...], facts: dict[str, Any]
+        self, name: str, column: ColumnCells, levels: tuple[str, ...], facts: dict[str, Any]
     ) -> ColumnInfo:
         found = column.levels()
         unknown = [level for level in found if level not in levels]
@@ -261,16 +261,16 @@ class Judge:
         return ColumnInfo(name, "ordinal", "as asked", levels=levels, distinct=len(found), **facts)
 
 
-def _is_run(column: Cells) -> bool:
+def _is_run(column: ColumnCells) -> bool:
     """Whole numbers, all different, without a gap between the smallest and the largest."""
     least, most = column.ends()
     return bool(most - least + 1 == column.n_rows - column.missing)
 
 
-def _most_levels(column: Cells) -> int:
+def _most_levels(column: ColumnCells) -> int:
     """That a category may have: a share of the rows, within bounds."""
     return min(max(LEVELS_ALWAYS, int(LEVEL_SHARE * column.n_rows)), LEVELS_NEVER)
 
 
-def _how_many(levels: Sequence[str], column: Cells) -> int:
+def _how_many(levels: Sequence[str], column: ColumnCells) -> int:
     return len(levels) if len(levels) < MANY_LEVELS else column.n_distinct()

@@ -31,7 +31,7 @@ def values_of(keys: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Search:
+class QuantileSearch:
     """The digits found so far of one quantile per group: the smallest value with `share` of the weight at or
     below it.
 
@@ -53,7 +53,7 @@ class Search:
     n_found: int = 0
 
     @classmethod
-    def begin(cls, share: float, shape: tuple[int, ...]) -> Search:
+    def begin(cls, share: float, shape: tuple[int, ...]) -> QuantileSearch:
         return cls(share, np.zeros(shape, np.uint64), np.zeros(shape), np.zeros(shape), np.zeros(shape))
 
     @property
@@ -79,7 +79,7 @@ class Search:
             np.float64, copy=False
         )  # whole numbers where none fits
 
-    def narrow(self, counts: Array) -> Search:
+    def narrow(self, counts: Array) -> QuantileSearch:
         """One more digit: the first whose cumulative weight reaches the share."""
         total = counts.sum(axis=1) if self.n_found == 0 else self.total.ravel()
         cumulative = self.below.ravel()[:, None] + np.cumsum(counts, axis=1)
@@ -92,7 +92,7 @@ class Search:
         shape = self.prefix.shape
         prefix = (self.prefix << np.uint64(DIGIT_BITS)) | digit.astype(np.uint64).reshape(shape)
         below, at, total = below.reshape(shape), at.reshape(shape), total.reshape(shape)
-        return Search(self.share, prefix, below, at, total, self.n_found + 1)
+        return QuantileSearch(self.share, prefix, below, at, total, self.n_found + 1)
 
     @property
     def share_at(self) -> Array:

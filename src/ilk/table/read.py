@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ilk.errors import DataError, UsageError, shown
 from ilk.table.block import Array
-from ilk.table.cells import Cells, HeldCells
+from ilk.table.cells import ColumnCells, HeldCells
 from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, unsupported, usable_names
 from ilk.table.ledger import Caution, Ledger
 
@@ -54,7 +54,7 @@ class Table:
         assert self.array is not None
         return pa.array(np.ascontiguousarray(self.array[:, j]), from_pandas=True)
 
-    def cells(self, name: str) -> Cells:
+    def cells(self, name: str) -> ColumnCells:
         """One column as the rules for kinds see it."""
         return HeldCells(self.column(name))
 

@@ -13,7 +13,7 @@ import numpy as np
 from ilk.errors import DataError, ModelFileError, UsageError, shown
 from ilk.store.plain_file import NotPlain, plain_bytes
 from ilk.table.block import Array
-from ilk.table.cells import Columns
+from ilk.table.cells import TableColumns
 from ilk.table.ledger import Caution
 
 Kind = Literal["numeric", "count", "binary", "categorical", "ordinal", "left out"]
@@ -89,7 +89,7 @@ class Schema:
         return cls(tuple(ColumnInfo(name, "numeric", "number", "float64") for name in names))
 
     @classmethod
-    def infer(cls, table: Columns, **asked: Any) -> Schema:
+    def infer(cls, table: TableColumns, **asked: Any) -> Schema:
         """The schema of a table; see `infer`."""
         return infer(table, **asked)
 
@@ -166,7 +166,7 @@ def _column_from(entry: Any) -> ColumnInfo:
 
 
 def infer(
-    table: Columns,
+    table: TableColumns,
     types: Types | str | os.PathLike[str] | None = None,
     ignore: str | Sequence[str] = (),
     id: str | None = None,
@@ -214,7 +214,7 @@ def asked_kinds(
     return asked
 
 
-def _check_name(table: Columns, name: str, role: str) -> None:
+def _check_name(table: TableColumns, name: str, role: str) -> None:
     if name not in table.names:
         near = difflib.get_close_matches(str(name), table.names, n=3)
         hint = (

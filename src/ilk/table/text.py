@@ -27,7 +27,7 @@ CUT_ROWS = 1 << 16  # that are cut at a time
 
 
 @dataclass(frozen=True)
-class Dialect:
+class CsvDialect:
     """How the file is cut: separator, escape of a quote, lines above and with the header, fields per row.
 
     `breaks` counts the line ends inside quoted cells of the lines skipped: DuckDB skips records, not lines.
@@ -76,7 +76,7 @@ def read_text(path: str, name: str, options: TextOptions, *, packed: bool = Fals
     return replace(table, warnings=tuple(cautions))
 
 
-def dialect_of(path: str, name: str, options: TextOptions) -> tuple[Dialect, list[Caution]]:
+def dialect_of(path: str, name: str, options: TextOptions) -> tuple[CsvDialect, list[Caution]]:
     """Separator, escape, header and lines above it, from the first records of the file."""
     with open(path, "rb") as stream:
         raw = stream.read(SAMPLE_BYTES)
@@ -102,7 +102,7 @@ def dialect_of(path: str, name: str, options: TextOptions) -> tuple[Dialect, lis
         cautions.append(("dialect", "quotes inside fields are escaped by a backslash"))
     if sep != ",":
         cautions.append(("dialect", f"fields are separated by {_escaped(sep)!r}"))
-    return Dialect(sep, escape, above, skip, breaks, width, names), cautions
+    return CsvDialect(sep, escape, above, skip, breaks, width, names), cautions
 
 
 def _records(
@@ -231,7 +231,7 @@ def _header(
 
 
 @contextmanager
-def cutting(path: str, dialect: Dialect) -> Iterator[tuple[Any, Callable[[], list[tuple[int, str, int]]]]]:
+def cutting(path: str, dialect: CsvDialect) -> Iterator[tuple[Any, Callable[[], list[tuple[int, str, int]]]]]:
     """All fields as text, by DuckDB, as an Arrow reader; once that is read its rejects: line, reason, lines taken."""
     import duckdb
 
@@ -272,7 +272,7 @@ def account(
     rows: int,
     inside: int,
     rejects: list[tuple[int, str, int]],
-    dialect: Dialect,
+    dialect: CsvDialect,
     facts: TextFacts,
     name: str,
     options: TextOptions,
@@ -317,7 +317,7 @@ def _rejected(rejects: list[tuple[int, str, int]], name: str, width: int) -> Dat
 
 
 def _without_headers(
-    columns: list[Column], dialect: Dialect, ledger: Ledger, cautions: list[Caution]
+    columns: list[Column], dialect: CsvDialect, ledger: Ledger, cautions: list[Caution]
 ) -> tuple[list[Column], Ledger]:
     """Rows that repeat the header (files glued together) are set aside, and said."""
     repeats = header_rows(columns, dialect)
@@ -333,7 +333,7 @@ def repeated_header(rows: Sequence[int]) -> Caution:
     return "repeated-header", f"{len(rows)} rows repeat the header and were skipped (row {rows[0]} first)"
 
 
-def header_rows(columns: Sequence[Column], dialect: Dialect) -> Column | None:
+def header_rows(columns: Sequence[Column], dialect: CsvDialect) -> Column | None:
     """Which rows repeat the header, None where none does."""
     names = dialect.names
     if names is None or len(columns) == 1 or any(_is_number(cell) for cell in names):

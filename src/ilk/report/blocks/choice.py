@@ -10,7 +10,7 @@ from ilk.recipes import PARADIGMS
 from ilk.report.blocks.answer import _is_chosen
 from ilk.report.figures import count_text, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
-from ilk.report.svg import Scale, circle, line, polyline, rect, spread_apart, svg, text
+from ilk.report.svg import Axis, circle, line, polyline, rect, spread_apart, svg, text
 from ilk.report.view import View, several, two, word
 
 LINES = 6
@@ -95,9 +95,9 @@ def _curves(view: View) -> Html:
     best = min(bic for _, points in shown for _, bic in points)
     worst = max(bic for _, points in shown for _, bic in points) - best
     ks = sorted({k for _, points in shown for k, _ in points})
-    x = Scale(min(ks), max(ks) if len(ks) > 1 else min(ks) + 1, 70, 430)
+    x = Axis(min(ks), max(ks) if len(ks) > 1 else min(ks) + 1, 70, 430)
     top = sqrt(max(worst, 1.0))
-    y = Scale(0.0, top, 330, 24)
+    y = Axis(0.0, top, 330, 24)
     pieces = view.summary["chosen"].get("components") or view.k
     parts: list[Any] = [text(0, 10, "BIC above the best", "m small")]
     last = 1e9
@@ -198,7 +198,7 @@ def _silhouettes(view: View) -> Html | None:
         return None
     low, high = min(v for _, v in points), max(v for _, v in points)
     pad = max(0.05, 0.15 * (high - low))
-    x, y = Scale(points[0][0], points[-1][0], 20, 320), Scale(low - pad, high + pad, 100, 20)
+    x, y = Axis(points[0][0], points[-1][0], 20, 320), Axis(low - pad, high + pad, 100, 20)
     path = [(x(k), y(v)) for k, v in points]
     pieces = chosen.get("components") or view.k
     parts: list[Any] = [line(10, 112, 330, 112, "axis"), polyline(path, "curve chosen")]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ilk.report.figures import count_text, share_text
 from ilk.report.html import Html, figure, fold, group_class, name, section, table, tag
-from ilk.report.svg import Scale, line, rect, svg, text
+from ilk.report.svg import Axis, line, rect, svg, text
 from ilk.report.view import COLOURED, View, several, two
 
 CLASSES = 8
@@ -145,7 +145,7 @@ def _silhouettes(view: View) -> Html | None:
         return None
     low = min(0.0, *(min(e["values"]) for e in found if e["values"]))
     high = max(*(max(e["values"]) for e in found if e["values"]), 0.1)
-    x = Scale(low, high, 30, 330)
+    x = Axis(low, high, 30, 330)
     count = sum(len(e["values"]) for e in found)
     bar = max(0.9, min(4.0, 380 / max(count, 1)))
     y, parts = 8.0, []
@@ -225,7 +225,7 @@ def _stability(view: View) -> Html | None:
     """The stability of each group."""
     if not view.has_stable or view.k > COLOURED:
         return None
-    x, low, need = Scale(0.0, 1.0, 34, 300), view.limits["stability_low"], view.limits["stability_min"]
+    x, low, need = Axis(0.0, 1.0, 34, 300), view.limits["stability_low"], view.limits["stability_min"]
     height = 26 * view.k
     parts: list[Any] = [
         tag(

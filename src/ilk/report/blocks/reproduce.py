@@ -8,7 +8,7 @@ from ilk.recipes import PARADIGMS
 from ilk.report.blocks import words
 from ilk.report.figures import seconds_text, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
-from ilk.report.svg import Scale, circle, line, polyline, svg, text
+from ilk.report.svg import Axis, circle, line, polyline, svg, text
 from ilk.report.view import View, several
 
 SAME = 1e-6  # starts whose costs agree so closely ended in the same solution
@@ -91,7 +91,7 @@ def _trace(made: dict[str, Any]) -> Html | None:
     if len(points) < 2:
         return None
     costs = [p["cost"] for p in points]
-    x, y = Scale(points[0]["pass"], points[-1]["pass"], 10, 400), Scale(min(costs), max(costs), 100, 20)
+    x, y = Axis(points[0]["pass"], points[-1]["pass"], 10, 400), Axis(min(costs), max(costs), 100, 20)
     parts: list[Any] = [
         line(6, 110, 404, 110, "axis"),
         polyline([(x(p["pass"]), y(p["cost"])) for p in points], "curve chosen"),
@@ -125,7 +125,7 @@ def _starts(made: dict[str, Any]) -> Html | None:
     if len(costs) < 2:
         return None
     best, worst = costs[0], costs[-1]
-    x = Scale(best, worst if worst > best else best + 1.0, 14, 396)
+    x = Axis(best, worst if worst > best else best + 1.0, 14, 396)
     stacks: dict[int, int] = {}
     parts: list[Any] = []
     reached = sum(_same(cost, best) for cost in costs)

@@ -33,7 +33,7 @@ PIECES_SHARE = 0.5  # of the memory, for pieces that are decoded whole
 CACHE_SHARE = 0.5  # of the machine's memory, in which the system keeps files that were read
 
 
-class Cells(Protocol):
+class PartCells(Protocol):
     """What becomes of the rows of a part, and of which columns."""
 
     @property
@@ -90,7 +90,7 @@ class RowCells:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedTable:
     """The rows used of a table; `empty` and `blank` are the numbers of the others. `kept` says that they are packed
     on disk."""
 
@@ -110,7 +110,7 @@ class Packed:
         return self.raw.places(places) if isinstance(self.raw, Kept) else places
 
 
-def pack(table: PieceTable, layout: Cells, memory: float, threads: int) -> Packed:
+def pack(table: PieceTable, layout: PartCells, memory: float, threads: int) -> PackedTable:
     """All rows packed, by threads that take a piece each."""
     sample, seconds = _first_cells(table, layout)
     pieces = np.diff(table.pieces.first_rows)
@@ -129,7 +129,7 @@ def pack(table: PieceTable, layout: Cells, memory: float, threads: int) -> Packe
     return _decoded(table, layout, threads)
 
 
-def _first_cells(table: PieceTable, layout: Cells) -> tuple[RowCells, float]:
+def _first_cells(table: PieceTable, layout: PartCells) -> tuple[RowCells, float]:
     """The first rows, and the seconds it took to decode them."""
     for piece in range(table.n_pieces):
         began = time.perf_counter()
@@ -151,7 +151,7 @@ def _reads_faster(sample: RowCells, seconds: float, *, cached: bool) -> bool:
     return time.perf_counter() - began < seconds
 
 
-def _kept(table: PieceTable, layout: Cells, sample: RowCells, threads: int) -> Packed:
+def _kept(table: PieceTable, layout: PartCells, sample: RowCells, threads: int) -> PackedTable:
     n_rows = table.pieces.first_rows[-1]
     files = [
         None if array is None else DiskArray(n_rows, array.shape[1] if array.ndim == 2 else None, array.dtype)
@@ -175,7 +175,7 @@ def _kept(table: PieceTable, layout: Cells, sample: RowCells, threads: int) -> P
     return _packed(files, empty, blank, kept=True)
 
 
-def _decoded(table: PieceTable, layout: Cells, threads: int) -> Packed:
+def _decoded(table: PieceTable, layout: PartCells, threads: int) -> PackedTable:
     decoder = _Decoder(table, layout, threads)
 
     def look(piece: int) -> tuple[Array, Array]:
@@ -193,10 +193,10 @@ def _joined(parts: list[Array]) -> Array:
     return np.concatenate([np.empty(0, np.intp), *parts])
 
 
-def _packed(files: list[Any], empty: Array, blank: Array, *, kept: bool) -> Packed:
+def _packed(files: list[Any], empty: Array, blank: Array, *, kept: bool) -> PackedTable:
     skipped = np.union1d(empty, blank)
     raw, codes, weight = (file if file is None or not len(skipped) else Kept(file, skipped) for file in files)
-    return Packed(raw, codes, weight, empty, blank, kept)
+    return PackedTable(raw, codes, weight, empty, blank, kept)
 
 
 class Kept:
@@ -238,7 +238,7 @@ class Kept:
 class _Decoder:
     """Pieces decoded when they are asked for; the latest few stay, and no two threads decode the same."""
 
-    def __init__(self, table: PieceTable, layout: Cells, threads: int) -> None:
+    def __init__(self, table: PieceTable, layout: PartCells, threads: int) -> None:
         self.table, self.layout, self._most = table, layout, threads + 1
         self._latest: OrderedDict[int, RowCells] = OrderedDict()
         self._locks = [threading.Lock() for _ in range(table.n_pieces)]

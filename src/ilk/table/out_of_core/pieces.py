@@ -57,7 +57,7 @@ def bounds(counts: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Group:
+class _RowGroup:
     path: str
     name: str
     facts: Any  # the file's metadata: read once
@@ -71,7 +71,7 @@ class ParquetPieces:
         import pyarrow.parquet as pq
 
         self.source, files = parquet_files(path)
-        groups: list[_Group] = []
+        groups: list[_RowGroup] = []
         schemas = []
         for file, name in files:
             if is_cut_short(Path(file)):
@@ -81,7 +81,7 @@ class ParquetPieces:
             with _readable(name), pq.ParquetFile(file, arrow_extensions_enabled=False) as opened:
                 schemas.append(opened.schema_arrow)
                 facts = opened.metadata
-                groups += [_Group(file, name, facts, number) for number in range(facts.num_row_groups)]
+                groups += [_RowGroup(file, name, facts, number) for number in range(facts.num_row_groups)]
         try:
             self.schema = pa.unify_schemas(schemas, promote_options="default")
         except pa.ArrowException as error:

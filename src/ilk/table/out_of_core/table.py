@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.table.block import Array
-from ilk.table.cells import Cells
+from ilk.table.cells import ColumnCells
 from ilk.table.columns import Column
 from ilk.table.fingerprint import fingerprint
 from ilk.table.ledger import Caution, Ledger
@@ -54,7 +54,7 @@ class PieceTable:
         """The Arrow type of a column."""
         return self._types[name]
 
-    def cells(self, name: str) -> Cells:
+    def cells(self, name: str) -> ColumnCells:
         """One column as the rules for kinds see it."""
         return self._facts[name]
 

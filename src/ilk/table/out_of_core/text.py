@@ -18,7 +18,7 @@ from ilk.table.columns import usable_names
 from ilk.table.files import TextOptions
 from ilk.table.out_of_core.pieces import KeptPieces
 from ilk.table.out_of_core.table import PieceTable
-from ilk.table.text import Dialect, account, cutting, dialect_of, header_rows, line_ends, repeated_header
+from ilk.table.text import CsvDialect, account, cutting, dialect_of, header_rows, line_ends, repeated_header
 from ilk.table.text_cells import (
     Look,
     as_typed,
@@ -40,7 +40,7 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
         dialect, cautions = dialect_of(plain, name, options)
         names, found = usable_names(dialect.names or [f"x{j}" for j in range(dialect.n_fields)], text=True)
         cautions += found
-        seen = _Seen(names, dialect, options, [Look()] * len(names))
+        seen = _BatchFacts(names, dialect, options, [Look()] * len(names))
         with cutting(plain, dialect) as (reader, rejected):
             schema = pa.schema(
                 [(column, field.type) for column, field in zip(names, reader.schema, strict=True)]
@@ -61,11 +61,11 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
 
 
 @dataclass
-class _Seen:
+class _BatchFacts:
     """What the batches tell on their way to the disk."""
 
     names: tuple[str, ...]
-    dialect: Dialect
+    dialect: CsvDialect
     options: TextOptions
     looks: list[Look]
     n_rows: int = 0
