@@ -16,7 +16,8 @@ from ilk.analysis.prepare import Job, Prepared, prepare
 from ilk.errors import shown
 from ilk.paradigms.distance import MOST_ROWS
 from ilk.recipes import PARADIGMS
-from ilk.text.layout import Piece, Surface, line, plural, quoted, words_of, wrap
+from ilk.report.figures import plural
+from ilk.text.layout import Piece, Surface, line, quoted, words_of, wrap
 
 LOOKED_ROWS = 800  # rows on which is seen whether groups wind around each other
 LEAST_ROWS = 30  # fewer show no shape

@@ -107,6 +107,7 @@ def compare(first: str, second: str, id_: str | None, output: str | None, force:
     from ilk.monitor import comparison
     from ilk.report.summary import plain
     from ilk.table.read import read
+    from ilk.text.comparison import comparison_text
 
     one, two = (comparison.labels_of(read(_labels_file(run)), run, id_) for run in (first, second))
     document = comparison.compare(one, two)
@@ -121,7 +122,7 @@ def compare(first: str, second: str, id_: str | None, output: str | None, force:
     if options["as_json"]:
         put(json_bytes(plain({**document, "matched_by": id_ or "row"})).decode(), end="")
     elif not options["quiet"]:
-        put(comparison.comparison_text(document, surface_of(sys.stdout)))
+        put(comparison_text(document, surface_of(sys.stdout)))
     return 0
 
 

@@ -120,3 +120,11 @@ def letter(number: int) -> str:
         number, rest = divmod(number - 1, 26)
         text = chr(ord("A") + rest) + text
     return text
+
+
+def plural(number: int, word: str) -> str:
+    """
+    >>> plural(1, "row"), plural(3, "row")
+    ('1 row', '3 rows')
+    """
+    return f"{count_text(number)} {word}{'' if number == 1 else 's'}"

@@ -39,14 +39,6 @@ def word(number: int) -> str:
     return WORDS[number] if 0 <= number < len(WORDS) else count_text(number)
 
 
-def several(number: int, thing: str) -> str:
-    """
-    >>> several(1, "row"), several(2, "row")
-    ('1 row', '2 rows')
-    """
-    return f"{count_text(number)} {thing}{'' if number == 1 else 's'}"
-
-
 def two(value: float | None, *limits: float) -> str:
     """Probability, stability, silhouette: two decimals, three where a threshold would hide in the rounding.
 

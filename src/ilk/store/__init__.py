@@ -4,4 +4,4 @@ from ilk.store.atomic import write_atomically
 from ilk.store.container import Contents, load, pack, save, unpack
 from ilk.store.tree import flatten, restore
 
-__all__ = ["Packed", "flatten", "load", "pack", "restore", "save", "unpack", "write_atomically"]
+__all__ = ["Contents", "flatten", "load", "pack", "restore", "save", "unpack", "write_atomically"]

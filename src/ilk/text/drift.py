@@ -7,8 +7,8 @@ from typing import Any
 
 from ilk.errors import shown
 from ilk.monitor.drift import FAR
-from ilk.report.figures import share_text, tenths_text, value_text
-from ilk.text.layout import Surface, cells, line, plural
+from ilk.report.figures import plural, share_text, tenths_text, value_text
+from ilk.text.layout import Surface, cells, line
 
 COLUMNS_TOLD = 6
 LEVELS_TOLD = 5

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ilk.errors import UsageError, shown
-from ilk.report.figures import THIN, count_text, share_text, value_text
-from ilk.text.layout import Surface, line, plural
+from ilk.report.figures import THIN, count_text, plural, share_text, value_text
+from ilk.text.layout import Surface, line
 from ilk.text.summary import ARROWS
 
 COLUMNS_TOLD = 8

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ilk.errors import escaped
-from ilk.report.figures import THIN, count_text
+from ilk.report.figures import THIN
 
 LABEL = 15
 WIDEST, NARROWEST = 100, 60
@@ -140,11 +140,3 @@ def wrap(head: str, used: int, words: Iterable[Word], indent: int, surface: Surf
 
 def _size(word: Word) -> int:
     return sum(cells(text) for text, _ in word) + len(word) - 1
-
-
-def plural(number: int, word: str) -> str:
-    """
-    >>> plural(1, "row"), plural(3, "row")
-    ('1 row', '3 rows')
-    """
-    return f"{count_text(number)} {word}{'' if number == 1 else 's'}"

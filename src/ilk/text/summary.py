@@ -13,13 +13,14 @@ from ilk.report.figures import (
     THIN,
     count_text,
     kilobytes,
+    plural,
     score_text,
     seconds_text,
     share_text,
     tenths_text,
     value_text,
 )
-from ilk.text.layout import Piece, Surface, Word, cells, line, plural, quoted, words_of, wrap
+from ilk.text.layout import Piece, Surface, Word, cells, line, quoted, words_of, wrap
 
 MOST_GROUPS = 12
 MOST_LEFT_OUT = 5

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ilk.report.figures import count_text, share_text
+from ilk.report.figures import count_text, plural, share_text
 from ilk.report.html import Html, fold, group_class, name, table, tag
 from ilk.report.svg import rect, svg
-from ilk.report.view import DOTS, View, several, two, word
+from ilk.report.view import DOTS, View, two, word
 
 TABLE_GROUPS = 12
 BARS = 7
@@ -58,7 +58,7 @@ def _carried_by(view: View) -> str:
 
 
 def headline(view: View) -> str:
-    rows = several(view.summary["table"]["rows"], "row")
+    rows = plural(view.summary["table"]["rows"], "row")
     if not view.clear:
         return f"No clear groups in {rows}"
     return f"{word(view.k).capitalize()} groups in {rows}"
@@ -75,9 +75,9 @@ def lead(view: View) -> list[Any]:
     unsure = (view.summary.get("row_counts") or {}).get("uncertain")
     if unsure is not None and view.parted:
         used, below = view.summary["row_counts"]["examined"], view.summary["row_counts"]["uncertain_below"]
-        which = f"All {several(used, 'row')}"
+        which = f"All {plural(used, 'row')}"
         if unsure:
-            which = f"{count_text(used - unsure)} of {several(used, 'row')}"
+            which = f"{count_text(used - unsure)} of {plural(used, 'row')}"
         if used < view.summary["table"]["rows_used"]:
             which += " that were examined"
         sentences.append(f"{which} belong to their {view.thing} with a probability of {below:.2f} or more.")
@@ -97,7 +97,7 @@ def shares(view: View) -> Html:
         slim = group["share"] < LETTER_ONLY
         content = [] if group["share"] < SLIVER else [tag("b", group["letter"])]
         content += [] if slim else [tag("span", share_text(group["share"]))]
-        tip = f"{group['letter']}: {several(group['rows'], 'row')}, {share_text(group['share'])}"
+        tip = f"{group['letter']}: {plural(group['rows'], 'row')}, {share_text(group['share'])}"
         classes = f"{group_class(i)} w{i}{' slim' if slim else ''}"
         parts.append(tag("a", content, href=f"#g{i}", class_=classes, data_tip=tip, aria_label=tip))
     note = None

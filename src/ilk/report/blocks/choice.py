@@ -8,10 +8,10 @@ from typing import Any
 
 from ilk.recipes import PARADIGMS
 from ilk.report.blocks.answer import _is_chosen
-from ilk.report.figures import count_text, value_text
+from ilk.report.figures import count_text, plural, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
 from ilk.report.svg import Axis, circle, line, polyline, rect, spread_apart, svg, text
-from ilk.report.view import View, several, two, word
+from ilk.report.view import View, two, word
 
 LINES = 6
 MOST_FITS = 200
@@ -50,17 +50,17 @@ def _words(view: View) -> str:
             f"The search used a sample of {rows} rows; the best few models were then fitted to all rows, which decide."
         )
     if chosen.get("bic") is not None:
-        parts.append(f"It is lowest for {several(pieces, thing)} ({_model(chosen)}).")
+        parts.append(f"It is lowest for {plural(pieces, thing)} ({_model(chosen)}).")
     rival = chosen.get("runner_up")
     if rival and rival.get("bic_difference") is not None:
         behind = value_text(rival["bic_difference"], 1)
-        parts.append(f"Next best is {_model(rival)} with {several(rival['k'], thing)}, {behind} behind.")
+        parts.append(f"Next best is {_model(rival)} with {plural(rival['k'], thing)}, {behind} behind.")
     if pieces != groups:
-        left = several(groups, "group")
+        left = plural(groups, "group")
         parts.append(f"Components without a density dip between them form one group, which leaves {left}.")
     icl = view.verdict.get("icl_k")
     if icl is not None:
-        parts.append(f"ICL, which also penalises overlap, prefers {several(int(icl), 'component')}.")
+        parts.append(f"ICL, which also penalises overlap, prefers {plural(int(icl), 'component')}.")
     return " ".join(parts)
 
 
@@ -248,7 +248,7 @@ def _ladder(view: View) -> Html | None:
 def _rung(number: int, pieces: int, now: int) -> Html:
     return tag(
         "li",
-        several(number, "component" if number == pieces else "group"),
+        plural(number, "component" if number == pieces else "group"),
         class_="now" if number == now else None,
     )
 

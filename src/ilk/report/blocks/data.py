@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ilk.report.figures import count_text, share_text
+from ilk.report.figures import count_text, plural, share_text
 from ilk.report.html import Html, fold, name, section, table, tag
 from ilk.report.svg import rect, svg
-from ilk.report.view import View, several, word
+from ilk.report.view import View, word
 
 SHOWN = 50
 LEVELS = 4
@@ -20,7 +20,7 @@ def render(view: View) -> Html:
     made = view.summary["table"]
     roles = [c["role"] for c in made["columns"]]
     used, described, out = roles.count("used"), roles.count("described"), roles.count("left out")
-    parts = [f"{several(made['rows'], 'row')}, {several(len(roles), 'column')}: {word(used)} used"]
+    parts = [f"{plural(made['rows'], 'row')}, {plural(len(roles), 'column')}: {word(used)} used"]
     parts += [f"{word(described)} described only"] if described else []
     parts += (
         [f"{word(len(roles) - used - described - out)} not used for fitting"]
@@ -149,9 +149,9 @@ def _tells(view: View, entry: Mapping[str, Any] | None) -> Any:
 def _ledger(view: View) -> Html:
     ledger, notes = view.summary["table"]["ledger"], []
     for part in ledger.get("set_aside", []):
-        notes.append(f"Set aside: {several(part['count'], part['unit'])} {part['reason']}.")
+        notes.append(f"Set aside: {plural(part['count'], part['unit'])} {part['reason']}.")
     for part in ledger.get("skipped", []):
-        notes.append(f"Skipped: {several(part['count'], part['unit'])}, {part['reason']}.")
+        notes.append(f"Skipped: {plural(part['count'], part['unit'])}, {part['reason']}.")
     scale = view.summary["options"].get("scale") or view.summary["table"].get("treatment")
     compared = view.summary["table"].get("compared")
     notes.append(

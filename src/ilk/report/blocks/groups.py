@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ilk.report.figures import count_text, share_text, value_text
+from ilk.report.figures import count_text, plural, share_text, value_text
 from ilk.report.html import Html, chip, fold, group_class, name, section, table, tag
 from ilk.report.svg import rect, svg
-from ilk.report.view import ARROWS, View, several, two
+from ilk.report.view import ARROWS, View, two
 
 MOST_COLUMNS = 6
 FOLDED_COLUMNS = 3
@@ -67,7 +67,7 @@ def card(view: View, i: int) -> Html:
 
 def _head(view: View, i: int) -> Html:
     group = view.groups[i]
-    meta: list[Any] = [f"{several(group['rows'], 'row')}, {share_text(group['share'])}"]
+    meta: list[Any] = [f"{plural(group['rows'], 'row')}, {share_text(group['share'])}"]
     if view.has_sure:
         meta.append(f" · mean prob. {two(group['probability'])}")
     elif view.has_silhouette:
@@ -156,7 +156,7 @@ def _rule(view: View, i: int) -> Html | None:
         terms += [", and " if number else "", term_html(term)]
     figures = (
         f"covers {share_text(rule['coverage'])} of the group; {share_text(rule['purity'])} of the "
-        f"{several(rule['rows'], 'row')} it picks are {group['letter']}"
+        f"{plural(rule['rows'], 'row')} it picks are {group['letter']}"
     )
     return tag("div", label, terms, tag("small", figures), class_="rule")
 
@@ -207,7 +207,7 @@ def _rows(view: View, i: int) -> Html | None:
         label=f"Typical and border rows of {view.groups[i]['letter']}",
         class_="pair",
     )
-    border = "" if not part["border"] else f" Tinted: {several(len(part['border']), 'row')} on the border."
+    border = "" if not part["border"] else f" Tinted: {plural(len(part['border']), 'row')} on the border."
     return fold(
         "Typical and border rows",
         made,

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ilk.report.figures import share_text
+from ilk.report.figures import plural, share_text
 from ilk.report.html import Html, fold, group_class, name, section, table, tag
 from ilk.report.svg import circle, line, num, rect, svg, text
-from ilk.report.view import COLOURED, View, several
+from ilk.report.view import COLOURED, View
 
 WIDTH = 640.0
 TALLEST, FLATTEST = 640.0, 220.0
@@ -60,7 +60,7 @@ def _words(view: View, made: Mapping[str, Any]) -> list[Any]:
         parts.append(" Ellipses hold about nine rows in ten of a group.")
     if made["rows_shown"] < made["rows"]:
         parts.append(
-            f" Drawn: {several(made['rows_shown'], 'row')} of {several(made['rows'], 'row')}, small groups whole."
+            f" Drawn: {plural(made['rows_shown'], 'row')} of {plural(made['rows'], 'row')}, small groups whole."
         )
     if not made["points"]:
         parts.append(" Single rows are left out, as asked.")
@@ -114,7 +114,7 @@ def chart(view: View, made: Mapping[str, Any]) -> Html:
 
 
 def _label(view: View) -> str:
-    return f"Map of the rows in {several(view.k, 'group')}" if view.k > 1 else "Map of the rows"
+    return f"Map of the rows in {plural(view.k, 'group')}" if view.k > 1 else "Map of the rows"
 
 
 def _points(view: View, made: Mapping[str, Any], at: Any) -> list[Html]:
@@ -215,7 +215,7 @@ def _sizes(view: View, made: Mapping[str, Any]) -> Html | None:
     sure, middle = made["sizes"]
     words = (
         f"Probability of its group. Small: {sure:.2f} or more. Middle: {middle:.2f} to {sure:.2f}. Large with a ring: "
-        f"below {middle:.2f}, {several(unsure, 'row')}; the lowest are in block 7."
+        f"below {middle:.2f}, {plural(unsure, 'row')}; the lowest are in block 7."
     )
     return tag("figure", tag("h3", "Size of a dot"), tag("p", words, class_="cap"))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ilk.report.figures import count_text, share_text, value_text
+from ilk.report.figures import count_text, plural, share_text, value_text
 from ilk.report.html import Html, chip, fold, group_class, name, section, table, tag
 from ilk.report.svg import rect, svg
-from ilk.report.view import ARROWS, COLOURED, View, several
+from ilk.report.view import ARROWS, COLOURED, View
 
 LEVELS_SHOWN = 4
 BOLD_CHANGE = 0.15
@@ -75,7 +75,7 @@ def _line(view: View, entry: Mapping[str, Any], told: Sequence[Mapping[str, Any]
     if entry["type"] == "number":
         about = view.range_text(entry["column"], spread)
     else:
-        about = several(len(spread["categories"]) + spread["others"], "category").replace(
+        about = plural(len(spread["categories"]) + spread["others"], "category").replace(
             "categorys", "categories"
         )
     worth = tag(
@@ -201,7 +201,7 @@ def _levels(i: int, spread: Mapping[str, Any]) -> list[Html]:
         )
     left = len(spread["categories"]) - len(made) + spread["others"]
     if left:
-        made.append(tag("div", tag("span", several(left, "other")), class_="level"))
+        made.append(tag("div", tag("span", plural(left, "other")), class_="level"))
     return made
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ilk.report.figures import count_text, share_text
+from ilk.report.figures import count_text, plural, share_text
 from ilk.report.html import Html, figure, fold, group_class, name, section, table, tag
 from ilk.report.svg import Axis, line, rect, svg, text
-from ilk.report.view import COLOURED, View, several, two
+from ilk.report.view import COLOURED, View, two
 
 CLASSES = 8
 PAIRS = 20
@@ -159,7 +159,9 @@ def _silhouettes(view: View) -> Html | None:
             path.append(f"H{x(value):.1f}v{bar:.2f}")
             y += bar
         path.append(f"H{x(0.0):.1f}z")
-        tip = f"{entry['group']}: {several(entry['rows'], 'row')}, {several(entry['negative'], 'row')} below zero"
+        tip = (
+            f"{entry['group']}: {plural(entry['rows'], 'row')}, {plural(entry['negative'], 'row')} below zero"
+        )
         parts.append(tag("path", d="".join(path), class_=f"fill {group_class(i)}", data_tip=tip))
         middle = (start + y) / 2 + 4
         parts += [
@@ -171,7 +173,7 @@ def _silhouettes(view: View) -> Html | None:
     looked, negative = sum(e["rows"] for e in found), sum(e["negative"] for e in found)
     caption = (
         f"Long bars sit well inside their group. {count_text(negative)} of "
-        f"{several(looked, 'row')} point left: by plain distance they are nearer to another group."
+        f"{plural(looked, 'row')} point left: by plain distance they are nearer to another group."
     )
     if count < looked:
         caption += f" Drawn: {count} quantiles."
@@ -338,7 +340,7 @@ def _truth(view: View) -> Html | None:
         right.append(
             tag(
                 "p",
-                f"{several(truth['rows_without'], 'row')} without a class left out "
+                f"{plural(truth['rows_without'], 'row')} without a class left out "
                 f"({share_text(truth['rows_without'] / max(1, truth['rows'] + truth['rows_without']))}).",
                 class_="note",
             )

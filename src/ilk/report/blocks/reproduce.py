@@ -6,10 +6,10 @@ from typing import Any
 
 from ilk.recipes import PARADIGMS
 from ilk.report.blocks import words
-from ilk.report.figures import seconds_text, value_text
+from ilk.report.figures import plural, seconds_text, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
 from ilk.report.svg import Axis, circle, line, polyline, svg, text
-from ilk.report.view import View, several
+from ilk.report.view import View
 
 SAME = 1e-6  # starts whose costs agree so closely ended in the same solution
 METHODS = {
@@ -60,17 +60,17 @@ def _facts(view: View, made: dict[str, Any]) -> Html:
     facts: list[tuple[str, Any]] = [
         (
             "Chosen model",
-            f"{method}, {several(view.k, 'group')}"
-            + (f" from {several(pieces, 'component')}" if pieces != view.k else ""),
+            f"{method}, {plural(view.k, 'group')}"
+            + (f" from {plural(pieces, 'component')}" if pieces != view.k else ""),
         )
     ]
     tried = f"{', '.join(search['methods'])}" + (
-        f" of {several(search['structures'], 'structure')}" if search["structures"] else ""
+        f" of {plural(search['structures'], 'structure')}" if search["structures"] else ""
     )
     facts.append(
         (
             "Tried",
-            f"{tried}, K {search['k_least']} to {search['k_most']}, {several(len(view.summary['candidates']), 'fit')}",
+            f"{tried}, K {search['k_least']} to {search['k_most']}, {plural(len(view.summary['candidates']), 'fit')}",
         )
     )
     facts += [
@@ -98,7 +98,7 @@ def _trace(made: dict[str, Any]) -> Html | None:
     ]
     parts += [
         text(10, 126, points[0]["pass"], "", "middle"),
-        text(404, 126, several(points[-1]["pass"], "pass").replace("passs", "passes"), "", "end"),
+        text(404, 126, plural(points[-1]["pass"], "pass").replace("passs", "passes"), "", "end"),
         text(404, 92, value_text(costs[-1], 2), "b", "end"),
     ]
     numbers = fold(

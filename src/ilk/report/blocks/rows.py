@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ilk.report.figures import count_text
+from ilk.report.figures import count_text, plural
 from ilk.report.html import Html, fold, name, section, table, tag
-from ilk.report.view import View, several, two
+from ilk.report.view import View, two
 
 SHOWN = 8
 
@@ -42,12 +42,12 @@ def _how_many(counts: Row) -> str:
     parts = []
     if counts.get("uncertain") is not None:
         parts.append(
-            f"{several(counts['uncertain'], 'row')} belong to their group with a probability below "
+            f"{plural(counts['uncertain'], 'row')} belong to their group with a probability below "
             f"{counts['uncertain_below']:.2f}"
         )
     if counts.get("nearer") is not None:
         parts.append(
-            f"{count_text(counts['nearer'])} of {several(counts['silhouette_rows'], 'row')} examined "
+            f"{count_text(counts['nearer'])} of {plural(counts['silhouette_rows'], 'row')} examined "
             f"are nearer to another group"
         )
     return "; ".join(parts) + "." if parts else ""
@@ -140,7 +140,7 @@ def _nearer(view: View, found: Row, counts: Row) -> Html | None:
         ("second choice", False, lambda r: view.chip(r["second"])),
     ]
     caption = (
-        f"{count_text(counts['nearer'])} of {several(counts['silhouette_rows'], 'row')} examined "
+        f"{count_text(counts['nearer'])} of {plural(counts['silhouette_rows'], 'row')} examined "
         f"have a negative silhouette. The model may still be right: it weighs the columns, plain distance does not."
     )
     return tag(
