@@ -56,7 +56,7 @@ def test_estimators_have_the_bits_of_memory(cluster):
 @on_spark
 def test_rows_are_read_here_and_no_file_is_left(cluster, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr("ilk.engines.spark.PACK_BYTES", 1000)
+    monkeypatch.setattr("ilk.engines.spark_tasks.PACK_BYTES", 1000)
     rows = spark_local_rows(frame(cluster), NumberPacker(LAYOUT), LAYOUT, None)
     assert isinstance(rows, SparkLocalRows)
     assert rows.threads == local_workers(cluster.native) == 2

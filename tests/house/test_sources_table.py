@@ -12,7 +12,7 @@ import pytest
 import ilk
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "seeds.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
 CELLS = [
     [cell.strip() for cell in line.strip("|").split("|")]
     for line in TEXT.splitlines()

@@ -66,7 +66,7 @@ ALLOWED = (
     ("src/ilk/table/text.py", "blank lines"),  # of a text file
     ("src/ilk/engines/spark.py", "part "),
     ("docs/distributed.md", "frame"),
-    ("docs/seeds.md", "levels"),  # quotes of the texts
+    ("docs/sources.md", "levels"),  # quotes of the texts
     ("docs/sources.md", "levels"),
 )
 CODE = re.compile(r"^level hi$|WHEN blank THEN")  # a class of the style, a column of the SELECT

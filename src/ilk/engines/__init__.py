@@ -1,1 +1,1 @@
-
+"""Where the rows are: memory, disk, Spark, Dask, Ray."""

@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.engines.packed import Pack, PackLayout
-from ilk.engines.spark import Packing
 from ilk.engines.spark_errors import Refused, Secret, translated
+from ilk.engines.spark_tasks import Packing
 from ilk.engines.stream import StreamRows
 from ilk.errors import DataError
 from ilk.table.block import Array, Encoding

@@ -1,1 +1,1 @@
-
+"""The scikit-learn face: one class a method."""

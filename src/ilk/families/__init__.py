@@ -1,1 +1,1 @@
-
+"""What a component is."""

@@ -1,1 +1,1 @@
-
+"""How parameters are found: starts, the loop, the finished fit."""

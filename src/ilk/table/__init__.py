@@ -1,1 +1,1 @@
-
+"""Data of any kind as a table: read, typed, encoded, conditioned."""
