@@ -18,7 +18,9 @@ Array = NDArray[Any]
 
 
 def bic(loglik: float, n_parameters: float, n_rows: float) -> float:
-    """`-2 loglik + n_parameters log(n_rows)` (Schwarz 1978), lower is better; -2 times the form of STAT 391, lecture 20
+    """`-2 loglik + n_parameters log(n_rows)` (Schwarz 1978), lower is better.
+
+    -2 times the form of STAT 391, lecture 20 (Meila 2023).
 
     >>> round(bic(-214.354704371, 29, 150), 4)
     574.0178
