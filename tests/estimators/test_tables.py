@@ -95,7 +95,7 @@ def test_frames_come_back_as_they_came(make):
 
 @pytest.mark.parametrize("bad", [[0.5, 1.0, 2.0, 3.0, 4.0], [-1, 0, 1, 2, 3]])
 def test_counts_are_whole_and_not_negative(bad):
-    with pytest.raises(DataError, match="count nothing"):
+    with pytest.raises(DataError, match="are not counts"):
         table_rows(Anything(), FRAME.assign(visits=bad), types={"visits": "count"})
 
 
