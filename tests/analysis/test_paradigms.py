@@ -63,7 +63,7 @@ def test_groups_of_numbers(method, tmp_path):
         letters = model.assign(table).column("group").to_pylist()
         assert letters == [model.letters[label] for label in result.labels]
     else:
-        with pytest.raises(UsageError, match="has no rule for others") as refused:
+        with pytest.raises(UsageError, match="cannot assign new ones") as refused:
             model.assign(table)
         assert refused.value.code == "no-rule"
 
@@ -198,13 +198,13 @@ def test_weights_are_refused():
 
 
 def test_blanks_are_refused_by_methods_of_numbers():
-    with pytest.raises(DataError, match="numbers without blanks") as refused:
+    with pytest.raises(DataError, match="numbers without missing values") as refused:
         ilk.cluster(mixed_table()[0], method="mean-shift")
     assert refused.value.code == "missing-values"
 
 
 def test_tables_too_long_for_all_pairs_are_refused(monkeypatch):
     monkeypatch.setattr(distance, "MOST_ROWS", 50)
-    with pytest.raises(ResourceError, match="all pairs of 60 rows") as refused:
+    with pytest.raises(ResourceError, match="all pairs of rows: 60 rows") as refused:
         ilk.cluster(three_groups()[0], method="spectral")
     assert refused.value.code == "too-many-rows"

@@ -50,7 +50,7 @@ def test_criteria_are_those_of_the_rows(penguins):
 def test_unseen_levels_are_missing_and_said_so(penguins):
     model = ilk.MixedMixture(2, random_state=0).fit(penguins)
     strange = penguins.assign(sex="unheard of")
-    with pytest.warns(IlkWarning, match="not seen are taken as missing"):
+    with pytest.warns(IlkWarning, match="not seen are treated as missing"):
         found = model.predict_proba(strange)
     np.testing.assert_array_equal(
         found, model.predict_proba(penguins.assign(sex=None).astype(penguins.dtypes))

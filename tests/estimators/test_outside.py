@@ -276,7 +276,7 @@ def test_kinds_of_a_large_frame_come_from_a_sample(monkeypatch):
 
     monkeypatch.setattr(outside, "SAMPLE_ROWS", 300)
     frame = dd.from_pandas(pd.DataFrame(MIXED), npartitions=2, sort=False)
-    with pytest.warns(UserWarning, match=r"those of a sample of [\d,]+ of 1,200 rows"):
+    with pytest.warns(UserWarning, match=r"come from a sample of [\d,]+ of 1,200 rows"):
         found = ilk.MixedMixture(3, n_init=1, max_iter=3, random_state=0).fit(frame)
     assert len(found.labels_) == N_ROWS
 
@@ -287,7 +287,7 @@ def test_what_cannot_be_fitted_is_refused(tmp_path, little_memory):
         ilk.KMeans(2).fit(path)
     with pytest.raises(UsageError, match="not the name of a column"):
         ilk.MixedMixture(2).fit(path, sample_weight=HEFT)
-    with pytest.raises(UsageError, match="larger or lies on a cluster"):
+    with pytest.raises(UsageError, match="larger or elsewhere"):
         ilk.KMeans(2, random_state=0).fit(np.arange(6.0)[:, None]).transform(path)
     with pytest.raises(DataError, match="neither 0 nor 1"):
         ilk.BinaryDPMeans().fit(written(tmp_path, BITS | {"bit0": GROUP.astype(float)}))

@@ -50,7 +50,7 @@ def test_new_tables_are_matched_by_name():
         new = new_rows(estimator, FRAME[["visits", "kind", "size"]].assign(more=1), form)
     np.testing.assert_array_equal(new.raw, rows.raw)
     np.testing.assert_array_equal(new.codes, rows.codes)
-    with pytest.warns(IlkWarning, match="not seen are taken as missing"):
+    with pytest.warns(IlkWarning, match="not seen are treated as missing"):
         assert new_rows(estimator, FRAME.assign(kind="z"), form).codes.tolist() == [[-1]] * 5
     with pytest.raises(DataError, match="lacks 1 column of the model: 'kind'"):
         new_rows(estimator, FRAME.drop(columns="kind"), form)
@@ -95,7 +95,7 @@ def test_frames_come_back_as_they_came(make):
 
 @pytest.mark.parametrize("bad", [[0.5, 1.0, 2.0, 3.0, 4.0], [-1, 0, 1, 2, 3]])
 def test_counts_are_whole_and_not_negative(bad):
-    with pytest.raises(DataError, match="count nothing"):
+    with pytest.raises(DataError, match="are not counts"):
         table_rows(Anything(), FRAME.assign(visits=bad), types={"visits": "count"})
 
 

@@ -200,7 +200,7 @@ def test_files_that_make_no_sense_name_the_field(tree, tmp_path, path, value, fi
     with pytest.raises(ModelFileError) as caught:
         ilk.load(saved(set_in(tree, path, value), tmp_path))
     assert caught.value.exit_code == 6
-    assert f"field {field} of the model" in caught.value.what
+    assert f"entry {field} of the model" in caught.value.what
 
 
 def test_other_kinds_and_other_schemas_are_refused(tree, tmp_path):

@@ -62,5 +62,5 @@ def test_units_and_offsets_do_not_matter(model):
 
 
 def test_blanks_are_refused():
-    with pytest.raises(DataError, match="without blanks"):
+    with pytest.raises(DataError, match="without missing values"):
         ilk.MeanShift().fit([[1.0], [np.nan], [2.0]])
