@@ -117,14 +117,17 @@ def _searched(
         return _in_units(ready, own) if winner is None else _treated(ready, winner), found
     except NoModelError:
         ready = prepare(replace(job, data=ready.table, method=K_MEANS.name))
-    note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
+    note = (
+        "no-mixture",
+        "no Gaussian mixture could be fitted to this table, so the groups are those of K-means",
+    )
     ready = replace(ready, warnings=(*ready.warnings, note))
     recipes = [replace(K_MEANS, n_starts=N_STARTS)]
     return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
 
 
 def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[Prepared, Search, Grouping]:
-    """The groups of a paradigm beside the loop; rows in clusters too small to count are set aside."""
+    """The groups of a paradigm beside the loop; rows in groups too small to count are set aside."""
     from ilk.selection.from_partition import part_rows  # imports scikit-learn, which takes a second
 
     if ready.weight is not None:
@@ -136,17 +139,17 @@ def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[
     if ready.looked is not None or ClusterFrame.of(job.data, seed) is not None:
         raise ResourceError(
             "not-in-memory",
-            f"{ready.method} looks at all rows at once, and the table is not in memory",
+            f"{ready.method} needs all rows in memory, and the table is larger or elsewhere",
             do="Give a sample of the rows, or use k-means, k-medians or a mixture method",
         )
     if job.min_size is not None or job.max_size is not None:
         raise UsageError(
             "sizes-not-taken",
-            f"{ready.method} has groups of its own sizes, and min_size or max_size was given",
+            f"{ready.method} cannot limit the sizes of groups, and min_size or max_size was given",
             do="Leave them out, or use k-means, k-medians or a mixture method",
         )
     parted = part_rows(ready.rows, ready.used, ready.method, job.k, ks, seed)
-    why = "in clusters too small to count"
+    why = "in groups too small to count"
     return only_rows(ready, parted.counted, why), parted.search, parted.grouping
 
 
@@ -211,5 +214,7 @@ def ks_to_try(
             )
         return enough or (least,), []
     if isinstance(k, (range, list, tuple)) and len(ks) < len(k):
-        return ks, [("k-trimmed", f"K above {n_rows}, the number of rows, cannot be; tried up to {ks[-1]}")]
+        return ks, [
+            ("k-trimmed", f"K above {n_rows}, the number of rows, is not possible; tried up to {ks[-1]}")
+        ]
     return ks, []

@@ -68,18 +68,18 @@ def check_free(folder: str, source: str, *, force: bool) -> None:
         and os.path.samefile(source, folder)
     ):
         raise UsageError(
-            "output-is-input", "The output folder is the input", where=where, do="Give another: --output DIR"
+            "output-is-input", "the output folder is the input", where=where, do="Give another: --output DIR"
         )
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise UsageError(
-            "output-exists", "The output folder is a file", where=where, do="Give another: --output DIR"
+            "output-exists", "the output folder is a file", where=where, do="Give another: --output DIR"
         )
     if not force and os.path.isdir(folder) and os.listdir(folder):
         raise UsageError(
             "output-exists",
             "the output folder exists already",
             where=where,
-            do="Write over it with --force, or choose another with --output DIR",
+            do="Overwrite it with --force, or choose another with --output DIR",
         )
 
 
@@ -208,7 +208,7 @@ def counted(parts: Iterator[Columns], n_rows: int) -> Iterator[Columns]:
         raise DataError(
             "rows-lost",
             f"{n_rows} rows were read and {written} would be written",
-            do="The table may have changed on the way: run again when it is at rest",
+            do="The table may have changed on the way: run again when it no longer changes",
         )
 
 

@@ -37,6 +37,6 @@ def set_constant_aside(rows: Rows) -> tuple[Rows, TableMoments, Array]:
         )
     fixed = np.flatnonzero(~varies)
     constants[fixed] = rows.encoding.undo(moments.mean)[fixed]
-    warn("constant-column", f"columns {', '.join(map(str, fixed))} are constant and set aside.", depth=4)
+    warn("constant-column", f"columns {', '.join(map(str, fixed))} are constant and were left out.", depth=4)
     kept = derive(rows, ColumnSubset(varies))
     return kept, table_moments(kept), constants

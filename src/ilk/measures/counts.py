@@ -99,7 +99,7 @@ class Contingency:
         if shape[0] * shape[1] > MATRIX_CELLS:
             raise ResourceError(
                 "table-too-large",
-                f"A matrix of {shape[0]} clusters and {shape[1]} classes is too large",
+                f"a matrix of {shape[0]} groups and {shape[1]} classes is too large",
                 do="Use the totals, which need the filled cells only",
             )
         matrix = np.zeros(shape, dtype=values.dtype)
@@ -135,7 +135,7 @@ def contingency(labels: Labels | Contingency, truth: Labels | None = None) -> Co
     same_length(len(clusters), len(classes), "labels", "truth")
     known = classes != MISSING
     if not known.any():
-        raise DataError("truth-missing", "No row has a true class", do="Give at least one row its class")
+        raise DataError("truth-missing", "no row has a true class", do="Give at least one row its class")
     key = clusters[known] * len(class_names) + classes[known]
     cells, counts = _cells_and_counts(key, len(cluster_names) * len(class_names))
     cluster, klass = np.divmod(cells, len(class_names))
@@ -158,15 +158,15 @@ def _from_table(table: Any) -> Contingency:
     if counts.ndim != 2:
         raise UsageError(
             "no-truth",
-            "There is no truth to compare with",
-            do="Give the labels and the truth, or a table of counts (clusters, classes)",
+            "there is no truth to compare with",
+            do="Give the labels and the truth, or a table of counts (groups, classes)",
         )
     exact = [int(c) if _is_whole(c) else -1 for c in counts.ravel().tolist()]
     if not exact or min(exact) < 0 or not 0 < sum(exact) < 2**63:
         raise DataError(
             "bad-counts",
-            "A table of counts holds whole numbers from 0, one above 0 at least",
-            do="Count the rows of each cluster and class",
+            "a table of counts holds whole numbers from 0, one above 0 at least",
+            do="Count the rows of each group and class",
         )
     cells: Array = np.array(exact, dtype=np.int64).reshape(counts.shape)
     cluster, klass = np.nonzero(cells)

@@ -290,7 +290,7 @@ def _sizes(sizes: Any) -> Array:
     if counts.ndim != 1 or not np.isfinite(counts).all() or (counts < 0).any() or not (counts > 0).any():
         raise DataError(
             "bad-sizes",
-            "Sizes of clusters are finite numbers from 0, one above 0 at least",
-            do="Give the number of rows of each cluster",
+            "sizes of groups are finite numbers from 0, one above 0 at least",
+            do="Give the number of rows of each group",
         )
     return counts[counts > 0]

@@ -1,6 +1,6 @@
 """Judging a clustering by known classes, from a table of counts in exact whole numbers.
 
-Every measure takes `labels, truth`, or one `Contingency`, or a table of counts (clusters, classes) alone.
+Every measure takes `labels, truth`, or one `Contingency`, or a table of counts (groups, classes) alone.
 Rows without a truth are left out and counted in `Contingency.n_left_out`. A label such as -1 is a cluster
 like any other.
 """

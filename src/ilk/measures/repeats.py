@@ -102,7 +102,7 @@ def stability(labels: Labels, repeats: list[Labels] | tuple[Labels, ...] | Array
     """
     if len(repeats) == 0:
         raise UsageError(
-            "no-repeats", "There are no repeats to compare with", do="Give at least one clustering"
+            "no-repeats", "there are no repeats to compare with", do="Give at least one clustering"
         )
     _, names = complete_codes(labels)
     place = {name: code for code, name in enumerate(names)}

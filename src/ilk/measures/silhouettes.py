@@ -45,7 +45,7 @@ def silhouette(X: Any, labels: Labels, *, weight: Any = None, threads: int = 1) 
     [0.895, 0.882, 0.882, 0.895]
     """
     points = points_of(X, labels, weight)
-    need_two_clusters(points, "The silhouette")
+    need_two_clusters(points, "the silhouette")
     return _of_rows(points, None, checked_threads(threads))
 
 
@@ -80,7 +80,7 @@ def silhouette_sample(
     0.0
     """
     points = points_of(X, labels)
-    need_two_clusters(points, "The silhouette")
+    need_two_clusters(points, "the silhouette")
     sizes = np.diff(points.starts)
     drawn = _shares(sizes, min(int(n_rows), len(points.codes)))
     total, variance, first = [], [], 0
@@ -124,7 +124,7 @@ def silhouette_centres(X: Any, labels: Labels, *, centres: Any = None, weight: A
     [0.947, 0.941, 0.941, 0.947]
     """
     points = points_of(X, labels, weight)
-    need_two_clusters(points, "The silhouette")
+    need_two_clusters(points, "the silhouette")
     middle = points.centres if centres is None else _given(points, X, centres)
     result = np.empty(len(points.codes))
     alone = np.diff(points.starts) == 1
@@ -190,8 +190,8 @@ def _shares(sizes: Array, n_rows: int) -> Array:
     if n_rows < least.sum():
         raise UsageError(
             "sample-too-small",
-            f"n_rows={n_rows} is too small for {len(sizes)} clusters",
-            do=f"Give at least {int(least.sum())}: two rows of each cluster",
+            f"n_rows={n_rows} is too small for {len(sizes)} groups",
+            do=f"Give at least {int(least.sum())}: two rows of each group",
         )
     room = sizes - least
     wished = (n_rows - least.sum()) * room / max(1, room.sum())
