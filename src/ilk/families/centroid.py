@@ -33,6 +33,7 @@ class Centroid:
 
     starts_from_partition = False
     shares_blocks: ClassVar[bool] = False
+    runs_compiled: ClassVar[bool] = False
 
     def start(self, centres: Array) -> Centroids:
         centres = np.array(centres, dtype=np.float64, order="C")
