@@ -1,7 +1,7 @@
 """The families by which a model places rows: one record each, in which stands all that a saved model needs of one.
 
-What is no entry here can be fitted, but not saved. A family is found by the name in the model file; the Gaussians are
-one family of fourteen structures, whose name follows that of the family.
+What is no entry here can be fitted, but makes no model. A family is found by the name in the model file; the Gaussians
+are one family of fourteen structures, whose name follows that of the family.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from ilk.assorted.family import Assorted
 from ilk.assorted.problem import BLOCKS, ColumnTransform
-from ilk.errors import UsageError
+from ilk.errors import UsageError, shown
 from ilk.families.base import Family
 from ilk.families.centroid import Means, Medians
 from ilk.families.covariance import Structure
@@ -96,13 +96,13 @@ def setting_of(name: str, schema: Schema, treat: ColumnTransform | None = None) 
 
 
 def known(name: str) -> SavedFamily:
-    """The family of a model that is there; refused where it is not one that can be saved."""
+    """The family of a model; refused where it has no record, so that no model can be made of it."""
     found = saved(name)
     if found is None:
         raise UsageError(
-            "not-savable",
-            f"a model of the family {name} can be neither saved nor used for new rows",
-            do="Keep the labels of the result, or take a method that ilk choose lists",
+            "family-not-registered",
+            f"no model can be made of the family {shown(name)}, which has no record",
+            do="Register it: ilk.model.registry.register(SavedFamily(...))",
         )
     return found
 
