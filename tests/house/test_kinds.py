@@ -1,4 +1,4 @@
-"""Kinds are asked in one place: no `isinstance` on a family or its parameters, no list of methods, but in registries."""
+"""Kinds are asked in one place: no `isinstance` on a family or its parameters and no list of methods elsewhere."""
 
 from __future__ import annotations
 
