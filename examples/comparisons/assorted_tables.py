@@ -41,7 +41,7 @@ PEERS = ("sklearn KMeans", "kmodes", "stepmix")
 
 def load(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray, dict[str, str] | None]:
     """A table without its label, the label, and the kinds of its columns where its source states them."""
-    if not (data / "manifest.json").exists():
+    if not (data / "tables").exists():
         table = pd.read_csv(data / f"{name}.csv")
         target = table.pop("target").astype(str).to_numpy()
         return table.drop(columns=LEFT_OUT.get(name, [])), target, None

@@ -112,7 +112,7 @@ WRONG = {
     "another document": b'{"schema": "other"}',
     "no number": b'{"schema": "ilk-summary", "version": [NaN, 1]}',
     "no version": b'{"schema": "ilk-summary", "version": null}',
-    "no groups": b'{"schema": "ilk-summary", "version": [1, 4]}',
+    "no groups": b'{"schema": "ilk-summary", "version": [2, 0]}',
 }
 
 

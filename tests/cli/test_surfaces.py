@@ -162,3 +162,16 @@ def test_version(ilk):
     from ilk import kernels
 
     assert ilk("--version").stdout == f"ilk {package.__version__} (kernels: {kernels.NAMED})\n"
+
+
+def test_a_traceback_shows_no_control_characters(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "ilk.cli.main", "fit", "no\x1b[31msuch\u202e.csv", "--debug"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert ended.returncode == 2
+    assert "Traceback" in ended.stderr
+    assert "no\\x1b[31msuch" in ended.stderr
+    assert not {"\x1b", "\u202e"} & {*ended.stderr, *ended.stdout}

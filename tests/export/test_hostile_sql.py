@@ -6,6 +6,7 @@ import os
 import random
 import warnings
 from dataclasses import replace
+from itertools import chain
 
 import duckdb
 import numpy as np
@@ -118,6 +119,46 @@ def test_duckdb_sees_one_select_and_the_right_groups(tmp_path, count):
     assert done > 0.7 * count
 
 
+def tables(count):
+    """Models fitted to tables of strange names and categories, and those tables."""
+    draw = random.Random(1)
+    for number in range(count):
+        rng = np.random.default_rng(number)
+        group = rng.integers(0, 2, 40)
+        one, other, third, fourth = draw.sample(NAMES, 4)
+        few = draw.sample(STRANGE, 4)
+        rows = pd.DataFrame(
+            {
+                one: rng.normal(size=40) + 6 * group,
+                other: np.array(few)[group * 2 + rng.integers(0, 2, 40)],
+                third: rng.normal(size=40) - 6 * group,
+                fourth: rng.random(40) < 0.2 + 0.6 * group,
+            }
+        )
+        method = draw.choice(["assorted", "k-means", "gaussian"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield ilk.cluster(rows, k=2, method=method).model, rows
+
+
+@pytest.mark.parametrize("count", [FEW // 3, pytest.param(MANY, marks=pytest.mark.slow)])
+def test_tables_of_strange_names_and_categories_are_one_select(count):
+    done = 0
+    for model, rows in tables(count):
+        text = written(model, DUCKDB)
+        if text is None:
+            continue
+        (statement,) = duckdb.extract_statements(text)
+        assert statement.type == duckdb.StatementType.SELECT
+        with duckdb.connect() as connection:
+            connection.register("data", pa.Table.from_pandas(rows, preserve_index=False))
+            found = connection.sql(text).fetchall()
+            assert connection.execute("select count(*) from duckdb_tables()").fetchone() == (0,)
+        assert sorted(str(row[-1]) for row in found) == sorted(map(str, labels(model, rows)))
+        done += 1
+    assert done > 0.7 * count
+
+
 @pytest.fixture(scope="module")
 def spark():
     pyspark = pytest.importorskip("pyspark.sql")
@@ -139,7 +180,7 @@ QUERY = {"WithCTE", "UnresolvedWith", "Project", "CTERelationDef"}
 def test_spark_sees_one_query_and_the_right_groups(tmp_path, spark):
     parser = spark._jsparkSession.sessionState().sqlParser()
     done = []
-    for model, rows in models(tmp_path / "m.ilk", MANY):
+    for model, rows in chain(models(tmp_path / "m.ilk", MANY), tables(MANY // 5)):
         text = written(model, SPARK)
         if text is None:
             continue

@@ -123,7 +123,7 @@ def test_senseless_fields_are_named(tmp_path, what):
     tree = copy.deepcopy(tree_of(name))
     parent = hostile.at(tree, path[:-1])
     parent[path[-1]] = change(parent[path[-1]])
-    with pytest.raises(ModelFileError, match=r"The field .* of the model is not valid") as caught:
+    with pytest.raises(ModelFileError, match=r"the entry .* of the model is not valid") as caught:
         load(tmp_path, tree)
     assert caught.value.code == "model-damaged"
 

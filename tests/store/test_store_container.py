@@ -292,15 +292,15 @@ def test_mutated_headers_with_a_fitting_digest_never_do_anything_else_than_load_
 def test_a_file_that_changes_while_it_is_read_is_refused():
     for size in (len(DATA) - 64, len(DATA) + 64):
         with pytest.raises(ModelFileError):
-            container._Reader(io.BytesIO(DATA).read, size, "").run()
+            container._FileReader(io.BytesIO(DATA).read, size, "").run()
     grown = io.BytesIO(DATA + b"more")
     with pytest.raises(ModelFileError):
-        container._Reader(grown.read, len(DATA), "").run()
+        container._FileReader(grown.read, len(DATA), "").run()
 
 
 def test_reading_in_small_pieces_is_the_same():
     file = io.BytesIO(DATA)
-    assert_golden(container._Reader(lambda n: file.read(min(n, 5)), len(DATA), "").run())
+    assert_golden(container._FileReader(lambda n: file.read(min(n, 5)), len(DATA), "").run())
 
 
 @pytest.mark.badinput("D16")

@@ -130,19 +130,19 @@ def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[
         raise UsageError(
             "weight-not-taken",
             f"{ready.method} counts every row once, and weight={shown(job.weight)!r} was given",
-            do="Leave the weights out, or take a method of centres or mixtures",
+            do="Leave the weights out, or use k-means, k-medians or a mixture method",
         )
     if ready.looked is not None or ClusterFrame.of(job.data, seed) is not None:
         raise ResourceError(
             "not-in-memory",
             f"{ready.method} looks at all rows at once, and the table is not in memory",
-            do="Give a sample of the rows, or take a method of centres or mixtures",
+            do="Give a sample of the rows, or use k-means, k-medians or a mixture method",
         )
     if job.min_size is not None or job.max_size is not None:
         raise UsageError(
             "sizes-not-taken",
             f"{ready.method} has groups of its own sizes, and min_size or max_size was given",
-            do="Leave them out, or take a method of centres or mixtures",
+            do="Leave them out, or use k-means, k-medians or a mixture method",
         )
     parted = part_rows(ready.rows, ready.used, ready.method, job.k, ks, seed)
     why = "in clusters too small to count"

@@ -13,6 +13,7 @@ import ilk
 from ilk.cli.look_commands import choose, columns
 from ilk.cli.options import job_of, names_of, reading_of
 from ilk.cli.process import (
+    BUG,
     MEMORY,
     READING,
     SAYING,
@@ -27,7 +28,7 @@ from ilk.cli.process import (
     surface_of,
 )
 from ilk.cli.run_commands import check, compare, explain, export, judge
-from ilk.errors import UsageError, recorded, shown
+from ilk.errors import UsageError, escaped, recorded, shown
 
 
 def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -331,7 +332,13 @@ for command in (choose, columns, judge, explain, compare, check, export):
 
 def main() -> None:
     """The console script."""
-    cli.main(prog_name="ilk")
+    try:
+        cli.main(prog_name="ilk")
+    except Exception as error:  # with --debug alone
+        import traceback
+
+        sys.stderr.write(escaped(traceback.format_exc(), "\n"))
+        sys.exit(getattr(error, "exit_code", BUG))
 
 
 if __name__ == "__main__":

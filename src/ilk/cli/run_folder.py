@@ -57,7 +57,7 @@ def check_free(folder: str, source: str, *, force: bool) -> None:
     if os.path.islink(folder):
         raise UsageError(
             "output-is-link",
-            "The output folder is a symbolic link",
+            "the output folder is a symbolic link",
             where=where,
             do="Give the folder itself: --output DIR",
         )
@@ -77,7 +77,7 @@ def check_free(folder: str, source: str, *, force: bool) -> None:
     if not force and os.path.isdir(folder) and os.listdir(folder):
         raise UsageError(
             "output-exists",
-            "The output folder exists already",
+            "the output folder exists already",
             where=where,
             do="Write over it with --force, or choose another with --output DIR",
         )
@@ -101,7 +101,7 @@ def write_run(
     except OSError as error:
         raise ResourceError(
             "write-failed",
-            f"The output folder cannot be made: {error.strerror}",
+            f"the output folder cannot be made: {error.strerror}",
             where=shown(folder, 200),
             do="Choose another: --output DIR",
         ) from None
@@ -278,7 +278,7 @@ def find_assignments(run: str) -> str:
         path = os.path.join(run, name)
         if os.path.lexists(path):
             if not stat.S_ISREG(os.lstat(path).st_mode):
-                raise _no_assignments(path, "The assignments of the run are not a plain file")
+                raise _no_assignments(path, "the assignments of the run are not a plain file")
             return path
     raise UsageError("no-run", f"{shown(run, 120)} has no assignments", do="Fit without --no-rows first")
 
@@ -307,7 +307,7 @@ def find_row(run: str, row: int, data: str | None) -> tuple[dict[str, Any], dict
     try:
         PLACED(placed, "")
     except Unfit as unfit:
-        raise _no_assignments(path, f"The column {unfit.name} of the assignments is not valid") from None
+        raise _no_assignments(path, f"the column {unfit.name} of the assignments is not valid") from None
     return {"row": row, **placed}, None if data is None else _row_of(read(data), row)
 
 

@@ -20,13 +20,13 @@ PARAMETERS = {
     ),
     "init/partitions": (
         "str or array",
-        'How rows are first parted: "auto" (a mix of starts), "tree", "k-means", "k-log-k", "two-step", "principal", '
+        'How rows are first grouped: "auto" (a mix of starts), "tree", "k-means", "k-log-k", "two-step", "principal", '
         '"projection", "quantile" or any named start of `KMeans`. An array holds means of shape (n_components, '
         "n_features), or one label for each row.",
     ),
     "init/mixed": (
         "str or array",
-        'How rows are first parted: "auto" (a mix of starts), "k-means", "k-log-k", "principal", "ward" or any named '
+        'How rows are first grouped: "auto" (a mix of starts), "k-means", "k-log-k", "principal", "ward" or any named '
         "start of `KMeans`. An array holds one label for each row, or memberships of shape (n_rows, n_components).",
     ),
     "n_init/centres": (
@@ -122,7 +122,7 @@ ATTRIBUTES = {
         "str",
         '"ok", or what happened: "component_vanished", "fewer_distinct_rows" or why a component has no spread.',
     ),
-    "fit_": ("Fit", "Everything the fit has to tell: the trace of each pass, every start, why it ended."),
+    "fit_": ("Fit", "A record of the fit: the trace of each pass, every start, why it ended."),
     "outliers_": (f"bool {ROWS}", "Rows left out by `trim`; their cost does not count."),
     "weights_": ("array of shape (n_components,)", "Share of each component."),
     "means_": ("array of shape (n_components, n_features)", "Mean of each component, in the units given."),

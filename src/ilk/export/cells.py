@@ -123,7 +123,7 @@ def _number(level: str, column: ColumnInfo) -> float:
     except ValueError:
         raise UsageError(
             "not-exportable",
-            f"the level {shown(level)!r} of the column {shown(column.name)!r} is no number",
+            f"the category {shown(level)!r} of the column {shown(column.name)!r} is no number",
             do="Fit again",
         ) from None
 

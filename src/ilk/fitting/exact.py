@@ -1,6 +1,6 @@
 """Proven optima of K-means: dynamic programming in one dimension, branch and bound for tiny tables.
 
-The notes on clustering (docs/sources.md) state K-means as a mixed-integer program; these solve it where that can be done.
+The notes on clustering (docs/sources.md) state K-means as a mixed-integer program; these solve it where it is feasible.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def icl(loglik: float, n_parameters: float, n_rows: float, log_certainty: float)
 
 @documented
 def log_certainty(membership: Any, weight: Any = None) -> float:
-    """Return `sum_n weight_n log(max_k membership_nk)`: 0 where every row is sure. Sums over blocks add up.
+    """Return `sum_n weight_n log(max_k membership_nk)`: 0 where every row has probability 1. Sums over blocks add up.
 
     Parameters
     ----------

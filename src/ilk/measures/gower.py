@@ -18,7 +18,7 @@ def gower(numbers: Any, codes: Any = None, *, asymmetric: Any = ()) -> Array:
         number      |x_i - x_j| / range of the column (0 where the column is constant)
         category    0 where the categories agree, 1 where they do not
 
-    Give an ordered category as a number, its level.
+    Give an ordered category as a number, its rank.
 
     Parameters
     ----------

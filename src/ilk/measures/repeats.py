@@ -1,4 +1,4 @@
-"""How well clusters come back in repeats of a clustering."""
+"""How stable clusters are over repeats of a clustering."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def jaccard_per_cluster(labels: Labels | Contingency, other: Labels | None = Non
 
 @documented
 def stability(labels: Labels, repeats: list[Labels] | tuple[Labels, ...] | Array) -> Stability:
-    """Return how well the clusters come back in repeats: clusterings of the same rows after the table was perturbed.
+    """Return how stable the clusters are over repeats: clusterings of the same rows after the table was perturbed.
 
     Parameters
     ----------

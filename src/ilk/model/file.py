@@ -117,7 +117,7 @@ def read_model(path: str | os.PathLike[str], *, follow: bool = True) -> Model:
         if packed.kind != KIND:
             raise ModelFileError(
                 "model-kind",
-                f"The file holds a {shown(packed.kind)}, not a {KIND}",
+                f"the file holds a {shown(packed.kind)}, not a {KIND}",
                 where=where,
                 do="Give a file that Result.save or ilk fit wrote",
             )
@@ -125,14 +125,14 @@ def read_model(path: str | os.PathLike[str], *, follow: bool = True) -> Model:
     except Unfit as unfit:
         raise ModelFileError(
             "model-damaged",
-            f"The field {unfit.name} of the model is not valid: {unfit.why}",
+            f"the entry {unfit.name} of the model is not valid: {unfit.why}",
             where=where,
             do="Fit and save the model again",
         ) from None
     except MemoryError:
         raise ModelFileError(
             "model-too-large",
-            "The model is larger than the memory of this machine",
+            "the model is larger than the memory of this machine",
             where=where,
             do="Read it where there is more memory",
         ) from None
@@ -186,10 +186,10 @@ def _schema(value: Any) -> Schema:
     plain = SCHEMA(value, "schema")
     for column in plain["columns"]:
         coded = column["kind"] in ("binary", "categorical", "ordinal")
-        need(not coded or column.get("levels"), "schema", "a column lacks its levels")
+        need(not coded or column.get("levels"), "schema", "a column lacks its categories")
         if coded and column.get("type") == "bool":
             known = set(column["levels"]) <= {"false", "true"}
-            need(known, "schema", "the levels of a truth value are others than false and true")
+            need(known, "schema", "the categories of a truth value are others than false and true")
     schema = Schema.from_dict(plain)
     need(len(schema.used) > 0, "schema", "its columns do not fit the method")
     return schema

@@ -124,7 +124,7 @@ def _category(entry: dict[str, Any], schema: Schema) -> Category:
     column = columns[made.source]
     n_levels = len(made.keys) + made.missing_level
     need(len(made.names) == n_levels == len(made.weight), "treatment names", "they are not those of the keys")
-    need(0 < sum(made.weight) <= LARGEST, "treatment weight", "no level has a row")
+    need(0 < sum(made.weight) <= LARGEST, "treatment weight", "no category has a row")
     if made.kind == "atom":
         need(len(made.keys) == 2 and not made.missing_level, "treatment keys", "an atom has two")
         need(made.of == column.name, "treatment of", "it is not the number of the atom")
@@ -133,5 +133,5 @@ def _category(entry: dict[str, Any], schema: Schema) -> Category:
     rises(made.keys, "treatment keys")
     if made.kind == "levels":
         known = all(key.is_integer() and 0 <= key < len(column.levels or ()) for key in made.keys)
-        need(known, "treatment keys", "they are no levels of the column")
+        need(known, "treatment keys", "they are no categories of the column")
     return made

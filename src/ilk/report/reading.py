@@ -128,7 +128,7 @@ def _check(document: Any, path: str) -> None:
             rows = (*part.get("typical", ()), *part.get("border", ()))
             need(all(len(row["cells"]) == len(part["columns"]) for row in rows), "rows", "a cell is missing")
     except Unfit as unfit:
-        raise _refused(path, f"the field {unfit.name} of the summary is not valid: {unfit.why}") from None
+        raise _refused(path, f"the entry {unfit.name} of the summary is not valid: {unfit.why}") from None
 
 
 def _refused(path: str, what: str) -> ModelFileError:

@@ -108,7 +108,7 @@ def unpack(data: bytes) -> Contents:
 
     >>> unpack(b"no model")
     Traceback (most recent call last):
-    ilk.errors.ModelFileError: This is not a model file of ilk. Give a file that ilk saved.
+    ilk.errors.ModelFileError: this is not a model file of ilk. Give a file that ilk saved.
     """
     return _FileReader(io.BytesIO(data).read, len(data), "").run()
 
@@ -139,7 +139,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_FILE_BYTES, follo
     except NotPlain as error:
         raise _refused("model-too-large" if error.too_large else "not-a-model", error.what, where) from None
     except OSError as error:
-        raise _refused("model-unreadable", f"The file cannot be read: {error.strerror}", where) from error
+        raise _refused("model-unreadable", f"the file cannot be read: {error.strerror}", where) from error
 
 
 class _FileReader:
@@ -156,17 +156,17 @@ class _FileReader:
         entries = self._entries(header.get("arrays"))
         kind, document = header.get("kind"), header.get("document")
         if not isinstance(kind, str) or not isinstance(document, dict):
-            self._fail("The header lacks its kind or its document")
+            self._fail("the header lacks its type or its document")
         arrays = {entry.name: self._array(entry) for entry in entries}
         if self._take(DIGEST_BYTES, last=True) != self.digest.digest() or self.read(1):
-            self._fail("The digest does not fit: the file was changed or damaged")
+            self._fail("the digest does not fit: the file was changed or damaged")
         unknown = sorted(header.keys() - KEYS)
         if unknown and version <= VERSION:
-            self._fail(f"The header has a field {shown(unknown[0])} that this version does not know")
+            self._fail(f"the header has a field {shown(unknown[0])} that this version does not know")
         if unknown:
             left_out = ", ".join(shown(key) for key in unknown[:5])
             versions = f"version {_dotted(version)}, this program writes {_dotted(VERSION)}"
-            warn("model-newer", f"The model file has {versions}; left out: {left_out}.", depth=4)
+            warn("model-newer", f"the model file has {versions}; left out: {left_out}.", depth=4)
         return Contents(kind, version, document, arrays)
 
     def _take(self, n_bytes: int, *, last: bool = False) -> bytes:
@@ -175,7 +175,7 @@ class _FileReader:
             pieces.append(piece)
             missing -= len(piece)
         if missing:
-            self._fail("The file is cut short")
+            self._fail("the file is cut short")
         data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         if not last:
             self.digest.update(data)
@@ -189,79 +189,79 @@ class _FileReader:
             )
             raise ModelFileError(
                 "not-a-model",
-                f"This is not a model file of ilk{looks}",
+                f"this is not a model file of ilk{looks}",
                 where=self.where,
                 do="Give a file that ilk saved",
             )
         length = int.from_bytes(self._take(8), "little")
         if length > MAX_HEADER_BYTES or length % ALIGNMENT != ALIGNMENT - 16:
-            self._fail(f"A header of {length} bytes is not allowed")
+            self._fail(f"a header of {length} bytes is not allowed")
         self.front_bytes = 16 + length
         if self.front_bytes + DIGEST_BYTES > self.size:
-            self._fail("The file is cut short")
+            self._fail("the file is cut short")
         return self._parsed(self._take(length))
 
     def _parsed(self, data: bytes) -> dict[str, Any]:
         if len(data) - len(data.rstrip(b" ")) >= ALIGNMENT or not data.startswith(b"{"):
-            self._fail("The header is not laid out as it should be")
+            self._fail("the header is not laid out as it should be")
         try:
             check_nesting(data, MAX_DEPTH, MAX_CONTAINERS)
             header = parsed(data.decode("ascii"), object_pairs_hook=_without_repeats)
         except ValueError as error:
-            self._fail(f"The header is not valid: {shown(error, 80)}")
+            self._fail(f"the header is not valid: {shown(error, 80)}")
         return dict(header)
 
     def _version(self, version: Any) -> tuple[int, int]:
         if not isinstance(version, list) or len(version) != 2 or not all(_is_count(part) for part in version):
-            self._fail("The header lacks its version")
+            self._fail("the header lacks its version")
         major, minor = version
         if major > VERSION[0]:
             raise ModelFileError(
                 "model-newer",
-                f"The model file has version {major}.{minor}, this program reads up to {VERSION[0]}",
+                f"the model file has version {major}.{minor}, this program reads up to {VERSION[0]}",
                 where=self.where,
                 do="Install a newer ilk, or save the model again with this one",
             )
         if major < 1:
-            self._fail("There is no version 0")
+            self._fail("there is no version 0")
         return major, minor
 
     def _entries(self, rows: Any) -> list[_ArrayEntry]:
         if not isinstance(rows, list) or len(rows) > MAX_ARRAYS:
-            self._fail(f"The header lacks its list of arrays, or lists more than {MAX_ARRAYS}")
+            self._fail(f"the header lacks its list of arrays, or lists more than {MAX_ARRAYS}")
         entries = [self._entry(row) for row in rows]
         names = [entry.name for entry in entries]
         if any(b <= a for a, b in pairwise(names)):
-            self._fail("The arrays are not in order, or one is there twice")
+            self._fail("the arrays are not in order, or one is there twice")
         total = sum(entry.n_bytes + _padding(entry.n_bytes) for entry in entries)
         left = self.size - DIGEST_BYTES - self.front_bytes
         if total != left:
-            self._fail(f"The arrays should take {total} bytes, the file has {left} for them")
+            self._fail(f"the arrays should take {total} bytes, the file has {left} for them")
         return entries
 
     def _entry(self, row: Any) -> _ArrayEntry:
         if not isinstance(row, dict) or row.keys() != {"dtype", "name", "shape"}:
-            self._fail("An array is not described as it should be")
+            self._fail("an array is not described as it should be")
         name, dtype, shape = row["name"], row["dtype"], row["shape"]
         if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARACTERS:
-            self._fail("An array has no proper name")
+            self._fail("an array has no proper name")
         if not isinstance(dtype, str) or dtype not in DTYPES:
-            self._fail(f"The array {shown(name)} is of a type that is not allowed: {shown(dtype)}")
+            self._fail(f"the array {shown(name)} is of a type that is not allowed: {shown(dtype)}")
         if (
             not isinstance(shape, list)
             or len(shape) > MAX_DIMENSIONS
             or not all(_is_count(side) for side in shape)
         ):
-            self._fail(f"The array {shown(name)} has no proper shape")
+            self._fail(f"the array {shown(name)} has no proper shape")
         # Empty sides do not count here: NumPy multiplies the others even when the array has no element.
         if math.prod(side for side in shape if side) > MAX_ELEMENTS:
-            self._fail(f"The array {shown(name)} is too large")
+            self._fail(f"the array {shown(name)} is too large")
         return _ArrayEntry(name, np.dtype(DTYPES[dtype]), tuple(shape))
 
     def _array(self, entry: _ArrayEntry) -> Array:
         raw = self._take(entry.n_bytes)
         if any(self._take(_padding(entry.n_bytes))):
-            self._fail(f"The bytes after the array {shown(entry.name)} are not zero")
+            self._fail(f"the bytes after the array {shown(entry.name)} are not zero")
         # Copied: an array of its own is writable, aligned and native on every machine.
         flat = np.frombuffer(raw, dtype=entry.dtype).astype(entry.dtype.newbyteorder("="))
         return flat.reshape(entry.shape)
@@ -288,14 +288,14 @@ def _plain(name: str, array: Array) -> Array:
         kind = getattr(array, "dtype", type(array).__name__)
         raise UsageError(
             "array-type",
-            f"An array of type {kind} cannot be saved",
+            f"an array of type {kind} cannot be saved",
             where=f"array {shown(name)}",
             do=f"Convert it to one of {', '.join(DTYPES)}",
         )
     if array.ndim > MAX_DIMENSIONS or math.prod(side for side in array.shape if side) > MAX_ELEMENTS:
         raise UsageError(
             "array-shape",
-            f"An array of shape {array.shape} cannot be saved",
+            f"an array of shape {array.shape} cannot be saved",
             where=f"array {shown(name)}",
             do=f"Use at most {MAX_DIMENSIONS} dimensions",
         )
@@ -315,7 +315,7 @@ def _header_bytes(header: dict[str, Any]) -> bytes:
     except (TypeError, ValueError) as error:
         raise UsageError(
             "document-unsupported",
-            f"The document cannot be saved: {shown(error, 80)}",
+            f"the document cannot be saved: {shown(error, 80)}",
             do="Use text, whole and finite numbers, lists and dictionaries; flatten() does it",
         ) from None
     data = text.encode("ascii")
@@ -323,7 +323,7 @@ def _header_bytes(header: dict[str, Any]) -> bytes:
     if len(data) > MAX_HEADER_BYTES:
         raise UsageError(
             "document-too-large",
-            f"The document takes {len(data)} bytes, {MAX_HEADER_BYTES} are allowed",
+            f"the document takes {len(data)} bytes, {MAX_HEADER_BYTES} are allowed",
             do="Keep long lists as arrays; flatten() does it",
         )
     return data
@@ -336,8 +336,8 @@ def _check_document(value: Any, depth: int) -> None:
     if depth > MAX_DEPTH:
         raise UsageError(
             "document-too-deep",
-            f"The document is nested more than {MAX_DEPTH - 1} deep",
-            do="Use fewer levels",
+            f"the document is nested more than {MAX_DEPTH - 1} deep",
+            do="Use fewer nested parts",
         )
     if isinstance(value, dict) and not all(isinstance(key, str) for key in value):
         raise UsageError("document-key", "The document has a key that is not text", do="Use text as keys")

@@ -36,13 +36,13 @@ def opened(
         return os.open(name, flags)
 
     if not follow and os.path.islink(path):
-        raise NotPlain("This is a symbolic link")
+        raise NotPlain("this is a symbolic link")
     with _open(path, opener) as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise NotPlain("This is not a plain file")
+            raise NotPlain("this is not a plain file")
         if status.st_size > most:
-            raise NotPlain(f"The file has {status.st_size} bytes, more than {most}", too_large=True)
+            raise NotPlain(f"the file has {status.st_size} bytes, more than {most}", too_large=True)
         yield file, status.st_size
 
 
@@ -51,7 +51,7 @@ def _open(path: str | os.PathLike[str], opener: Callable[[str, int], int]) -> IO
         return open(path, "rb", buffering=0, opener=opener)
     except OSError as error:
         if error.errno in (errno.ENXIO, errno.ENODEV):  # sockets, and devices without a driver
-            raise NotPlain("This is not a plain file") from None
+            raise NotPlain("this is not a plain file") from None
         raise
 
 
@@ -63,7 +63,7 @@ def plain_bytes(path: str | os.PathLike[str], most: int, *, follow: bool = True)
             pieces.append(piece)
             left -= len(piece)
     if not left:
-        raise NotPlain(f"The file has more than {most} bytes", too_large=True)
+        raise NotPlain(f"the file has more than {most} bytes", too_large=True)
     return b"".join(pieces)
 
 
