@@ -22,7 +22,7 @@ from ilk.model.registry import saved
 from ilk.table.block import Array
 from ilk.table.schema import ColumnInfo
 
-SCHEMA, VERSION = "ilk-model", (1, 0)
+SCHEMA, VERSION = "ilk-model", (2, 0)
 
 
 def record(model: Model) -> dict[str, Any]:
@@ -47,9 +47,9 @@ def record(model: Model) -> dict[str, Any]:
         "columns": [
             {
                 "name": c.name,
-                "kind": c.kind,
-                "type": c.type,
-                "levels": None if c.levels is None else list(c.levels),
+                "type": c.kind,
+                "dtype": c.type,
+                "categories": None if c.levels is None else list(c.levels),
             }
             for c in model.schema.used
         ],
@@ -82,8 +82,8 @@ def _columns(model: Model) -> tuple[ColumnInfo, ...]:
 
 
 def _plain_cells(model: Model) -> list[dict[str, Any]]:
-    """A two-level column is 0 for its first level and 1 for its second."""
-    return [{"column": c.name, "kind": "number" if c.levels is None else "0 or 1"} for c in _columns(model)]
+    """A column of two categories is 0 for the first and 1 for the second."""
+    return [{"column": c.name, "type": "number" if c.levels is None else "0 or 1"} for c in _columns(model)]
 
 
 def _scaled_cells(model: Model) -> list[dict[str, Any]]:
@@ -130,7 +130,7 @@ def _number(model: Model, number: Number, scale: int) -> dict[str, Any]:
     side, shift = SCALES[scale].side, SCALES[scale].shift
     made: dict[str, Any] = {
         "column": model.schema.numeric[number.source].name,
-        "kind": "number",
+        "type": "number",
         "scale": {"plain": "as it is", "low": "log above low", "high": "log below high"}[side],
         "atom": number.atom,
     }
@@ -148,10 +148,20 @@ def _category(model: Model, category: Category) -> dict[str, Any]:
         keys: list[Any] = [float(key) for key in category.keys]
         column = schema.numeric[category.source]
         kind = "value" if category.kind == "values" else "atom"
-        return {"column": column.name, "kind": kind, "keys": keys, "blank_is_a_level": category.missing_level}
+        return {
+            "column": column.name,
+            "type": kind,
+            "keys": keys,
+            "missing_is_a_category": category.missing_level,
+        }
     column = schema.coded[category.source]
     keys = [(column.levels or ())[int(key)] for key in category.keys]
-    return {"column": column.name, "kind": "level", "keys": keys, "blank_is_a_level": category.missing_level}
+    return {
+        "column": column.name,
+        "type": "category",
+        "keys": keys,
+        "missing_is_a_category": category.missing_level,
+    }
 
 
 def _clusters(model: Model) -> list[dict[str, Any]]:
@@ -161,7 +171,7 @@ def _clusters(model: Model) -> list[dict[str, Any]]:
             "share": float(params.mixing[k]),
             "mean": params.mean[k].tolist(),
             "variance": params.variance[k].tolist(),
-            "levels": _levels(params, k, treat),
+            "categories": _levels(params, k, treat),
         }
         for k in range(len(params))
     ]
@@ -175,7 +185,7 @@ def _blended(model: Model) -> list[dict[str, Any]]:
             "share": float(params.mixing[k]),
             "mean": params.mean[k].tolist(),
             "covariance": covariance[k].tolist(),
-            "levels": _levels(params.levels, k, treat),
+            "categories": _levels(params.levels, k, treat),
         }
         for k in range(len(params))
     ]
