@@ -33,7 +33,7 @@ from ilk.fitting.loop import Stop
 from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.restarts import from_centres
 from ilk.fitting.table_moments import table_moments
-from ilk.recipes import K_MEANS
+from ilk.methods import K_MEANS
 from ilk.table.block import Block
 from ilk.table.out_of_core.table import PieceTable
 

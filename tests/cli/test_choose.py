@@ -7,14 +7,14 @@ import json
 import numpy as np
 import pytest
 
-from ilk.analysis.choose import ENTRIES, advise
+from ilk.analysis.choose import advise, entries
 from ilk.analysis.prepare import Job
-from ilk.analysis.run import METHODS
+from ilk.methods import METHODS
 
 
 def test_the_guide_names_every_paradigm(ilk):
     text = ilk("choose").stdout
-    for entry in ENTRIES:
+    for entry in entries():
         assert entry.method in text
         assert entry.method in METHODS
     assert "Methods on similarities of pairs of rows" in text

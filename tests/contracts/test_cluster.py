@@ -34,7 +34,7 @@ from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.opening import fit_batched
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
 from ilk.fitting.table_moments import table_moments
-from ilk.recipes import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
+from ilk.methods import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, survey
 from tests.engines.clusters import NEEDED, Cluster, CodePacker, Mortal

@@ -22,7 +22,7 @@ from ilk.fitting.opening import fit_batched
 from ilk.fitting.product import make_product, partitioner_for
 from ilk.fitting.restarts import fit_recipe
 from ilk.fitting.table_moments import table_moments
-from ilk.recipes import CATALOGUE
+from ilk.methods import by_search
 from ilk.table.block import BLOCK_ROWS
 from ilk.table.condition import encoding_of, survey
 from ilk.table.out_of_core.disk import DiskArray
@@ -90,7 +90,7 @@ KINDS = [{}, {"blanks": True}, {"weights": True}, {"blanks": True, "weights": Tr
     ids=str,
 )
 def test_centroids(name, kind):
-    recipe = replace(CATALOGUE[name], n_starts=2, stop=SHORT)
+    recipe = replace(by_search("recipe")[name].recipe, n_starts=2, stop=SHORT)
     one, other = (fit_recipe(rows, recipe, 3, 0) for rows in table(**kind))
     same_fit(one, other)
 

@@ -51,36 +51,6 @@ def test_cost_agrees_with_its_definition(X):
 
 
 @settings(max_examples=40, deadline=None)
-@given(X=binary_tables(missing=False), split=st.integers(1, 3))
-def test_halves_add_to_the_whole_and_weights_are_repeats(X, split):
-    family = family_of(X)
-    params = family.start(X[:3])
-    whole = family.step(params, block_of(X), KEEP_ALL)
-    halves = family.step(params, block_of(X[:split]), KEEP_ALL) + family.step(
-        params, block_of(X[split:]), KEEP_ALL
-    )
-    times = np.arange(len(X)) % 3
-    weighted = family.step(params, block_of(X, times.astype(float)), KEEP_ALL)
-    repeated = family.step(params, block_of(np.repeat(X, times, axis=0)), KEEP_ALL)
-    for name in ("ones", "zeros", "weight"):
-        assert np.array_equal(whole.sums[name].value, halves.sums[name].value)
-        assert np.array_equal(weighted.sums[name].value, repeated.sums[name].value)
-
-
-@settings(max_examples=60, deadline=None)
-@given(X=binary_tables(), smoothing=st.sampled_from([0.1, 1.0, 5.0]), weighted=st.booleans())
-def test_cost_never_rises(X, smoothing, weighted):
-    block = block_of(X, np.linspace(0.3, 2.0, len(X)) if weighted else None)
-    family = family_of(X, open_cost=0.7, smoothing=smoothing)
-    params, before = family.start(X[:3]), np.inf
-    for _ in range(6):
-        partial = family.step(params, block, KEEP_ALL)
-        cost = float(partial.cost.value) + family.penalty(params)
-        assert cost <= before + 1e-9 * abs(cost)
-        params, before = family.update(params, partial.sums), cost
-
-
-@settings(max_examples=40, deadline=None)
 @given(X=binary_tables(), data=st.data())
 def test_the_update_is_the_least_cost_of_its_labels(X, data):
     """`group_cost` is the cost at the updated means, and any other means cost more."""

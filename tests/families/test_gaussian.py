@@ -17,12 +17,12 @@ from ilk.families.base import KEEP_ALL
 from ilk.families.centroid import Means
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
-from ilk.families.prior import Prior
 from ilk.fitting.loop import Run, Stop, run_starts
 from ilk.fitting.restarts import from_labels
-from ilk.fitting.table_moments import bounding_noise, broad_noise, table_moments
+from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, survey
+from tests.contracts.test_family import assert_never_rises, settings_of
 
 NAMES = [structure.name for structure in STRUCTURES]
 every_structure = pytest.mark.parametrize("name", NAMES)
@@ -65,18 +65,6 @@ def with_holes(X: Array, share: float, seed: int = 0) -> Array:
     X[np.random.default_rng(seed).random(X.shape) < share] = np.nan
     X[-1] = np.nan
     return X
-
-
-def assert_never_rises(run: Run) -> None:
-    """The cost (minus log-likelihood, or posterior) never rises, but where a hard component was reopened or lost,
-    and by reopening at most once a component."""
-    cost = np.array([record.cost for record in run.trace])
-    anew = np.array([record.n_reopened > 0 for record in run.trace[1:]], dtype=bool)
-    lost = np.diff([record.n_components for record in run.trace]) < 0
-    rises = np.diff(cost) > 1e-9 * np.abs(cost[1:])
-    assert not (rises & ~anew & ~lost).any()
-    assert not (anew | lost).any() or run.family.hard
-    assert (rises & anew).sum() <= run.trace[0].n_components
 
 
 # --- against others ---------------------------------------------------------------------------------------
@@ -201,41 +189,6 @@ def test_missing_cells_reach_the_direct_maximum(name):
 # --- what must never fail ---------------------------------------------------------------------------------
 
 
-def settings_of(rows: MemoryRows, kind: str, k: int) -> dict[str, object]:
-    moments = table_moments(rows)
-    match kind:
-        case "prior":
-            return {"prior": Prior.from_table(moments.mean, moments.covariance, k)}
-        case "uniform":
-            return {"noise": bounding_noise(rows, moments)}
-        case "broad":
-            return {"noise": broad_noise(moments)}
-        case "hard":
-            return {"membership": "hard"}
-        case _:
-            return {}
-
-
-@every_structure
-@settings(max_examples=8, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_the_log_likelihood_never_falls(name, data):
-    k, d = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
-    X, label = clusters(data.draw(st.integers(0, 99)), n=48, d=d, k=k, away=1.0)
-    if data.draw(st.booleans()):
-        X = np.round(X, 1)  # ties
-    if data.draw(st.booleans()):
-        X = with_holes(X, 0.2)
-    weight = np.linspace(0.2, 3.0, len(X)) if data.draw(st.booleans()) else None
-    rows = rows_of(X, weight)
-    kind = data.draw(st.sampled_from(["", "prior", "uniform", "broad", "hard", "trim"]))
-    family = family_for(rows, name, **settings_of(rows, kind, k))
-    run = run_from(rows, family, label, trim=0.1 if kind == "trim" else 0.0, max_passes=25)
-    assert_never_rises(run)
-    for value in (run.params.mean, run.params.mixing, run.params.covariance.log_variance, np.array(run.cost)):
-        assert np.isfinite(value).all()
-
-
 @every_structure
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 999), k=st.integers(2, 4), d=st.integers(2, 4))
@@ -247,26 +200,6 @@ def test_the_log_posterior_never_falls_with_prior_weights_and_missing_cells(name
     assert run.status == "ok"
     assert len(run.trace) > 3
     assert_never_rises(run)
-
-
-@every_structure
-def test_integer_weights_are_repeated_rows(name):
-    X, label = clusters(7, n=40)
-    times = np.random.default_rng(1).integers(0, 4, size=len(X))
-    costs, means = [], []
-    for rows, start in (
-        (rows_of(X, times.astype(float)), label),
-        (rows_of(np.repeat(X, times, axis=0)), np.repeat(label, times)),
-    ):
-        family, block = family_for(rows, name), rows.take(np.arange(rows.n_rows))
-        params = from_labels(rows, family, start, 2)
-        for _ in range(5):  # as many passes for both: where nothing is left to gain, rounding ends a run
-            part = family.step(params, block, KEEP_ALL)
-            params = family.update(params, part.sums)
-        costs.append(part.cost.value - times.sum() * np.log(rows.encoding.unit).sum())
-        means.append(rows.encoding.undo(params.mean))
-    assert costs[0] == pytest.approx(costs[1], rel=1e-9)
-    assert np.allclose(means[0], means[1], rtol=1e-9, atol=1e-9)
 
 
 @every_structure

@@ -12,8 +12,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, poisson
 
 import ilk
-from ilk.families.base import KEEP_ALL
-from ilk.families.covariance import STRUCTURES, Structure
+from ilk.families.covariance import STRUCTURES
 
 pytestmark = pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")
 
@@ -225,29 +224,6 @@ def test_parameters_are_counted():
     model = fitted(table, group, structure="VVV")
     assert model.n_parameters_ == 1 + 2 * 3 + 2 * 6 + 2 * (2 + 1) + 2 * 1
     assert fitted(table, group, structure="EEI").n_parameters_ == 1 + 2 * 3 + 3 + 2 * 3 + 2
-
-
-def test_blocks_add_up_whatever_their_size():
-    """Every half and the whole give the same sums, and thus every number of blocks the same fit."""
-    from ilk.engines.memory import MemoryRows
-    from ilk.fitting.product import make_product
-
-    rng = np.random.default_rng(7)
-    raw, codes = rng.normal(size=(50, 3)), rng.integers(-1, 3, size=(50, 2)).astype(np.int32)
-    raw[:, 2] = rng.poisson(3, size=50)
-    from ilk.table.condition import condition
-
-    for is_count in ([False] * 3, [False, False, True]):
-        rows = MemoryRows(raw, condition(raw), codes=codes)
-        family, _ = make_product(rows, np.array([0, 3, 6]), np.array(is_count), structure=Structure("VVI"))
-        params = family.start(rows.take(np.arange(3)).numbers)
-        whole = family.step(params, rows.take(np.arange(50)), KEEP_ALL)
-        halves = family.step(params, rows.take(np.arange(20)), KEEP_ALL) + family.step(
-            params, rows.take(np.arange(20, 50)), KEEP_ALL
-        )
-        assert whole.cost.value == pytest.approx(float(halves.cost.value), rel=1e-12)
-        for name, value in whole.sums.items():
-            np.testing.assert_allclose(value, halves.sums[name], rtol=1e-11, atol=1e-12, err_msg=name)
 
 
 def test_no_share_of_zero_traps_the_starts():

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import multivariate_t
 
@@ -24,7 +22,6 @@ from tests.families.test_gaussian import (
     one_thread,
     rows_of,
     run_from,
-    settings_of,
     with_holes,
 )
 
@@ -70,30 +67,6 @@ def test_labels_are_those_of_the_tails():
     np.testing.assert_allclose(cost, -np.logaddexp.reduce(scores, axis=1), rtol=1e-12)
     gaussian = family_for(rows, "VVV")
     assert (gaussian.ranked(replace(params, dof=None), block, hard=False)[0] != best).mean() > 0.03
-
-
-@every_structure
-@settings(max_examples=6, deadline=None, derandomize=True)
-@given(data=st.data())
-def test_the_log_likelihood_never_falls(name, data):
-    k, d = data.draw(st.integers(1, 3)), data.draw(st.integers(1, 3))
-    X, label = heavy(data.draw(st.integers(0, 99)), n=48, d=d, k=k)
-    if data.draw(st.booleans()):
-        X = with_holes(X, 0.2)
-    weight = np.linspace(0.2, 3.0, len(X)) if data.draw(st.booleans()) else None
-    rows = rows_of(X, weight)
-    kind = data.draw(st.sampled_from(["", "", "prior", "uniform", "hard", "trim"]))
-    dof = data.draw(st.sampled_from(["own", "shared", 4.0]))
-    family = family_for(rows, name, kind=Student, dof=dof, **settings_of(rows, kind, k))
-    run = run_from(rows, family, label, trim=0.1 if kind == "trim" else 0.0, max_passes=25)
-    assert_never_rises(run)
-    for value in (
-        run.params.mean,
-        degrees(run.params),
-        run.params.covariance.log_variance,
-        np.array(run.cost),
-    ):
-        assert np.isfinite(value).all()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2])
@@ -181,32 +154,6 @@ def test_a_component_with_light_tails_is_called_gaussian():
     assert run.family.gaussian_components(run.params).all()
     fixed = family_for(rows, "VVV", kind=Student, dof=300.0)
     assert not fixed.gaussian_components(fixed.start(np.zeros((1, 2)))).any()
-
-
-@every_structure
-def test_halves_add_up_and_weights_are_repeats(name):
-    X, label = heavy(4, n=50)
-    X = with_holes(X, 0.2)
-    times = np.arange(50) % 3
-    rows, repeated = rows_of(X), rows_of(np.repeat(X, times, axis=0))
-    family = family_for(rows, name, kind=Student)
-    begun = from_labels(rows, family, label, 2)
-    for params in (begun, replace(begun, next_dof=np.array([3.0, 30.0]))):  # both phases of an update
-        assert_sums_add_up(family, params, rows, repeated, times)
-
-
-def assert_sums_add_up(family, params, rows, repeated, times):
-    whole = rows.take(np.arange(50))
-    one = family.step(params, rows.take(np.arange(20)), KEEP_ALL) + family.step(
-        params, rows.take(np.arange(20, 50)), KEEP_ALL
-    )
-    for sum_name, value in family.step(params, whole, KEEP_ALL).sums.items():
-        assert np.allclose(one.sums[sum_name], value, rtol=1e-12, atol=1e-12)
-    weighted = type(whole)(rows.raw, rows.encoding, weight=times.astype(float), complete=False)
-    twice = type(whole)(repeated.raw, rows.encoding, complete=False)
-    two, three = family.step(params, weighted, KEEP_ALL), family.step(params, twice, KEEP_ALL)
-    for sum_name, value in two.sums.items():
-        assert np.allclose(three.sums[sum_name], value, rtol=1e-11, atol=1e-11)
 
 
 def test_free_parameters_and_the_shape_of_the_family():

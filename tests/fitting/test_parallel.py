@@ -11,7 +11,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.fitting.fit import fit
 from ilk.fitting.parallel import parallel_centres
 from ilk.fitting.restarts import fit_recipe, from_centres
-from ilk.recipes import K_MEANS
+from ilk.methods import K_MEANS
 from ilk.table.block import BLOCK_ROWS, Encoding
 
 

@@ -18,7 +18,8 @@ from ilk.families.student import Student
 from ilk.fitting.loop import COMPONENT_VANISHED, DEGENERATE, FEWER_DISTINCT_ROWS, OK, Run, Stop, run_starts
 from ilk.fitting.restarts import from_labels
 from ilk.fitting.small_tables import run_quick
-from tests.families.test_gaussian import NAMES, assert_never_rises, clusters, family_for, rows_of
+from tests.contracts.test_family import assert_never_rises
+from tests.families.test_gaussian import NAMES, clusters, family_for, rows_of
 from tests.oracles.classification_em import classification_em
 
 STOP = Stop(max_passes=200)

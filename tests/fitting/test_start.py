@@ -12,7 +12,7 @@ import ilk
 from ilk.families.centroid import Moments
 from ilk.fitting.restarts import fit_recipe
 from ilk.fitting.start import STARTS, n_log_n, start_centres
-from ilk.recipes import K_MEANS
+from ilk.methods import K_MEANS
 from ilk.table.block import Block
 from tests.conftest import golden, numeric_table
 from tests.contracts.test_family import block_of

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ilk
-from ilk.analysis.run import METHODS
+from ilk.methods import names
 from ilk.report.explanation import without_rows
 from ilk.report.page import page
 from tests.conftest import OWN
@@ -28,7 +28,7 @@ QUICK = ("gaussian", "assorted", "k-means", "mean-shift", "spectral")  # one of 
 
 
 @pytest.mark.parametrize(
-    "method", [*QUICK, *(pytest.param(m, marks=pytest.mark.slow) for m in METHODS if m not in QUICK)]
+    "method", [*QUICK, *(pytest.param(m, marks=pytest.mark.slow) for m in names() if m not in QUICK)]
 )
 def test_of_every_method(method):
     draws = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from sklearn.metrics import silhouette_score
 from ilk.engines.memory import MemoryRows
 from ilk.errors import NoModelError, UsageError
 from ilk.measures.criteria import kmeans_bic
-from ilk.recipes import K_MEANS, K_MEDIANS
+from ilk.methods import K_MEANS, K_MEDIANS
 from ilk.selection.candidates import EXACT, OK, Candidate
 from ilk.selection.k_range import k_range
 from ilk.selection.search import laplace_loglik, ranking, search

@@ -8,9 +8,10 @@ from typing import Any
 
 from ilk.analysis.prepare import Job, prepare
 from ilk.analysis.result import Result
-from ilk.analysis.run import GAUSSIAN, ks_to_try, run, seconds_of
+from ilk.analysis.run import ks_to_try, run, seconds_of
 from ilk.errors import warn
 from ilk.families.covariance import STRUCTURES, Structure
+from ilk.methods import GAUSSIAN
 from ilk.model.model import Model
 from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
 from ilk.selection.candidates import Search

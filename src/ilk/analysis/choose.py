@@ -14,8 +14,8 @@ import numpy as np
 
 from ilk.analysis.prepare import Job, Prepared, prepare
 from ilk.errors import shown
+from ilk.methods import METHODS, by_search
 from ilk.paradigms.distance import MOST_ROWS
-from ilk.recipes import PARADIGMS
 from ilk.report.figures import plural
 from ilk.text.layout import Piece, Surface, line, quoted, words_of, wrap
 
@@ -30,63 +30,24 @@ class Entry:
 
     method: str
     data: Literal["vectors", "similarities"]
-    k: Literal["known", "known or found", "found"]
-    membership: Literal["hard", "soft", "hard or soft"]
+    k: Literal["known or found", "found"]
+    membership: Literal["hard", "soft"]
     when: str
 
 
-ENTRIES = (
-    Entry("k-means", "vectors", "known or found", "hard", "round groups of one size; very many rows"),
-    Entry("k-medians", "vectors", "known or found", "hard", "the same, with outliers in single values"),
-    Entry("trimmed-k-means", "vectors", "known or found", "hard", "the same, with a share of outlying rows"),
-    Entry("gaussian", "vectors", "known or found", "soft", "elongated groups of numbers, of any size"),
-    Entry(
-        "assorted",
-        "vectors",
-        "known or found",
-        "soft",
-        "numbers, categories, missing values; selects columns",
-    ),
-    Entry("dirichlet-process", "vectors", "found", "soft", "columns of any type"),
-    Entry(
-        "information-bottleneck", "vectors", "known or found", "soft", "counts; rows with similar profiles"
-    ),
-    Entry(
-        "deterministic-bottleneck", "vectors", "known or found", "hard", "the same, every row in one group"
-    ),
-    Entry("mean-shift", "vectors", "found", "hard", "modes of the density; few columns"),
-    Entry("blurring-mean-shift", "vectors", "found", "hard", "the same in few passes"),
-    Entry(
-        "spectral",
-        "similarities",
-        "known or found",
-        "hard",
-        "groups of any shape, of similar density",
-    ),
-    Entry(
-        "typical-cuts", "similarities", "known or found", "hard", "groups of any shape, of different density"
-    ),
-    Entry(
-        "affinity-propagation", "similarities", "found", "hard", "a typical row for each of many small groups"
-    ),
-    Entry(
-        "single-linkage",
-        "similarities",
-        "known or found",
-        "hard",
-        "any shape with clear gaps between; finds outliers",
-    ),
-    Entry(
-        "average-linkage",
-        "similarities",
-        "known or found",
-        "hard",
-        "a tree of compact groups; also complete-, ...",
-    ),
-)
-
-
-WIDEST_NAME = max(len(entry.method) for entry in ENTRIES) + 2
+def entries() -> tuple[Entry, ...]:
+    """The guide, methods of centres first."""
+    listed = [method for method in METHODS.values() if method.when]
+    return tuple(
+        Entry(
+            method.name,
+            method.data,
+            "known or found" if method.k == "fixed" else "found",
+            "soft" if method.soft else "hard",
+            method.when,
+        )
+        for method in sorted(listed, key=lambda method: method.search != "recipe")
+    )
 
 
 @dataclass(frozen=True)
@@ -107,17 +68,18 @@ class Advice:
 
 def guide(surface: Surface) -> str:
     """The whole table, for a terminal."""
-    lines = []
+    lines, listed = [], entries()
+    widest = max(len(entry.method) for entry in listed) + 2
     for data, told in (
         ("vectors", "Methods on the columns"),
         ("similarities", "Methods on similarities of pairs of rows"),
     ):
         lines.append(surface.paint(f"{told}", "bold"))
-        for entry in ENTRIES:
+        for entry in listed:
             if entry.data == data:
                 words: list[Piece] = [(f"K {entry.k}, {entry.membership};", "dim"), (entry.when, "")]
-                head = surface.paint(f"  {entry.method:<{WIDEST_NAME}}", "bold")
-                lines += wrap(head, WIDEST_NAME + 2, words_of(words), WIDEST_NAME + 2, surface)
+                head = surface.paint(f"  {entry.method:<{widest}}", "bold")
+                lines += wrap(head, widest + 2, words_of(words), widest + 2, surface)
         lines.append("")
     lines += line(
         "",
@@ -178,13 +140,13 @@ def _first(ready: Prepared, mixed: bool) -> tuple[str, str]:
 def _ruled_out(ready: Prepared, mixed: bool) -> list[tuple[str, str]]:
     made: list[tuple[str, str]] = []
     if mixed:
-        names = [name for name, paradigm in PARADIGMS.items() if paradigm.takes == "numbers"]
+        names = [name for name, method in by_search("parts").items() if method.takes == "numbers"]
         made.append((", ".join(names), "need numbers without missing values"))
     if ready.rows.n_rows > MOST_ROWS:
-        names = [entry.method for entry in ENTRIES if entry.data == "similarities"]
+        names = [entry.method for entry in entries() if entry.data == "similarities"]
         made.append((", ".join(names), f"compare all pairs; at most {MOST_ROWS} rows"))
     if ready.weight is not None:
-        made.append((", ".join(PARADIGMS), "cannot use weights"))
+        made.append((", ".join(by_search("parts")), "cannot use weights"))
     return made
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from ilk.analysis.prepare import Prepared
 from ilk.engines.base import Rows
@@ -119,8 +119,8 @@ def _decided(found: Search, runs: Sequence[Run], bics: Sequence[float], place: i
 
 def _number_of(found: Search, run: Run) -> int:
     """The candidate that a run came from."""
-    assert isinstance(run.family, Gaussian)
-    key = run.family.structure.name, len(run.family.centres(run.params))
+    family = cast(Gaussian, run.family)
+    key = family.structure.name, len(family.centres(run.params))
     return next(i for i, c in enumerate(found.candidates) if (c.structure, c.k) == key)
 
 

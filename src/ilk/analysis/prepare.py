@@ -17,8 +17,8 @@ from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
 from ilk.errors import DataError, rows_shown, shown
 from ilk.fitting.fit import label_counts
+from ilk.methods import METHODS
 from ilk.model.columns import design, numbers_only
-from ilk.recipes import PARADIGMS
 from ilk.report.facts import Described
 from ilk.selection.assorted import ASSORTED
 from ilk.selection.progress import Progress
@@ -281,7 +281,7 @@ def _set_aside(table: PieceTable, packed: PackedTable, method: str) -> tuple[Led
 
 
 def _takes_anything(method: str) -> bool:
-    return method in PARADIGMS and PARADIGMS[method].takes == "anything"
+    return METHODS[method].takes == "anything"
 
 
 def _conditioned(

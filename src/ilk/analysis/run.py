@@ -19,8 +19,8 @@ from ilk.assorted.problem import CELLS, InverseTransform
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown
 from ilk.fitting.weights import row_weights
+from ilk.methods import K_MEANS, METHODS, names, parted
 from ilk.random import seed_of
-from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
 from ilk.selection.assorted import ASSORTED, AssortedSearch, search_assorted
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group
@@ -33,15 +33,13 @@ from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.ledger import Caution
 
-GAUSSIAN = "gaussian"
-METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE, *PARADIGMS)
 N_STARTS = 30  # of K-means and its kin, for each K
 
 
 def run(job: Job) -> Result:
     """Read, type, encode, search, describe."""
     began = time.monotonic()
-    known("method", job.method, METHODS)
+    known("method", job.method, names())
     known("merge", job.merge, MERGES)
     seed, budget = seed_of(job.seed), seconds_of(job.budget)
     job = replace(job, seed=seed)  # a generator gives one number only once
@@ -50,7 +48,7 @@ def run(job: Job) -> Result:
     ready = prepare(job if afar is None else replace(job, data=afar.table))
     ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
     searched = time.monotonic()
-    if ready.method in PARADIGMS:
+    if parted(ready.method):
         ready, found, grouping = _parted(job, ready, ks, seed)
         searched = time.monotonic() - searched
     else:
@@ -97,14 +95,15 @@ def _searched(
     job: Job, ready: Prepared, ks: Sequence[int], seed: int, budget: float | None
 ) -> tuple[Prepared, Search]:
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
-    if ready.method == ASSORTED:
+    method = METHODS[ready.method]
+    if method.search == "growth":
         numbers = CELLS if job.asked is None else "auto"
         grown = search_assorted(
             ready.rows, ready.used, ks, seed, numbers=numbers, budget=budget, callback=job.callback
         )
         return _treated(ready, grown), grown.search
-    if ready.method != GAUSSIAN:
-        recipes = [replace(CATALOGUE[ready.method], n_starts=N_STARTS)]
+    if method.recipe is not None:
+        recipes = [replace(method.recipe, n_starts=N_STARTS)]
         return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
     mixtures = partial(_mixtures, job, ready, ks, seed, budget)
     if job.method != "auto":

@@ -7,9 +7,9 @@ from typing import Any
 
 import ilk
 from ilk.analysis.prepare import Job, Prepared
+from ilk.methods import parted
 from ilk.model.model import Model
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
-from ilk.recipes import PARADIGMS
 from ilk.report.provenance import provenance
 from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, missing_entry
 from ilk.selection.candidates import Search
@@ -121,7 +121,7 @@ def summary_of(
 
 def _compared(ready: Prepared) -> str | None:
     """What a paradigm beside the loop makes of categories and blanks, where there are some."""
-    paradigm = PARADIGMS.get(ready.method)
+    paradigm = parted(ready.method)
     mixed = bool(ready.used.coded) or not ready.rows.complete
     return paradigm.mixed if paradigm is not None and mixed else None
 

@@ -59,6 +59,7 @@ class Blended:
     starts_from_partition: ClassVar[bool] = True
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
+    runs_compiled: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -92,6 +92,7 @@ class Assorted:
     starts_from_partition: ClassVar[bool] = True
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
+    runs_compiled: ClassVar[bool] = False
 
     @property
     def hard(self) -> bool:

@@ -70,7 +70,7 @@ def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     surface = surface_of(sys.stdout)
     if data is None:
         if as_json:
-            put(json_bytes([vars(entry) for entry in advice.ENTRIES]).decode(), end="")
+            put(json_bytes([vars(entry) for entry in advice.entries()]).decode(), end="")
         elif not quiet:
             put(advice.guide(surface))
         return 0

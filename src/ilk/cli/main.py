@@ -196,13 +196,14 @@ def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
 
 def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
     from ilk.analysis.prepare import prepare
-    from ilk.analysis.run import METHODS, known, ks_to_try
+    from ilk.analysis.run import known, ks_to_try
     from ilk.cli.run_folder import json_bytes
+    from ilk.methods import names
     from ilk.report.summary import column_entries
     from ilk.text.layout import line
     from ilk.text.summary import columns_table
 
-    known("method", job.method, METHODS)
+    known("method", job.method, names())
     ready = prepare(job)
     ks, _ = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
     if options["as_json"]:

@@ -18,7 +18,7 @@ from ilk.estimators.texts import documented
 from ilk.families.base import Family
 from ilk.fitting.fit import Fit
 from ilk.fitting.restarts import Recipe, fit_exact, solves_line
-from ilk.recipes import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
+from ilk.methods import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
 
 
 @documented

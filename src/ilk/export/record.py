@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,10 +18,11 @@ from ilk.errors import UsageError, shown
 from ilk.families.centroid import Centroids
 from ilk.families.gaussian import Mixture
 from ilk.model.model import Model
+from ilk.model.registry import saved
 from ilk.table.block import Array
 from ilk.table.schema import ColumnInfo
 
-SCHEMA, VERSION = "ilk-model", (1, 0)
+SCHEMA, VERSION = "ilk-model", (2, 0)
 
 
 def record(model: Model) -> dict[str, Any]:
@@ -45,9 +47,9 @@ def record(model: Model) -> dict[str, Any]:
         "columns": [
             {
                 "name": c.name,
-                "kind": c.kind,
-                "type": c.type,
-                "levels": None if c.levels is None else list(c.levels),
+                "type": c.kind,
+                "dtype": c.type,
+                "categories": None if c.levels is None else list(c.levels),
             }
             for c in model.schema.used
         ],
@@ -58,16 +60,11 @@ def record(model: Model) -> dict[str, Any]:
 
 def _made(model: Model) -> dict[str, list[dict[str, Any]]]:
     """The cells, and the components."""
-    params = model.params
-    if model.treat is not None and isinstance(params, Clusters):
-        return {"cells": _treated_cells(model, model.treat), "components": _clusters(params, model.treat)}
-    if model.treat is not None and isinstance(params, Blend):
-        return {"cells": _treated_cells(model, model.treat), "components": _blended(params, model.treat)}
-    if isinstance(params, Centroids):
-        return {"cells": _scaled_cells(model), "components": _centroids(model, params)}
-    if isinstance(params, Mixture):
-        return {"cells": _plain_cells(model), "components": _gaussians(model, params)}
-    raise UsageError("not-exportable", f"{shown(model.method)} has no parameters that could be written")
+    kind = saved(model.family)
+    if kind is None or kind.formula is None:
+        raise UsageError("not-exportable", f"{shown(model.method)} has no parameters that could be written")
+    cells, components = WRITTEN[kind.formula]
+    return {"cells": cells(model), "components": components(model)}
 
 
 def all_finite(value: Any) -> bool:
@@ -85,8 +82,8 @@ def _columns(model: Model) -> tuple[ColumnInfo, ...]:
 
 
 def _plain_cells(model: Model) -> list[dict[str, Any]]:
-    """A two-level column is 0 for its first level and 1 for its second."""
-    return [{"column": c.name, "kind": "number" if c.levels is None else "0 or 1"} for c in _columns(model)]
+    """A column of two categories is 0 for the first and 1 for the second."""
+    return [{"column": c.name, "type": "number" if c.levels is None else "0 or 1"} for c in _columns(model)]
 
 
 def _scaled_cells(model: Model) -> list[dict[str, Any]]:
@@ -98,11 +95,13 @@ def _scaled_cells(model: Model) -> list[dict[str, Any]]:
     ]
 
 
-def _centroids(model: Model, params: Centroids) -> list[dict[str, Any]]:
+def _centroids(model: Model) -> list[dict[str, Any]]:
+    params = cast(Centroids, model.params)
     return [{"centre": row.tolist()} for row in model.encoding.undo(params.centre)]
 
 
-def _gaussians(model: Model, params: Mixture) -> list[dict[str, Any]]:
+def _gaussians(model: Model) -> list[dict[str, Any]]:
+    params = cast(Mixture, model.params)
     unit = model.encoding.unit
     covariance = params.covariance.matrices() / np.outer(unit, unit)
     means = model.encoding.undo(params.mean)
@@ -112,11 +111,17 @@ def _gaussians(model: Model, params: Mixture) -> list[dict[str, Any]]:
     ]
 
 
-def _treated_cells(model: Model, treat: ColumnTransform) -> list[dict[str, Any]]:
+def _treated_cells(model: Model) -> list[dict[str, Any]]:
+    treat = _treat(model)
     numbers = [
         _number(model, number, scale) for number, scale in zip(treat.plan.numbers, treat.scales, strict=True)
     ]
     return numbers + [_category(model, category) for category in treat.plan.categories]
+
+
+def _treat(model: Model) -> ColumnTransform:
+    assert model.treat is not None
+    return model.treat
 
 
 def _number(model: Model, number: Number, scale: int) -> dict[str, Any]:
@@ -125,7 +130,7 @@ def _number(model: Model, number: Number, scale: int) -> dict[str, Any]:
     side, shift = SCALES[scale].side, SCALES[scale].shift
     made: dict[str, Any] = {
         "column": model.schema.numeric[number.source].name,
-        "kind": "number",
+        "type": "number",
         "scale": {"plain": "as it is", "low": "log above low", "high": "log below high"}[side],
         "atom": number.atom,
     }
@@ -143,32 +148,44 @@ def _category(model: Model, category: Category) -> dict[str, Any]:
         keys: list[Any] = [float(key) for key in category.keys]
         column = schema.numeric[category.source]
         kind = "value" if category.kind == "values" else "atom"
-        return {"column": column.name, "kind": kind, "keys": keys, "blank_is_a_level": category.missing_level}
+        return {
+            "column": column.name,
+            "type": kind,
+            "keys": keys,
+            "missing_is_a_category": category.missing_level,
+        }
     column = schema.coded[category.source]
     keys = [(column.levels or ())[int(key)] for key in category.keys]
-    return {"column": column.name, "kind": "level", "keys": keys, "blank_is_a_level": category.missing_level}
+    return {
+        "column": column.name,
+        "type": "category",
+        "keys": keys,
+        "missing_is_a_category": category.missing_level,
+    }
 
 
-def _clusters(params: Clusters, treat: ColumnTransform) -> list[dict[str, Any]]:
+def _clusters(model: Model) -> list[dict[str, Any]]:
+    params, treat = cast(Clusters, model.params), _treat(model)
     return [
         {
             "share": float(params.mixing[k]),
             "mean": params.mean[k].tolist(),
             "variance": params.variance[k].tolist(),
-            "levels": _levels(params, k, treat),
+            "categories": _levels(params, k, treat),
         }
         for k in range(len(params))
     ]
 
 
-def _blended(params: Blend, treat: ColumnTransform) -> list[dict[str, Any]]:
+def _blended(model: Model) -> list[dict[str, Any]]:
+    params, treat = cast(Blend, model.params), _treat(model)
     covariance = params.numbers.covariance.matrices()
     return [
         {
             "share": float(params.mixing[k]),
             "mean": params.mean[k].tolist(),
             "covariance": covariance[k].tolist(),
-            "levels": _levels(params.levels, k, treat),
+            "categories": _levels(params.levels, k, treat),
         }
         for k in range(len(params))
     ]
@@ -180,3 +197,14 @@ def _levels(params: Clusters, k: int, treat: ColumnTransform) -> list[list[float
 
 def _shares(logs: Array) -> list[float]:
     return [float(value) for value in np.exp(logs)]
+
+
+Part = Callable[[Model], list[dict[str, Any]]]
+WRITTEN: dict[str, tuple[Part, Part]] = {
+    "squares": (_scaled_cells, _centroids),
+    "distances": (_scaled_cells, _centroids),
+    "gaussians": (_plain_cells, _gaussians),
+    "cells": (_treated_cells, _clusters),
+    "blocks": (_treated_cells, _blended),
+}
+"""By formula (`SavedFamily.formula`): the cells, and the components."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ilk.export.dialects import less, number
 from ilk.families.centroid import Centroids
 from ilk.families.gaussian import LOG_2_PI, Mixture
 from ilk.model.model import Model
+from ilk.model.registry import saved
 from ilk.table.block import Array
 
 CHARACTERS = 40  # of a number and the signs around it
@@ -45,21 +47,30 @@ class Scored:
 def check_exportable(model: Model) -> None:
     """A refusal where a model has no scores that a SELECT could hold."""
     params: Any = model.params
-    known = isinstance(params, Mixture | Clusters | Blend) or (
-        isinstance(params, Centroids) and model.family in _DISTANCES
-    )
-    if not known or getattr(params, "noise_share", 0.0) > 0 or getattr(params, "dof", None) is not None:
+    odd = getattr(params, "noise_share", 0.0) > 0 or getattr(params, "dof", None) is not None
+    if _formula(model) is None or odd:
         raise _cannot(model)
+
+
+def _formula(model: Model) -> str | None:
+    kind = saved(model.family)
+    return None if kind is None else kind.formula
+
+
+def _block(model: Model) -> Mixture | None:
+    """The numbers that depend on each other, if any."""
+    params: Any = model.params
+    block: dict[str | None, Any] = {"gaussians": params, "blocks": getattr(params, "numbers", None)}
+    return cast("Mixture | None", block.get(_formula(model)))
 
 
 def check_length(model: Model, cells: TableExpressions) -> None:
     """A refusal of a SELECT that no database would read: every name, key and step stands in it for each piece."""
-    params: Any = model.params
     d, names = len(cells.numbers), sum(len(cell.name) for cell in cells.made)
     keys = sum(len(key) + CHARACTERS for cell in cells.categories for key in cell.keys)
     each = keys + 3 * names + 3 * d * CHARACTERS
-    block = params.numbers if isinstance(params, Blend) else params
-    if isinstance(block, Mixture) and block.covariance.axes is not None:
+    block = _block(model)
+    if block is not None and block.covariance.axes is not None:
         each += d * (names + d * CHARACTERS) + 8 * d**3
     if each * len(model.group_of) > MOST_CHARACTERS:
         raise UsageError(
@@ -71,18 +82,28 @@ def check_length(model: Model, cells: TableExpressions) -> None:
 
 def scores_of(model: Model, cells: TableExpressions) -> Scored:
     """The scores of a model that can be exported."""
-    params: Any = model.params
-    if isinstance(params, Centroids):
-        distance, what = _DISTANCES[model.family]
-        made = tuple([distance(cell, c) for cell, c in _zip(cells, row)] for row in params.centre)
-        return Scored(made, -1, what)
-    if isinstance(params, Clusters):
-        return Scored(tuple(_product(params, k, cells) for k in range(len(params))), 1, _DENSITY)
-    if isinstance(params, Blend):
-        every = range(len(params))
-        levels = tuple(_levels(params.levels, k, cells) for k in every)
-        made = tuple(_whitened(params.numbers, k, cells) + levels[k] for k in every)
-        return Scored(made, 1, _DENSITY, params.numbers, levels)
+    return SCORES[_formula(model) or ""](model.params, cells)
+
+
+def _from_centres(
+    distance: Callable[[CellExpression, float], str], what: str, params: Centroids, cells: TableExpressions
+) -> Scored:
+    made = tuple([distance(cell, c) for cell, c in _zip(cells, row)] for row in params.centre)
+    return Scored(made, -1, what)
+
+
+def _of_cells(params: Clusters, cells: TableExpressions) -> Scored:
+    return Scored(tuple(_product(params, k, cells) for k in range(len(params))), 1, _DENSITY)
+
+
+def _of_blocks(params: Blend, cells: TableExpressions) -> Scored:
+    every = range(len(params))
+    levels = tuple(_levels(params.levels, k, cells) for k in every)
+    made = tuple(_whitened(params.numbers, k, cells) + levels[k] for k in every)
+    return Scored(made, 1, _DENSITY, params.numbers, levels)
+
+
+def _of_gaussians(params: Mixture, cells: TableExpressions) -> Scored:
     if params.covariance.axes is None:
         made = tuple(_along_columns(params, k, cells) for k in range(len(params.mean)))
         return Scored(made, 1, _DENSITY)
@@ -116,12 +137,6 @@ def _square(cell: CellExpression, centre: float) -> str:
 
 def _size(cell: CellExpression, centre: float) -> str:
     return f"COALESCE(ABS({less(cell.name, centre)}), 0e0)"
-
-
-_DISTANCES: dict[str, tuple[Callable[[CellExpression, float], str], str]] = {
-    "means": (_square, "squared distance over the cells a row has"),
-    "medians": (_size, "distance over the cells a row has"),
-}
 
 
 def _bell(cell: CellExpression, mean: float, precision: float, log_norm: float) -> str:
@@ -180,3 +195,13 @@ def weighted(weights: Sequence[float] | Array, expressions: Sequence[str]) -> st
             gap = " " if text else ""
             text += f"{gap}{sign}{gap}{number(abs(weight))} * {expression}"
     return text or "0e0"
+
+
+SCORES: dict[str, Callable[[Any, TableExpressions], Scored]] = {
+    "squares": partial(_from_centres, _square, "squared distance over the cells a row has"),
+    "distances": partial(_from_centres, _size, "distance over the cells a row has"),
+    "gaussians": _of_gaussians,
+    "cells": _of_cells,
+    "blocks": _of_blocks,
+}
+"""By formula (`SavedFamily.formula`): the scores of parameters."""

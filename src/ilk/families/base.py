@@ -111,6 +111,11 @@ class Family(Protocol, Generic[Params]):
         spreads, `gather` too, also under labels instead of memberships."""
         ...
 
+    @property
+    def runs_compiled(self) -> bool:
+        """Whether all passes over a small table can be one call of a kernel: plain Gaussians, and no kin of theirs."""
+        ...
+
     def start(self, centres: Array) -> Params:
         """Parameters whose components lie at `centres` (K, columns), in encoded units."""
         ...

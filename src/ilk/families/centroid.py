@@ -33,6 +33,7 @@ class Centroid:
 
     starts_from_partition = False
     shares_blocks: ClassVar[bool] = False
+    runs_compiled: ClassVar[bool] = False
 
     def start(self, centres: Array) -> Centroids:
         centres = np.array(centres, dtype=np.float64, order="C")
@@ -71,6 +72,7 @@ class Means(Centroid):
     name: str = "means"
     n_phases: int = 1
     shares_blocks: ClassVar[bool] = kernels.COMPILED
+    density: ClassVar[str] = "normal"  # whose log-likelihood the cost is part of
 
     def cost(self, params: Centroids, block: Block) -> Array:
         if block.complete:
@@ -120,6 +122,7 @@ class Medians(Centroid):
 
     name: str = "medians"
     n_phases: int = N_DIGITS
+    density: ClassVar[str] = "laplace"
 
     def cost(self, params: Centroids, block: Block) -> Array:
         return partial_costs(block, params.centre, np.abs)

@@ -73,6 +73,10 @@ class Gaussian(MixtureFamily[Mixture]):
         return f"gaussian {self.structure.name}"
 
     @property
+    def runs_compiled(self) -> bool:
+        return self.prior is None and self.noise is None
+
+    @property
     def always_kept(self) -> bool:
         return self.prior is not None
 

@@ -84,6 +84,10 @@ class MixtureFamily(ABC, Generic[Params]):
         return self.membership == "hard"
 
     @property
+    def runs_compiled(self) -> bool:
+        return False
+
+    @property
     def always_kept(self) -> bool:
         """Whether a component without rows does no harm, as under a prior."""
         return False

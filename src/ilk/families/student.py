@@ -60,6 +60,10 @@ class Student(Gaussian):
         return f"student {self.structure.name}"
 
     @property
+    def runs_compiled(self) -> bool:
+        return False
+
+    @property
     def n_phases(self) -> int:  # type: ignore[override]
         return 2 if isinstance(self.dof, str) else 1
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -83,12 +83,10 @@ def _quick_rows(rows: Rows) -> bool:
 def _quick_start(family: Family[Any], params: Any) -> bool:
     """Whether a run can be compiled: plain Gaussians, parameters that an update has made and found good."""
     return (
-        type(family) is Gaussian  # not a kin of it with parameters of its own
-        and family.prior is None
-        and family.noise is None
+        family.runs_compiled
         and params.status == "ok"
         and bool(np.isfinite(params.covariance.log_variance).all())
-        and _axes_shape(_letters(family, params), params) == np.shape(params.covariance.axes)
+        and _axes_shape(_letters(cast(Gaussian, family), params), params) == np.shape(params.covariance.axes)
     )
 
 
@@ -164,8 +162,7 @@ def _run_one(table: _SharedTable, run: Run) -> None:
 
 def _run_leg(table: _SharedTable, run: Run) -> None:
     """Passes of one run until it ends or a little time is over."""
-    family, params, stop = run.family, run.params, table.stop
-    assert isinstance(family, Gaussian)
+    family, params, stop = cast(Gaussian, run.family), run.params, table.stop
     letters = _letters(family, params)
     state = _state_of(run)
     costs, reason, status, cost = mixture_run(

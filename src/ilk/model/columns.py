@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ilk.errors import warn
+from ilk.methods import METHODS
 from ilk.table.block import Array
 from ilk.table.schema import Schema
 
@@ -28,11 +29,12 @@ def design(numbers: Array, codes: Array | None, schema: Schema, used: Schema | N
 
 
 def numbers_only(schema: Schema, method: str) -> Schema:
-    """The schema of a method of numbers: numeric columns, and for K-means binary ones; the others by name only.
-    The assorted model uses them all."""
-    if method == "assorted":
+    """The schema of a method of numbers: numeric columns, and binary ones where it takes them; the others by
+    name only. A method of columns of all types uses them all."""
+    known = METHODS[method]
+    if known.takes == "types":
         return replace(schema, warnings=())
-    others = ("categorical", "ordinal", "binary") if method == "gaussian" else ("categorical", "ordinal")
+    others = ("categorical", "ordinal") if known.binary else ("categorical", "ordinal", "binary")
     columns = tuple(
         replace(c, kind="left out", levels=None, reason=f"described, not used by {method}")
         if c.kind in others

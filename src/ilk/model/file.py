@@ -14,14 +14,12 @@ from typing import Any
 import numpy as np
 
 from ilk import store
-from ilk.assorted.problem import CELLS, ColumnTransform
-from ilk.errors import ModelFileError, UsageError, shown
+from ilk.errors import ModelFileError, shown
 from ilk.model import parameters
-from ilk.model.levels import SOFT_LEVELS
 from ilk.model.model import KIND, Model
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.placed import N_QUANTILES
-from ilk.model.registry import ASSORTED, PROCESS, Params, family_of, is_soft, takes_codes
+from ilk.model.registry import SavedFamily, saved, setting_of
 from ilk.model.treatment import treatment
 from ilk.store.check import (
     Unfit,
@@ -141,17 +139,20 @@ def read_model(path: str | os.PathLike[str], *, follow: bool = True) -> Model:
 
 
 def _model(tree: Mapping[str, Any]) -> Model:
-    family = _family(tree.get("family"))
+    family, kind = _family(tree.get("family"))
     schema = _schema(tree.get("schema"))
-    treat = treatment(tree.get("treatment"), schema, family) if family in ASSORTED else None
-    n_columns = _columns(schema, family)
+    treat = treatment(tree.get("treatment"), schema, family) if kind.takes == "treated" else None
+    n_columns = _columns(schema, family, kind)
     letters = texts(each=letter())(tree.get("letters"), "letters")
     names = listed(text())(tree.get("names"), "names")
     k = len(letters)
     need(0 < k == len(names), "letters", "marks and names of the groups do not fit")
     group_of = _groups(tree.get("groups", list(range(k))), k)
     ruled = family != NO_PREDICTION_RULE.name
-    params = _parameters(tree.get("parameters"), family, schema, treat, len(group_of)) if ruled else None
+    params = None
+    if ruled:
+        need(isinstance(tree.get("parameters"), dict), "parameters", "it is not there")
+        params = kind.read(tree["parameters"], len(group_of), setting_of(family, schema, treat))
     sizes = array((k,), 0.0, LARGEST)(tree.get("sizes"), "sizes")
     need(0 < sizes.sum() < math.inf, "sizes", "no group has a row")
     quantiles = array((k, N_QUANTILES))(tree.get("quantiles"), "quantiles")
@@ -173,14 +174,12 @@ def _model(tree: Mapping[str, Any]) -> Model:
     )
 
 
-def _family(value: Any) -> str:
+def _family(value: Any) -> tuple[str, SavedFamily]:
     family = str(text(60)(value, "family"))
-    try:
-        known = family in ASSORTED or family_of(family) is not None
-    except UsageError:  # a structure that does not exist
-        known = False
-    need(known, "family", f"{shown(family)} is not known to this version")
-    return family
+    kind = saved(family)
+    need(kind is not None, "family", f"{shown(family)} is not known to this version")
+    assert kind is not None
+    return family, kind
 
 
 def _schema(value: Any) -> Schema:
@@ -196,11 +195,10 @@ def _schema(value: Any) -> Schema:
     return schema
 
 
-def _columns(schema: Schema, family: str) -> int:
+def _columns(schema: Schema, family: str, kind: SavedFamily) -> int:
     """How many numbers the family has; refused where the columns are of kinds that it does not take."""
-    binary = [c for c in schema.coded if c.kind == "binary" and len(c.levels or ()) == 2]
-    any_kind = family in ASSORTED or takes_codes(family)
-    n_columns = len(schema.numeric) + (0 if any_kind else len(binary))
+    any_kind = kind.takes != "numbers"
+    n_columns = len(schema.numeric) if any_kind else setting_of(family, schema).n_numbers
     fits = family == NO_PREDICTION_RULE.name or any_kind or n_columns == len(schema.used)
     need(fits, "schema", "its columns do not fit the method")
     return n_columns
@@ -211,22 +209,6 @@ def _groups(value: Any, k: int) -> tuple[int, ...]:
     groups = listed(whole(0, k - 1), least=k)(value, "groups")
     need(len(set(groups)) == k, "groups", "components and groups do not fit")
     return tuple(groups)
-
-
-def _parameters(value: Any, family: str, schema: Schema, treat: ColumnTransform | None, k: int) -> Params:
-    need(isinstance(value, dict), "parameters", "it is not there")
-    if treat is not None:
-        if treat.numbers == CELLS:
-            return parameters.clusters(value, k, treat.plan)
-        return parameters.blend(value, k, treat)
-    if family == PROCESS.name:
-        return parameters.posteriors(value, k, schema)
-    if takes_codes(family):
-        return parameters.levels(value, k, schema, family != SOFT_LEVELS.name)
-    n_columns = _columns(schema, family)
-    if is_soft(family):
-        return parameters.mixture(value, k, n_columns, family.removeprefix("gaussian "))
-    return parameters.centroids(value, k, n_columns)
 
 
 def _encoding(value: Any, n_columns: int | None) -> Encoding:

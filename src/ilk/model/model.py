@@ -22,12 +22,12 @@ from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, warn
-from ilk.families.dirichlet import Posteriors, process_of
 from ilk.model.columns import OUTPUT, design, free_names
 from ilk.model.grouped import Grouped
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
+from ilk.model.parameters import Params
 from ilk.model.placed import Placed, visit_placed
-from ilk.model.registry import Params, family_of, is_soft, parameter_tree, takes_codes
+from ilk.model.registry import is_soft, known, setting_of
 from ilk.table.block import Array, Encoding
 from ilk.table.encode import Encoded, encode_new
 from ilk.table.out_of_core.memory_limit import open_table
@@ -112,11 +112,9 @@ class Model:
     @property
     def grouped(self) -> Grouped:
         """The components and the groups they belong to."""
-        family = family_of(self.family) if self.treat is None else self.treat.family
-        if isinstance(self.params, Posteriors):
-            family = process_of(self.params, self.schema.level_start)
-        assert family is not None
-        return Grouped(family, self.params, np.array(self.group_of), is_soft(self.family))
+        saved = known(self.family)
+        family = saved.family(self.params, setting_of(self.family, self.schema, self.treat))
+        return Grouped(family, self.params, np.array(self.group_of), saved.soft)
 
     @property
     def has_rule(self) -> bool:
@@ -274,7 +272,7 @@ class Model:
         return placed
 
     def _rows(self, encoded: Encoded) -> Rows:
-        if self.treat is None and not takes_codes(self.family):
+        if known(self.family).takes == "numbers":
             raw = design(encoded.numbers, encoded.codes, self.schema)
             return MemoryRows(raw, self.encoding, complete=bool(not np.isnan(raw).any()))
         codes = encoded.codes if self.schema.coded else None
@@ -371,7 +369,7 @@ class Model:
                 "centre": self.encoding.centre,
                 "factor": self.encoding.factor,
             },
-            "parameters": parameter_tree(self.params),
+            "parameters": known(self.family).tree(self.params),
             "groups": list(self.group_of),
             "letters": list(self.letters),
             "names": list(self.names),

@@ -19,6 +19,7 @@ class NoPredictionRule:
     starts_from_partition: ClassVar[bool] = False
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
+    runs_compiled: ClassVar[bool] = False
 
     def refuse(self) -> NoReturn:
         raise UsageError(

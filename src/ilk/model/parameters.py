@@ -1,4 +1,5 @@
-"""What the parameters of each family may be in a model file: all that placing a row and exporting take for granted.
+"""The parameters of each family as a tree of arrays and numbers, and what they may be in a model file: all that placing
+a row and exporting take for granted.
 
 Encoded numbers are of the order of one, so `FAR` and the like are no limits of any fit; they keep squares and
 exponentials finite.
@@ -19,7 +20,7 @@ from ilk.assorted.problem import ColumnTransform
 from ilk.assorted.transform import TransformPlan
 from ilk.families.centroid import Centroids
 from ilk.families.covariance import Covariance, Structure
-from ilk.families.dirichlet import Posteriors
+from ilk.families.dirichlet import POSTERIORS, Posteriors
 from ilk.families.gaussian import Mixture
 from ilk.model.levels import Levels
 from ilk.paradigms.bottleneck import Bottleneck
@@ -35,6 +36,7 @@ NARROW = 1e-14  # least eigenvalue of correlations that a triangle can be made o
 MOST_SPREAD = 2**25  # numbers in the covariances of all components
 
 Tree = Mapping[str, Any]
+Params = Centroids | Mixture | Clusters | Blend | Posteriors | Levels | None
 
 
 def shares(k: int, least: float = 0.0) -> Any:
@@ -49,9 +51,23 @@ def shares(k: int, least: float = 0.0) -> Any:
     return check
 
 
+def centroids_tree(params: Centroids) -> dict[str, Any]:
+    return {"centre": params.centre, "weight": params.weight}
+
+
 def centroids(tree: Tree, k: int, n_columns: int) -> Centroids:
     fields = record({"centre": array((k, n_columns), -FAR, FAR), "weight": array((k,), 0.0)})(tree, "")
     return Centroids(fields["centre"], fields["weight"])
+
+
+def mixture_tree(params: Mixture) -> dict[str, Any]:
+    covariance = params.covariance
+    return {
+        "mixing": params.mixing,
+        "mean": params.mean,
+        "log_variance": covariance.log_variance,
+        "axes": covariance.axes,
+    }
 
 
 def mixture(tree: Tree, k: int, n_columns: int, structure: str) -> Mixture:
@@ -93,6 +109,10 @@ def _definite(covariance: Covariance) -> None:
         need(least > NARROW, "log_variance", "a covariance is not positive definite")
 
 
+def clusters_tree(params: Clusters) -> dict[str, Any]:
+    return {name: getattr(params, name) for name in ("mixing", "mean", "variance", "log_level", "group")}
+
+
 def clusters(tree: Tree, k: int, plan: TransformPlan) -> Clusters:
     n_numbers, n_levels = len(plan.numbers), int(plan.level_start[-1])
     fields = record(
@@ -107,6 +127,10 @@ def clusters(tree: Tree, k: int, plan: TransformPlan) -> Clusters:
     return Clusters(**fields)
 
 
+def blend_tree(params: Blend) -> dict[str, Any]:
+    return {"numbers": mixture_tree(params.numbers), "levels": clusters_tree(params.levels)}
+
+
 def blend(tree: Tree, k: int, treat: ColumnTransform) -> Blend:
     for part in ("numbers", "levels"):
         need(isinstance(tree.get(part), dict), "parameters", f"the {part} are not there")
@@ -115,6 +139,10 @@ def blend(tree: Tree, k: int, treat: ColumnTransform) -> Blend:
     categories = clusters({**tree["levels"], "mixing": numbers.get("mixing")}, k, replace(plan, numbers=()))
     block = mixture(numbers, k, len(plan.numbers), treat.numbers)
     return Blend(block, replace(categories, mixing=np.ones(k)))
+
+
+def posteriors_tree(params: Posteriors) -> dict[str, Any]:
+    return {name: getattr(params, name) for name in POSTERIORS}
 
 
 def posteriors(tree: Tree, k: int, schema: Schema) -> Posteriors:
@@ -136,6 +164,17 @@ def posteriors(tree: Tree, k: int, schema: Schema) -> Posteriors:
         precision = fields["shape"] / fields["rate"]
     need((precision < HUGE).all(), "rate", "a precision is too large")
     return Posteriors(**fields)
+
+
+def levels_tree(params: Levels) -> dict[str, Any]:
+    ends = np.cumsum([len(knots) for knots in params.knots])
+    return {
+        "share": params.groups.share,
+        "given": params.groups.given,
+        "beta": params.groups.beta,
+        "knots": np.concatenate([*params.knots, np.empty(0)]),
+        "knot_ends": [int(end) for end in ends],
+    }
 
 
 def levels(tree: Tree, k: int, schema: Schema, deterministic: bool) -> Levels:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ilk.assorted.family import Assorted
 from ilk.assorted.problem import BLOCKS, CELLS, ColumnTransform
 from ilk.assorted.transform import SCALES, Category, Number, TransformPlan
-from ilk.model.registry import ASSORTED
 from ilk.store.check import (
     Check,
     flag,
@@ -87,11 +87,8 @@ def treatment(value: Any, schema: Schema, family: str) -> ColumnTransform:
     plan = TransformPlan(numbers, categories, aside, plain["total_weight"])
     block = plain.get("block", {"structure": CELLS, "anchor": []})
     structure = block["structure"]
-    need(
-        family == dict(zip((CELLS, *BLOCKS), ASSORTED, strict=True))[structure],
-        "treatment",
-        "its block of numbers is not that of the family",
-    )
+    own = Assorted.name if structure == CELLS else f"{Assorted.name} {structure}"
+    need(family == own, "treatment", "its block of numbers is not that of the family")
     if structure == CELLS:
         return ColumnTransform(plan, tuple(plain["scales"]))
     return ColumnTransform(plan, tuple(plain["scales"]), structure, _anchor(block["anchor"], len(numbers)))

@@ -84,8 +84,11 @@ class Bottleneck:
         return np.asarray(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)))
 
     def select(self, which: Array) -> Bottleneck:
-        """Only the groups `which`, in that order."""
-        return replace(self, share=self.share[which], given=self.given[which])
+        """Only the groups `which`, in that order; the shares of those that are left out fall to the others."""
+        share = self.share[which]
+        if len(share) < len(self.share):
+            share = share / share.sum()
+        return replace(self, share=share, given=self.given[which])
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,15 +15,15 @@ from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
 from ilk.fitting.restarts import Recipe
 from ilk.measures.counts import contingency
 from ilk.measures.repeats import jaccard_per_cluster
+from ilk.methods import METHODS, Method
 from ilk.model.grouped import Grouped
 from ilk.model.registry import is_soft
 from ilk.random import stream
-from ilk.recipes import PARADIGMS, Paradigm
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.grouping import Grouping
 from ilk.selection.merging import Merge, valley_matrix, weakest_pair
 from ilk.selection.paradigm_input import Material
-from ilk.selection.paradigms import PARTS, Parting
+from ilk.selection.paradigms import Parting, spectral_parts
 from ilk.selection.resampling import N_RESAMPLES
 from ilk.selection.search import STATUS_OF_REASON
 from ilk.selection.sharpness import Sharpness
@@ -50,10 +50,10 @@ class Parted:
 
 def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ...], seed: int) -> Parted:
     """The groups that the paradigm `method` makes of all rows, and what the verdict needs to know of them."""
-    paradigm, began = PARADIGMS[method], time.monotonic()
+    paradigm, began = METHODS[method], time.monotonic()
     wanted = wanted_k(paradigm, k, ks)
     material = Material.of(rows.take(np.arange(rows.n_rows)), schema)
-    parting = PARTS[method](material, wanted, ks[-1], seed)
+    parting = paradigm.part(material, wanted, ks[-1], seed)
     counted = np.flatnonzero(parting.labels >= 0)
     few = material.take(counted) if len(counted) < rows.n_rows else material
     labels = parting.labels[counted]
@@ -67,7 +67,7 @@ def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ..
         return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed))
 
 
-def wanted_k(paradigm: Paradigm, k: Any, ks: tuple[int, ...]) -> int | None:
+def wanted_k(paradigm: Method, k: Any, ks: tuple[int, ...]) -> int | None:
     """The one K asked for, None where the method is to find it; refused where it cannot be asked for."""
     if isinstance(k, str) or (paradigm.k != "found" and len(ks) > 1):
         return None
@@ -80,7 +80,7 @@ def wanted_k(paradigm: Paradigm, k: Any, ks: tuple[int, ...]) -> int | None:
 
 
 def _search(
-    paradigm: Paradigm, parting: Parting, labels: Array, seconds: float, sharp: Sharpness | None
+    paradigm: Method, parting: Parting, labels: Array, seconds: float, sharp: Sharpness | None
 ) -> Search:
     k, size = parting.n_groups, np.bincount(labels).astype(np.float64)
     reason = NOTHING_CHANGED if parting.settled else PASS_LIMIT
@@ -130,7 +130,7 @@ def _silhouettes(material: Material, labels: Array, k: int) -> Sharpness | None:
 
 
 def _grouping(
-    material: Material, paradigm: Paradigm, parting: Parting, labels: Array, found: Search, seed: int
+    material: Material, paradigm: Method, parting: Parting, labels: Array, found: Search, seed: int
 ) -> Grouping:
     k = parting.n_groups
     looked = _some(len(labels), MOST_ROWS, seed)
@@ -168,7 +168,7 @@ def _grouping(
 def winding(rows: Rows, schema: Schema, most: int, seed: int) -> float | None:
     """The gap between groups that no straight cut parts, seen on at most so many rows; None where there are none."""
     material = Material.of(rows.take(_some(rows.n_rows, most, seed)), schema)
-    labels = PARTS["spectral"](material, None, WINDING_MOST, seed).labels
+    labels = spectral_parts(material, None, WINDING_MOST, seed).labels
     k = int(labels.max()) + 1
     if k < 2:
         return None
@@ -195,11 +195,11 @@ def _some(n_rows: int, most: int, seed: int) -> Array:
     return np.sort(stream(seed, "parted").choice(n_rows, most, replace=False))
 
 
-def _returns(material: Material, paradigm: Paradigm, labels: Array, k: int, seed: int) -> tuple[float, ...]:
+def _returns(material: Material, paradigm: Method, labels: Array, k: int, seed: int) -> tuple[float, ...]:
     """Per group the mean Jaccard index of the group most like it among the rows that a bootstrap draws; a group of
     which no row was drawn counts for nothing there."""
     looked = _some(len(labels), RESAMPLED_ROWS, seed)
-    part, total, times = PARTS[paradigm.name], np.zeros(k), np.zeros(k)
+    part, total, times = paradigm.part, np.zeros(k), np.zeros(k)
     for number in range(N_RESAMPLES):
         draws = stream(seed, "resample", number)
         drawn = np.unique(draws.choice(looked, len(looked)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ilk.fitting.small_tables import run_quick
 from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
 from ilk.model.grouped import Grouped
-from ilk.model.registry import is_soft
+from ilk.model.registry import fitted_as, is_soft
 from ilk.selection.candidates import EXACT, Search
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SPLIT_PASSES
@@ -219,9 +219,9 @@ def split_gain(found: Search) -> float:
 
     A search that has settled has tried this; where much is gained after all, it has not.
     """
-    family = found.recipe.family
-    if not isinstance(family, Gaussian) or found.few is None:
+    if fitted_as(found.recipe.family.name) != "mixture" or found.few is None:
         return 0.0
+    family = cast(Gaussian, found.recipe.family)
     few = each_once(found.few)
     block = few.take(np.arange(few.n_rows))
     k = len(found.fit.size)

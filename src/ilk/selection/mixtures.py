@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -381,6 +382,5 @@ def full_bic(moments: TableMoments, rows: Rows, run: Run) -> float:
     if run.status != OK:
         return math.inf
     loglik = -run.cost + float(moments.cells @ np.log(rows.encoding.unit))
-    family = run.family
-    assert isinstance(family, Gaussian)
+    family = cast(Gaussian, run.family)
     return bic(loglik, family.free_parameters(run.params), moments.row_weight)

@@ -1,10 +1,11 @@
-"""How each paradigm of the catalogue parts the rows of a table: in K groups, or in as many as it finds."""
+"""How each method beside the loop parts the rows of a table: in K groups, or in as many as it finds.
+
+`methods.py` names these functions: of the rows, of K or None, of the most groups where K is None, and of a seed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ilk.paradigms.blurring import blur
 from ilk.paradigms.bottleneck import Joint, mean_counts, squeeze
 from ilk.paradigms.gaussian_process import dirichlet_gaussians
 from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
-from ilk.paradigms.linkage import LINKAGES, cut_at, cuts, longest_lived, tree_of
+from ilk.paradigms.linkage import cut_at, cuts, longest_lived, tree_of
 from ilk.paradigms.modes import flat_bandwidth, gaussian_bandwidth, mean_shift
 from ilk.paradigms.order import by_size
 from ilk.paradigms.typical_cuts import chosen, lasting, typical_cuts
@@ -48,7 +49,7 @@ ByK = tuple[tuple[int, float], ...]
 @dataclass(frozen=True, eq=False)
 class Parting:
     """Labels of all rows, in canonical order, -1 for rows that belong nowhere; by which rule, if any, new rows are
-    placed; the criterion of each K that was tried, where the method has one, or else its sign (`Paradigm.sign`);
+    placed; the criterion of each K that was tried, where the method has one, or else its sign (`Method.sign`);
     and whether it settled."""
 
     labels: Array
@@ -64,7 +65,7 @@ class Parting:
         return int(self.labels.max()) + 1
 
 
-def _spectral(material: Material, k: int | None, most: int, seed: int) -> Parting:
+def spectral_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
     matrix = material.distances.matrix
     signs: ByK = ()
     if k is None:
@@ -73,14 +74,14 @@ def _spectral(material: Material, k: int | None, most: int, seed: int) -> Partin
     return Parting(by_size(spectral(matrix, k, N_NEIGHBOURS, seed))[0], signs=signs)
 
 
-def _typical(material: Material, k: int | None, most: int, seed: int) -> Parting:
+def typical_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
     ladder = typical_cuts(material.distances.matrix, N_NEIGHBOURS, least_rows(material.n_rows), seed)
     few = [step for step in ladder if step.n_clusters <= most] or ladder
     signs = tuple((number, float(steps)) for number, steps in lasting(few).items())
     return Parting(by_size(chosen(few, k).labels)[0], signs=() if k else signs)
 
 
-def _linked(method: str, material: Material, k: int | None, most: int, seed: int) -> Parting:
+def linkage_parts(method: str, material: Material, k: int | None, most: int, seed: int) -> Parting:
     least = least_rows(material.n_rows) if method == "single" else 1
     tree = tree_of(material.distances, method)
     if k is not None:
@@ -95,7 +96,7 @@ def _by_k(values: Array) -> ByK:
     return tuple((number, float(value)) for number, value in enumerate(values, 1))
 
 
-def _affinity(material: Material, k: int | None, most: int, seed: int) -> Parting:
+def affinity_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
     for damping in DAMPINGS:
         found = affinity_propagation(material.distances.matrix, seed, damping=damping, max_passes=AP_PASSES)
         if found.converged:
@@ -108,19 +109,19 @@ def _affinity(material: Material, k: int | None, most: int, seed: int) -> Partin
     return Parting(labels, family, params, settled=found.converged, n_passes=found.n_passes)
 
 
-def _mean_shift(material: Material, k: int | None, most: int, seed: int) -> Parting:
+def mean_shift_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
     points = material.points
     labels, modes = mean_shift(points, flat_bandwidth(points, seed))
     labels, order = by_size(labels)
     return Parting(labels, Means(), Means().start(modes[order]))
 
 
-def _blurring(material: Material, k: int | None, most: int, seed: int) -> Parting:
+def blurring_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
     found = blur(material.points, gaussian_bandwidth(material.points, seed))
     return Parting(by_size(found.labels)[0], settled=found.converged, n_passes=found.n_passes)
 
 
-def _dirichlet(material: Material, k: int | None, most: int, seed: int) -> Parting:
+def dirichlet_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
     if material.mixed:
         rows = material.rows
         family = make_process(rows, material.level_start, CONCENTRATION)
@@ -136,7 +137,7 @@ def _dirichlet(material: Material, k: int | None, most: int, seed: int) -> Parti
     return Parting(labels, gaussian, params, settled=found.converged, n_passes=found.n_passes)
 
 
-def _bottleneck(deterministic: bool, material: Material, k: int | None, most: int, seed: int) -> Parting:
+def bottleneck_parts(deterministic: bool, material: Material, k: int | None, most: int, seed: int) -> Parting:
     """Where K is free, that of the lowest BIC: at beta = cells in a row the functional is the log-likelihood of a
     mixture of multinomials, `-rows * (functional + beta H(Y))` (Slonim and Weiss 2002)."""
     counts = material.counts
@@ -162,18 +163,3 @@ def _bottleneck(deterministic: bool, material: Material, k: int | None, most: in
 def least_rows(n_rows: int) -> int:
     """Rows from which a cluster counts."""
     return max(2, round(SMALL_SHARE * n_rows))
-
-
-Part = Callable[[Material, int | None, int, int], Parting]
-PARTS: dict[str, Part] = {
-    "spectral": _spectral,
-    "typical-cuts": _typical,
-    "affinity-propagation": _affinity,
-    "mean-shift": _mean_shift,
-    "blurring-mean-shift": _blurring,
-    "dirichlet-process": _dirichlet,
-    "information-bottleneck": partial(_bottleneck, False),
-    "deterministic-bottleneck": partial(_bottleneck, True),
-    **{f"{method}-linkage": partial(_linked, method) for method in LINKAGES},
-}
-"""By name: a function of the rows, of K or None, of the most groups where K is None, and of a seed."""

@@ -27,6 +27,7 @@ from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
 from ilk.model.grouped import Grouped
+from ilk.model.registry import fitted_as
 from ilk.random import stream
 from ilk.selection.merging import merge_pieces
 from ilk.selection.samples import Samples
@@ -136,11 +137,9 @@ def _jaccard(label: Array, n: int, other: Array, sample: Block) -> Array:
 
 def refit_of(recipe: Recipe) -> Refit:
     """How the chosen model is fitted anew."""
-    if isinstance(recipe.family, Gaussian):
-        return refit_mixture(recipe.family)
-    if isinstance(recipe.family, (Assorted, Blended)):
-        return refit_assorted(recipe.family)
-    return refit_recipe(recipe)
+    anew: dict[str, Callable[[Any], Refit]] = {"mixture": refit_mixture, "growth": refit_assorted}
+    way = anew.get(fitted_as(recipe.family.name))
+    return refit_recipe(recipe) if way is None else way(recipe.family)
 
 
 def refit_assorted(family: Assorted | Blended) -> Refit:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ilk.assorted.family import Assorted
 from ilk.assorted.problem import InverseTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
-from ilk.families.base import Family
+from ilk.families.base import Family, GrowingFamily
 from ilk.model.grouped import Grouped
 from ilk.random import stream
 from ilk.selection.valley import (
@@ -51,8 +50,8 @@ class Scope:
             return NumberGround.of(sample, label, seed=self.seed, exact=self.exact)
         own = self.untreat(sample)
         if own.n_columns == 0:
-            assert isinstance(family, Assorted)
-            return OddsGround(family.scores(params, sample), label, sample.weights, self.seed)
+            scores = cast(GrowingFamily[Any], family).scores(params, sample)
+            return OddsGround(scores, label, sample.weights, self.seed)
         of = NumberGround.of if own.codes is None else NumberGround.of_mixed
         return of(own, label, seed=self.seed, on_scales=self.untreat.on_scales)
 

@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError
 from ilk.families.base import Family
+from ilk.families.centroid import Means
 from ilk.fitting.coreset import coreset
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
@@ -221,7 +222,7 @@ def scored(rows: Rows, recipe: Recipe, k: int, found: Fit, sharp: Sharpness | No
 def log_likelihood(rows: Rows, recipe: Recipe, found: Fit) -> float:
     """Of the hard-assigned rows, in the user's units: `log p(x) = log p(encoded x) + columns log power`."""
     kept = found.size * (1.0 - recipe.trim)
-    value = LIKELIHOODS[recipe.family.name](found.cost, kept, rows.n_columns)
+    value = LIKELIHOODS[cast(Means, recipe.family).density](found.cost, kept, rows.n_columns)
     if rows.encoding.factor is None:
         value += float(kept.sum()) * rows.n_columns * math.log(rows.encoding.power)
     return value
@@ -242,8 +243,8 @@ def laplace_loglik(cost: float, sizes: Any, n_columns: int) -> float:
 
 
 LIKELIHOODS: dict[str, Callable[[float, Any, int], float]] = {
-    "means": spherical_loglik,
-    "medians": laplace_loglik,
+    "normal": spherical_loglik,
+    "laplace": laplace_loglik,
 }
 
 

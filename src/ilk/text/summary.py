@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ilk.errors import shown
+from ilk.methods import METHODS
 from ilk.report.figures import (
     THIN,
     count_text,
@@ -138,14 +139,13 @@ def _percent(share: float) -> str:
 def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     found = summary["search"]
     least, most = found["k_least"], found["k_most"]
-    words = {
-        "gaussian": f"Gaussian mixtures with {plural(found['structures'], 'covariance structure')}",
-        "assorted": "assorted (a mixed-type mixture)",
-    }
-    names = [words.get(method, method) for method in found["methods"]]
+    structures = plural(found["structures"], "covariance structure")
+    known = {name: METHODS[name] for name in found["methods"] if name in METHODS}
+    words = {name: method.tried.format(structures=structures) for name, method in known.items()}
+    names = [words.get(method) or method for method in found["methods"]]
     text = f"{', '.join(names)}, K {least if least == most else f'{least}-{most}'}"
     most_starts = plural(found["starts"], "start") + (" each" if found["starts"] > 1 else "")
-    if found["methods"] == ["assorted"]:
+    if [known[name].search if name in known else None for name in found["methods"]] == ["growth"]:
         text += ", components split and merged"
     else:
         text += f", {'up to ' if found['structures'] else ''}{most_starts}"

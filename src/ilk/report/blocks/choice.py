@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
-from ilk.recipes import PARADIGMS
+from ilk.methods import parted
 from ilk.report.blocks.answer import _is_chosen
 from ilk.report.figures import count_text, plural, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
@@ -40,8 +40,9 @@ def _words(view: View) -> str:
     chosen = view.summary["chosen"]
     pieces, groups = chosen.get("components") or chosen["k"], chosen["k"]
     thing = "group" if pieces == groups else "component"
-    if chosen.get("bic") is None and chosen["method"] in PARADIGMS:
-        found = "it was asked for" if chosen.get("as_asked") else PARADIGMS[chosen["method"]].how_k
+    method = parted(chosen["method"])
+    if chosen.get("bic") is None and method:
+        found = "it was asked for" if chosen.get("as_asked") else method.how_k
         return f"{chosen['method']} has no BIC. The number of groups: {found}."
     parts = ["BIC weighs fit against the number of parameters; lower is better."]
     if chosen.get("bic_all_rows") is not None:
@@ -181,7 +182,8 @@ def _signs(view: View) -> Html:
             text(middle, 152 - height, value_text(value, 2), bold, "middle"),
             text(middle, 180, k, bold, "middle"),
         ]
-    sign = PARADIGMS[chosen["method"]].sign or "criterion of the method"
+    method = parted(chosen["method"])
+    sign = (method and method.sign) or "criterion of the method"
     drawing = svg(560, 210, parts, label=f"{sign}, by number of groups", class_="large")
     return figure(f"{sign[0].upper()}{sign[1:]}", "The highest bar is chosen (dark).", drawing)
 

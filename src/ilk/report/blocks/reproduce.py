@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ilk.recipes import PARADIGMS
+from ilk.methods import METHODS, parted
 from ilk.report.blocks import words
 from ilk.report.figures import plural, seconds_text, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
@@ -12,15 +12,6 @@ from ilk.report.svg import Axis, circle, line, polyline, svg, text
 from ilk.report.view import View
 
 SAME = 1e-6  # starts whose costs agree so closely ended in the same solution
-METHODS = {
-    "gaussian": "Rows were grouped by a finite mixture of Gaussian components fitted by EM; "
-    "covariance structures follow Celeux and Govaert (1995).",
-    "k-means": "Rows were grouped by K-means, the sum of squared distances to the nearest centre.",
-    "k-medians": "Rows were grouped by K-medians, the sum of absolute distances to the nearest centre.",
-    "trimmed-k-means": "Rows were grouped by trimmed K-means, which leaves the furthest rows out of the centres.",
-    "assorted": "Rows were grouped by the assorted model: a mixed-type mixture with feature selection per group, in "
-    "which a group has a distribution of its own only in the columns that distinguish it.",
-}
 
 
 def render(view: View) -> Html:
@@ -168,14 +159,15 @@ def _same(cost: float, best: float) -> bool:
 def _paper(view: View) -> Html:
     """A methods paragraph, with references."""
     chosen = view.summary["chosen"]
-    sentences: list[str] = [METHODS.get(chosen["method"], f"Rows were grouped by {chosen['method']}.")]
+    method, beside = METHODS.get(chosen["method"]), parted(chosen["method"])
+    sentences: list[str] = [(method and method.paper) or f"Rows were grouped by {chosen['method']}."]
     if chosen.get("as_asked"):
         sentences.append(f"The number of groups ({view.k}) was given.")
-    elif chosen.get("bic") is None and chosen["method"] in PARADIGMS:
-        sentences.append(f"The number of groups is {PARADIGMS[chosen['method']].how_k}.")
+    elif chosen.get("bic") is None and beside:
+        sentences.append(f"The number of groups is {beside.how_k}.")
     else:
         sentences.append("The model and its number of components were chosen by BIC (Schwarz 1978).")
-    if view.summary.get("merge") and chosen["method"] not in PARADIGMS:
+    if view.summary.get("merge") and not beside:
         sentences.append(
             "Components without a density dip between them were merged, by the dip of their union on the "
             "discriminant direction (Hartigan and Hartigan 1985)."
