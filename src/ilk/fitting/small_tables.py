@@ -29,7 +29,7 @@ from ilk.fitting.loop import (
     Record,
     Run,
     Stop,
-    _advance,
+    advance,
     run_starts,
 )
 from ilk.table.block import Array
@@ -157,7 +157,7 @@ def _run_one(table: _SharedTable, run: Run) -> None:
         elif table.seconds_left <= 0:
             run.reason = TIME_LIMIT
         elif run.reopened:  # the loop knows when a cost may rise
-            _advance(table.rows, [run], len(run.trace) + 1, 0.0, table.stop)
+            advance(table.rows, [run], len(run.trace) + 1, 0.0, table.stop)
         else:
             _run_leg(table, run)
 
@@ -187,7 +187,7 @@ def _run_leg(table: _SharedTable, run: Run) -> None:
         run.measured, run.cost = _mixture(letters, state, 1), cost
     run.params = _mixture(letters, state, 0)
     if reason == "vacant":
-        _advance(table.rows, [run], len(run.trace) + 1, 0.0, stop)
+        advance(table.rows, [run], len(run.trace) + 1, 0.0, stop)
     else:
         run.reason = reason
         if reason == DEGENERATE:
