@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ilk import kernels
+from ilk.deadline import Deadline
 from ilk.engines.memory import MemoryRows
 from ilk.families import gaussian
 from ilk.families.covariance import STRUCTURES, Structure, update_covariance
@@ -284,7 +285,7 @@ def test_limits() -> None:
     short = run_quick(rows_of(points), families, starts, stop=Stop(tolerance=-1.0, max_passes=2))
     assert {run.reason for run in short if len(run.trace) == 2} >= {PASS_LIMIT}
     assert all(len(run.trace) <= 2 for run in short)
-    late = run_quick(rows_of(points), families, starts, stop=Stop(seconds=0.0))
+    late = run_quick(rows_of(points), families, starts, stop=Stop(deadline=Deadline.after(0.0)))
     assert {run.reason for run in late} == {TIME_LIMIT}
     assert not any(run.trace for run in late)
 

@@ -9,6 +9,7 @@ from typing import Any
 from ilk.analysis.prepare import Job, prepare
 from ilk.analysis.result import Result
 from ilk.analysis.run import GAUSSIAN, ks_to_try, run, seconds_of
+from ilk.deadline import Deadline
 from ilk.errors import warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.model.model import Model
@@ -227,6 +228,6 @@ def select(
         seed_of(seed),
         structures=wanted,
         thorough=thorough,
-        budget=seconds_of(budget),
+        deadline=Deadline.after(seconds_of(budget)),
         callback=callback,
     )

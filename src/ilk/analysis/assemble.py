@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from ilk.analysis.matching import carried_over
 from ilk.analysis.prepare import Job, Prepared
 from ilk.analysis.result import Result
 from ilk.analysis.summary import reproduction, summary_of
+from ilk.deadline import Deadline
 from ilk.engines.memory import MemoryRows
 from ilk.fitting.fit import label_counts
 from ilk.model.grouped import visit_memberships
@@ -180,10 +180,10 @@ def answer_of(
     found: Search,
     grouping: Grouping,
     notes: list[Caution],
-    times: tuple[float, float],
+    times: tuple[Deadline, float],
     old: Model | None,
 ) -> Result:
-    """All that is told of the groups; `times` are when the run began and how long the search took."""
+    """All that is told of the groups; `times` are the clock of the run and how long the search took."""
     notes = [*ready.warnings, *notes, *cautions(job, ready, found, grouping.interrupted)]
     everything, labels = grouping, grouping.labels
     ready, grouping = looked_at(ready, grouping)
@@ -220,7 +220,7 @@ def answer_of(
         truth=truth,
         **told,
         reproduce=reproduction(ready, found, summary["options"]),
-        seconds=time.monotonic() - times[0],
+        seconds=times[0].spent,
     )
     summary["search"]["seconds"] = times[1]
     return Result(

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ilk.analysis.prepare import Prepared
+from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.condition import is_complete, weight_facts
 from ilk.engines.derived import derive
@@ -70,20 +71,20 @@ class ClusterFrame:
         )
         return [("sampled-frame", text)]
 
-    def polished(self, ready: Prepared, found: Search, seconds: float) -> Search:
+    def polished(self, ready: Prepared, found: Search, deadline: Deadline) -> Search:
         """The models found on the sample, run to their end on all rows in shared passes: the best of them, as a fit
         with its parameters and the labels of the rows of the sample. As it was found where an interrupt comes before
         the first update."""
         if self.is_whole or found.interrupted:
             return found
         try:
-            return self._on_all_rows(ready, found, seconds)
+            return self._on_all_rows(ready, found, deadline)
         except KeyboardInterrupt:
             return replace(found, interrupted=True)
 
-    def _on_all_rows(self, ready: Prepared, found: Search, seconds: float) -> Search:
+    def _on_all_rows(self, ready: Prepared, found: Search, deadline: Deadline) -> Search:
         rows = _all_rows(self.frame, ready)
-        trim, stop = found.recipe.trim, replace(found.recipe.stop, seconds=seconds)
+        trim, stop = found.recipe.trim, replace(found.recipe.stop, deadline=deadline)
         models = [(_family_for(ready, found, rows), found.fit.params), *found.rivals]
         families, starts = zip(*models, strict=True)
         runs = run_starts(rows, families, starts, trim=trim, stop=stop)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +15,7 @@ from ilk.analysis.on_cluster import ClusterFrame
 from ilk.analysis.prepare import Job, Prepared, at_a_glance, only_rows, prepare, with_every_group
 from ilk.analysis.result import Result
 from ilk.assorted.problem import CELLS, InverseTransform
+from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown
 from ilk.fitting.weights import row_weights
@@ -40,40 +40,38 @@ N_STARTS = 30  # of K-means and its kin, for each K
 
 def run(job: Job) -> Result:
     """Read, type, encode, search, describe."""
-    began = time.monotonic()
+    clock = Deadline.none()
     known("method", job.method, METHODS)
     known("merge", job.merge, MERGES)
-    seed, budget = seed_of(job.seed), seconds_of(job.budget)
+    seed, seconds = seed_of(job.seed), seconds_of(job.budget)
     job = replace(job, seed=seed)  # a generator gives one number only once
     old = None if job.match_to is None else earlier(job.match_to)
     afar = ClusterFrame.of(job.data, seed)
     ready = prepare(job if afar is None else replace(job, data=afar.table))
     ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
-    searched = time.monotonic()
+    deadline = Deadline.after(seconds)  # the table is read, however long that took
     if ready.method in PARADIGMS:
         ready, found, grouping = _parted(job, ready, ks, seed)
-        searched = time.monotonic() - searched
+        searched = deadline.spent
     else:
-        ready, found = _searched(job, ready, ks, seed, budget)
+        ready, found = _searched(job, ready, ks, seed, deadline)
         if afar is not None:
-            left = math.inf if budget is None else max(0.0, budget - (time.monotonic() - began))
-            sampled, found = found, afar.polished(ready, found, left)
+            sampled, found = found, afar.polished(ready, found, deadline)
             notes = [*notes, *afar.cautions(sampled, found)]
-        searched = time.monotonic() - searched
-        _at(job, found, "resampling", began)
-        end = math.inf if budget is None else began + budget
-        wish = GroupingOptions(job.merge, ks[0], job.asked is not None, job.min_size, job.max_size, end)
+        searched = deadline.spent
+        _at(job, found, "resampling", clock)
+        wish = GroupingOptions(job.merge, ks[0], job.asked is not None, job.min_size, job.max_size, deadline)
         untreat = None if ready.treat is None else InverseTransform(ready.treat, ready.encoding)
         grouping = _grouped(ready.rows, found, wish, seed, untreat)
     if not grouping.interrupted:
         try:
-            _at(job, found, "describing", began)
+            _at(job, found, "describing", clock)
             ready = with_every_group(ready, grouping.labels)
-            return answer_of(job, ready, found, grouping, notes, (began, searched), old)
+            return answer_of(job, ready, found, grouping, notes, (clock, searched), old)
         except KeyboardInterrupt:
             grouping = replace(grouping, interrupted=True)
     ready = at_a_glance(ready, grouping.labels, seed)
-    return answer_of(job, ready, found, grouping, notes, (began, searched), old)
+    return answer_of(job, ready, found, grouping, notes, (clock, searched), old)
 
 
 def _grouped(
@@ -86,33 +84,32 @@ def _grouped(
         return group(rows, replace(found, interrupted=True), wish, seed, untreat)
 
 
-def _at(job: Job, found: Search, stage: str, began: float) -> None:
+def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
     """Tell the callback that a stage begins."""
     chosen, tried = found.chosen, len({c.k for c in found.candidates})
-    seconds = time.monotonic() - began
-    told(job.callback, Progress(tried, tried, chosen.method, chosen.k, chosen.bic, seconds, stage))
+    told(job.callback, Progress(tried, tried, chosen.method, chosen.k, chosen.bic, clock.spent, stage))
 
 
 def _searched(
-    job: Job, ready: Prepared, ks: Sequence[int], seed: int, budget: float | None
+    job: Job, ready: Prepared, ks: Sequence[int], seed: int, deadline: Deadline
 ) -> tuple[Prepared, Search]:
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
     if ready.method == ASSORTED:
         numbers = CELLS if job.asked is None else "auto"
         grown = search_assorted(
-            ready.rows, ready.used, ks, seed, numbers=numbers, budget=budget, callback=job.callback
+            ready.rows, ready.used, ks, seed, numbers=numbers, deadline=deadline, callback=job.callback
         )
         return _treated(ready, grown), grown.search
     if ready.method != GAUSSIAN:
         recipes = [replace(CATALOGUE[ready.method], n_starts=N_STARTS)]
-        return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
-    mixtures = partial(_mixtures, job, ready, ks, seed, budget)
+        return ready, search(ready.rows, recipes, ks, seed, deadline=deadline, callback=job.callback)
+    mixtures = partial(_mixtures, job, ready, ks, seed, deadline)
     if job.method != "auto":
         found, own = mixtures()
         return _in_units(ready, own), found
     try:
         found, own, winner = with_assorted(
-            mixtures, ready.rows, ready.used, ks, seed, budget=budget, callback=job.callback
+            mixtures, ready.rows, ready.used, ks, seed, deadline=deadline, callback=job.callback
         )
         return _in_units(ready, own) if winner is None else _treated(ready, winner), found
     except NoModelError:
@@ -120,7 +117,7 @@ def _searched(
     note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
     ready = replace(ready, warnings=(*ready.warnings, note))
     recipes = [replace(K_MEANS, n_starts=N_STARTS)]
-    return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
+    return ready, search(ready.rows, recipes, ks, seed, deadline=deadline, callback=job.callback)
 
 
 def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[Prepared, Search, Grouping]:
@@ -161,13 +158,13 @@ def _in_units(ready: Prepared, rows: Rows) -> Prepared:
 
 
 def _mixtures(
-    job: Job, ready: Prepared, ks: Sequence[int], seed: int, budget: float | None
+    job: Job, ready: Prepared, ks: Sequence[int], seed: int, deadline: Deadline
 ) -> tuple[Search, Rows]:
     """Units that were left to ilk are those that suit the groups."""
     if job.scale is not None:
-        return search_in_units(ready.rows, ks, seed, budget=budget, callback=job.callback)
+        return search_in_units(ready.rows, ks, seed, deadline=deadline, callback=job.callback)
     found = search_mixtures(
-        ready.rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=job.callback
+        ready.rows, ks, seed, thorough=False, patience=PATIENCE, deadline=deadline, callback=job.callback
     )
     return found, ready.rows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -126,12 +125,12 @@ def fit_assorted(
     scene = _searched(whole, quest.search_rows, seed)
     search = GrowthSearch(
         seed,
-        quest.stop.seconds,
+        quest.stop.deadline,
         callback,
         quest.n_starts,
         quest.rescale,
         quest.most if quest.k is None else quest.k + 1,
-        replace(quest.stop, seconds=inf),
+        quest.stop,
     )
     for model in (scene, *_blocks(scene, options)):
         search = _better(search, _searched_in(model, search, quest), quest)

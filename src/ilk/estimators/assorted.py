@@ -15,6 +15,7 @@ from ilk.assorted.columns import assort
 from ilk.assorted.describe import Trait, traits
 from ilk.assorted.fit import AssortedFit, SearchOptions, cost_from, fit_assorted
 from ilk.assorted.problem import BLOCKS, CELLS, ModelOptions
+from ilk.deadline import Deadline
 from ilk.errors import DataError, UsageError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
@@ -221,8 +222,9 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     def _quest(self) -> SearchOptions:
         one_of("criterion", self.criterion, ("bic", "icl"))
         auto = isinstance(self.n_components, str) and self.n_components == "auto"
-        seconds = inf if self.budget is None else real_number("budget", self.budget, 0.0, inf)
-        stop = Stop(real_number("tol", self.tol, 0.0, inf), whole_number("max_iter", self.max_iter), seconds)
+        seconds = None if self.budget is None else real_number("budget", self.budget, 0.0, inf)
+        tol, max_iter = real_number("tol", self.tol, 0.0, inf), whole_number("max_iter", self.max_iter)
+        stop = Stop(tol, max_iter, Deadline.after(seconds))
         return SearchOptions(
             None if auto else whole_number("n_components", self.n_components),
             self.criterion,

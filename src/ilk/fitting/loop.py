@@ -5,7 +5,6 @@ All starts advance together: one pass over the rows serves every start that has 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Family, Partial, Trim
 from ilk.fitting.trim import find_cuts
@@ -41,11 +41,11 @@ NO_COST = "singular"  # a row that no component can hold: one of them has no spr
 
 @dataclass(frozen=True)
 class Stop:
-    """When a run ends, besides when nothing changes: relative fall of the cost, passes, seconds."""
+    """When a run ends, besides when nothing changes: relative fall of the cost, passes, time."""
 
     tolerance: float = 0.0
     max_passes: int = 300
-    seconds: float = inf
+    deadline: Deadline = field(default_factory=Deadline.none)
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,12 @@ def run_starts(
     """
     stop = stop or Stop()
     runs = [Run(family, params) for family, params in zip(families, starts, strict=True)]
-    began = time.monotonic()
-    number = 0
+    clock, number = Deadline.none(), 0
     try:
         while running := [run for run in runs if not run.reason]:
             if number == stop.max_passes:
                 _end(running, PASS_LIMIT)
-            elif time.monotonic() - began >= stop.seconds:
+            elif stop.deadline.over:
                 _end(running, TIME_LIMIT)
             else:
                 number += 1
@@ -171,7 +170,7 @@ def run_starts(
                 if callback is not None:
                     best = min(run.cost for run in runs)
                     n_running = sum(not run.reason for run in runs)
-                    callback(Event(number, n_running, len(runs), best, time.monotonic() - began))
+                    callback(Event(number, n_running, len(runs), best, clock.spent))
     except KeyboardInterrupt:
         if not any(run.trace for run in runs):
             raise

@@ -7,7 +7,6 @@ two kernels would take most of the time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ilk import kernels
+from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
@@ -110,7 +110,7 @@ class _SharedTable:
     numbers: Array
     weight: Array | None
     stop: Stop
-    began: float
+    clock: Deadline
     interrupted: bool = field(default=False)
 
     @classmethod
@@ -118,11 +118,7 @@ class _SharedTable:
         assert isinstance(rows, MemoryRows)
         block = rows.take(np.arange(rows.n_rows))
         numbers = np.ascontiguousarray(block.numbers, dtype=np.float64)
-        return cls(rows, numbers, block.weight, stop, time.monotonic())
-
-    @property
-    def seconds_left(self) -> float:
-        return self.stop.seconds - (time.monotonic() - self.began)
+        return cls(rows, numbers, block.weight, stop, Deadline.none())
 
 
 def _run_all(table: _SharedTable, runs: list[Run], callback: Callable[[Event], None] | None) -> None:
@@ -138,8 +134,7 @@ def _run_all(table: _SharedTable, runs: list[Run], callback: Callable[[Event], N
             ended += 1
             if callback is not None:
                 best = min(other.cost for other in runs)
-                seconds = time.monotonic() - table.began
-                callback(Event(len(run.trace), len(runs) - ended, len(runs), best, seconds))
+                callback(Event(len(run.trace), len(runs) - ended, len(runs), best, table.clock.spent))
     except KeyboardInterrupt:
         table.interrupted = True
         for _ in table.rows.map(work, runs):  # threads on their way stop by themselves; nothing new begins
@@ -154,7 +149,7 @@ def _run_one(table: _SharedTable, run: Run) -> None:
             run.reason = INTERRUPTED
         elif len(run.trace) >= table.stop.max_passes:
             run.reason = PASS_LIMIT
-        elif table.seconds_left <= 0:
+        elif table.stop.deadline.over:
             run.reason = TIME_LIMIT
         elif run.reopened:  # the loop knows when a cost may rise
             advance(table.rows, [run], len(run.trace) + 1, 0.0, table.stop)
@@ -179,7 +174,7 @@ def _run_leg(table: _SharedTable, run: Run) -> None:
         family.equal_mixing,
         stop.tolerance,
         stop.max_passes - len(run.trace),
-        min(LEG_SECONDS, table.seconds_left),
+        min(LEG_SECONDS, stop.deadline.left),
     )
     k = len(params.mean)
     run.trace += [Record(len(run.trace) + 1 + i, cost_then, k) for i, cost_then in enumerate(costs)]

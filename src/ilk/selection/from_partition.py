@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
 from ilk.fitting.fit import Fit, StartRecord
@@ -50,14 +50,14 @@ class Parted:
 
 def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ...], seed: int) -> Parted:
     """The groups that the paradigm `method` makes of all rows, and what the verdict needs to know of them."""
-    paradigm, began = PARADIGMS[method], time.monotonic()
+    paradigm, clock = PARADIGMS[method], Deadline.none()
     wanted = wanted_k(paradigm, k, ks)
     material = Material.of(rows.take(np.arange(rows.n_rows)), schema)
     parting = PARTS[method](material, wanted, ks[-1], seed)
     counted = np.flatnonzero(parting.labels >= 0)
     few = material.take(counted) if len(counted) < rows.n_rows else material
     labels = parting.labels[counted]
-    seconds = time.monotonic() - began
+    seconds = clock.spent
     try:
         sharp = _silhouettes(few, labels, parting.n_groups)
         found = _search(paradigm, parting, labels, seconds, sharp)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ilk.assorted.problem import InverseTransform
+from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.loop import OK, Stop
@@ -44,7 +45,7 @@ class GroupingOptions:
     as_asked: bool = False  # one K was given: pieces are groups
     min_size: int | None = None
     max_size: int | None = None
-    end: float = math.inf  # of the time, on the monotonic clock; resamples beyond the fewest wait for nobody
+    deadline: Deadline = field(default_factory=Deadline.none)  # of resamples beyond the fewest
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +124,7 @@ def group(
         refit = refit_of(found.recipe)
         try:
             gain = 0.0 if exact else split_gain(found)
-            plan = ResamplingPlan(refit, n_pieces, threshold, wish.least, soft, wish.end)
+            plan = ResamplingPlan(refit, n_pieces, threshold, wish.least, soft, wish.deadline)
             stable = returns(samples, grouped, plan, seed, rows.threads)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True

@@ -7,7 +7,6 @@ no density.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from ilk.assorted.fit import glimpse
 from ilk.assorted.transform import TransformPlan
+from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, AssortedSearch, plan_of, search_assorted
@@ -35,15 +35,14 @@ def with_assorted(
     ks: Sequence[int],
     seed: int,
     *,
-    budget: float | None = None,
+    deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> tuple[Search, Rows, AssortedSearch | None]:
     """A search of mixtures with the assorted model as one more candidate; the rows in the units of the mixtures; and
     what is known of the assorted model, if it won."""
-    began = time.monotonic()
+    deadline = deadline or Deadline.none()
     found, own = search()
-    left = None if budget is None else budget - (time.monotonic() - began)
-    if found.interrupted or (left is not None and left <= 0):
+    if found.interrupted or deadline.over:
         return _without(found, "cancelled" if found.interrupted else "did_not_start"), own, None
     try:
         plan = plan_of(rows, schema)
@@ -59,7 +58,7 @@ def with_assorted(
             plan=plan,
             search_rows=SEARCH_ROWS,
             criterion="plain",
-            budget=left,
+            deadline=deadline,
             callback=callback,
         )
     except KeyboardInterrupt:  # the mixtures are there
