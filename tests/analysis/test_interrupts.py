@@ -15,7 +15,7 @@ import ilk.analysis.run
 import ilk.cli.main
 import ilk.cli.run_folder
 from ilk.analysis import on_cluster as afar
-from ilk.assorted.fit import Search as Growth
+from ilk.assorted.growth import GrowthSearch as Growth
 from ilk.fitting import loop
 from ilk.selection import from_partition as parted
 from ilk.selection import mixture_vs_assorted as contest

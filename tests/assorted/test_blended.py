@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
-from tests.families.test_assorted import mixed_table, scene_of
 
 from ilk.assorted.fit import SearchOptions, fit_assorted
 from ilk.assorted.problem import ModelOptions
 from ilk.assorted.state import from_labels, step_of
 from ilk.fitting.loop import Stop, run_starts
+from tests.assorted.test_family import mixed_table, scene_of
 
 
 def cigars(seed: int = 0, n: int = 200):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.fitting.test_growth import found_in, noise, planned, rows_of
 
 from ilk.assorted.filling import filled, occupied
 from ilk.assorted.growth import FINAL_FIT, GrowthSearch
@@ -13,6 +12,7 @@ from ilk.assorted.state import FitState, from_labels, step_of
 from ilk.deadline import Deadline
 from ilk.engines.memory import MemoryRows
 from ilk.fitting.loop import Stop
+from tests.assorted.test_growth import found_in, noise, planned, rows_of
 
 
 def n_groups(found) -> int:

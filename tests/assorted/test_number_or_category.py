@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.fitting.test_growth import rows_of
 
 from ilk.assorted.columns import STEP_QUANTILE, assort
 from ilk.assorted.fit import SearchOptions, fit_assorted
 from ilk.assorted.number_or_category import cheaper_as_levels, levels_cost, number_cost
 from ilk.assorted.problem import ModelOptions
+from tests.assorted.test_growth import rows_of
 
 
 def drawn(kind: str, n: int = 300) -> np.ndarray:
