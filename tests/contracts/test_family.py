@@ -30,7 +30,9 @@ def block_of(X: Array, weight: Array | None = None) -> Block:
 
 def part(block: Block, which: Array) -> Block:
     weight = None if block.weight is None else block.weight[which]
-    return Block(block.raw[which], block.encoding, 0, weight, None, block.complete)
+    return Block(
+        block.raw[which], block.encoding, first_row=0, weight=weight, codes=None, complete=block.complete
+    )
 
 
 def tables(least: int = 6, missing: bool = False) -> st.SearchStrategy[Array]:

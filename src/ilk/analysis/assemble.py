@@ -102,26 +102,26 @@ def told_groups(
 def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, groups: Sequence[Group]) -> Model:
     told = replace(found.fit, labels=grouping.labels, size=grouping.size)
     return Model(
-        found.recipe.name,
-        found.recipe.family.name,
-        {"scale": job.scale, "trim": found.recipe.trim},
-        ready.used,
-        ready.encoding,
-        found.fit.params,
-        tuple(int(number) for number in grouping.grouped.group_of),
-        tuple(g.letter for g in groups),
-        tuple(g.name for g in groups),
-        in_unit(np.asarray(grouping.size, dtype=np.float64), ready.weight_unit),
-        np.zeros((len(grouping.size), N_QUANTILES))
+        method=found.recipe.name,
+        family=found.recipe.family.name,
+        options={"scale": job.scale, "trim": found.recipe.trim},
+        schema=ready.used,
+        encoding=ready.encoding,
+        params=found.fit.params,
+        group_of=tuple(int(number) for number in grouping.grouped.group_of),
+        letters=tuple(g.letter for g in groups),
+        names=tuple(g.name for g in groups),
+        sizes=in_unit(np.asarray(grouping.size, dtype=np.float64), ready.weight_unit),
+        quantiles=np.zeros((len(grouping.size), N_QUANTILES))
         if found.recipe.family is NO_PREDICTION_RULE
         else cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
-        {
+        training={
             "rows": found.fit.n_rows,
             "source": ready.table.source,
             "ilk": ilk.__version__,
             "columns": baseline(ready.described, ready.weight),
         },
-        ready.treat,
+        treat=ready.treat,
     )
 
 
@@ -224,15 +224,15 @@ def answer_of(
     )
     summary["search"]["seconds"] = times[1]
     return Result(
-        for_every_row(ready, labels, -1),
-        None if probabilities is None else for_every_row(ready, probabilities, np.nan),
-        grouping.n_groups,
-        grouping.pieces,
-        groups,
-        found.candidates,
-        verdict,
-        tuple(notes),
-        model,
-        ready.table,
-        plain(summary),
+        labels=for_every_row(ready, labels, -1),
+        probabilities=None if probabilities is None else for_every_row(ready, probabilities, np.nan),
+        k=grouping.n_groups,
+        components=grouping.pieces,
+        groups=groups,
+        candidates=found.candidates,
+        verdict=verdict,
+        warnings=tuple(notes),
+        model=model,
+        table=ready.table,
+        _summary=plain(summary),
     )

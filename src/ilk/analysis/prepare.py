@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -47,6 +47,7 @@ class Job:
     """What the user asked for."""
 
     data: Any
+    _: KW_ONLY
     k: Any = "auto"
     method: str = "auto"
     weight: str | None = None
@@ -93,7 +94,7 @@ class ShownRows:
         return np.asarray(places + np.searchsorted(used_before, places, "right"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Prepared:
     """The rows ready for fitting, the columns ready for telling; `kept` are the numbers of the rows used.
 
@@ -181,17 +182,17 @@ def prepare(job: Job) -> Prepared:
     numbers = encoded.numbers[~blank] if blank.any() else encoded.numbers
     described = _described(schema, used, numbers, codes)
     return Prepared(
-        table,
-        schema,
-        used,
-        rows,
-        weight,
-        described,
-        kept,
-        ledger,
-        tuple(warnings),
-        method,
-        rows.encoding,
+        table=table,
+        schema=schema,
+        used=used,
+        rows=rows,
+        weight=weight,
+        described=described,
+        kept=kept,
+        ledger=ledger,
+        warnings=tuple(warnings),
+        method=method,
+        encoding=rows.encoding,
         weight_unit=unit,
     )
 
@@ -236,17 +237,17 @@ def _prepared_in_pieces(job: Job, table: PieceTable, threads: int) -> Prepared:
     warnings = (*table.warnings, *schema.warnings, *precision_cautions(facts, names), *notes)
     described = _described(schema, used, numbers, codes)
     return Prepared(
-        table,
-        schema,
-        used,
-        rows,
-        None,
-        described,
-        kept,
-        ledger,
-        warnings,
-        method,
-        encoding,
+        table=table,
+        schema=schema,
+        used=used,
+        rows=rows,
+        weight=None,
+        described=described,
+        kept=kept,
+        ledger=ledger,
+        warnings=warnings,
+        method=method,
+        encoding=encoding,
         looked=looked,
         weight_unit=unit,
     )

@@ -21,7 +21,7 @@ from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """Groups found in a table by `cluster`.
 

@@ -60,7 +60,14 @@ def run(job: Job) -> Result:
             notes = [*notes, *afar.cautions(sampled, found)]
         searched = deadline.spent
         _at(job, found, "resampling", clock)
-        wish = GroupingOptions(job.merge, ks[0], job.asked is not None, job.min_size, job.max_size, deadline)
+        wish = GroupingOptions(
+            merge=job.merge,
+            least=ks[0],
+            as_asked=job.asked is not None,
+            min_size=job.min_size,
+            max_size=job.max_size,
+            deadline=deadline,
+        )
         untreat = None if ready.treat is None else InverseTransform(ready.treat, ready.encoding)
         grouping = _grouped(ready.rows, found, wish, seed, untreat)
     if not grouping.interrupted:
@@ -87,7 +94,18 @@ def _grouped(
 def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
     """Tell the callback that a stage begins."""
     chosen, tried = found.chosen, len({c.k for c in found.candidates})
-    told(job.callback, Progress(tried, tried, chosen.method, chosen.k, chosen.bic, clock.spent, stage))
+    told(
+        job.callback,
+        Progress(
+            done=tried,
+            total=tried,
+            method=chosen.method,
+            k=chosen.k,
+            best_bic=chosen.bic,
+            seconds=clock.spent,
+            stage=stage,
+        ),
+    )
 
 
 def _searched(

@@ -7,7 +7,7 @@ never rises, and the best fit of every number of clusters visited is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,7 @@ class GrowthSearch:
     """One search; what it may spend, and what it has found: the best state of every K visited."""
 
     seed: int
+    _: KW_ONLY
     deadline: Deadline = field(default_factory=Deadline.none)
     callback: Callable[[Event], None] | None = None
     n_starts: int = N_STARTS

@@ -227,7 +227,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         stop = Stop(tol, max_iter, Deadline.after(seconds))
         return SearchOptions(
             None if auto else whole_number("n_components", self.n_components),
-            self.criterion,
+            criterion=self.criterion,
             most=whole_number("max_components", self.max_components),
             n_starts=n_starts_of(self.n_init, N_STARTS),
             rescale=bool(self.transforms),

@@ -6,7 +6,7 @@ All starts advance together: one pass over the rows serves every start that has 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
 from math import inf
 from typing import Any
@@ -102,6 +102,7 @@ class Run:
 
     family: Family[Any]
     params: Any
+    _: KW_ONLY
     measured: Any = None  # the last parameters whose cost is known, and that cost
     cost: float = inf
     reason: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -33,6 +33,7 @@ class Recipe:
 
     name: str
     family: Family[Any]
+    _: KW_ONLY
     init: str = "k-means++"
     n_starts: int = 10
     trim: float = 0.0

@@ -102,7 +102,7 @@ def _axes_shape(letters: str, params: Mixture) -> tuple[int, ...]:
     return {"I": (), "E": (d, d), "V": (k, d, d)}[letters[2]]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _SharedTable:
     """What all runs share."""
 
@@ -118,7 +118,7 @@ class _SharedTable:
         assert isinstance(rows, MemoryRows)
         block = rows.take(np.arange(rows.n_rows))
         numbers = np.ascontiguousarray(block.numbers, dtype=np.float64)
-        return cls(rows, numbers, block.weight, stop, Deadline.none())
+        return cls(rows=rows, numbers=numbers, weight=block.weight, stop=stop, clock=Deadline.none())
 
 
 def _run_all(table: _SharedTable, runs: list[Run], callback: Callable[[Event], None] | None) -> None:

@@ -67,7 +67,12 @@ def search_assorted(
     def tell(event: Event) -> None:
         nonlocal done
         done += 1
-        told(callback, Progress(done, 0, ASSORTED, 0, 2 * event.best_cost, deadline.spent))
+        told(
+            callback,
+            Progress(
+                done=done, total=0, method=ASSORTED, k=0, best_bic=2 * event.best_cost, seconds=deadline.spent
+            ),
+        )
 
     found = _without_empty(
         fit_assorted(rows, plan, ModelOptions(numbers=numbers), quest, seed, callback=tell)
@@ -128,14 +133,14 @@ def _as_search(found: AssortedFit, quest: SearchOptions, n_searched: int, second
     winner = min(range(len(candidates)), key=lambda i: abs(candidates[i].k - k))
     others = [i for i in ranking(candidates) if i != winner]
     return Search(
-        candidates,
-        winner,
-        others[0] if others else None,
-        fit,
-        Recipe(ASSORTED, family),
-        None,
-        n_searched,
-        fit.reason == INTERRUPTED,
+        candidates=candidates,
+        winner=winner,
+        runner_up=others[0] if others else None,
+        fit=fit,
+        recipe=Recipe(ASSORTED, family),
+        sharpness=None,
+        n_rows_searched=n_searched,
+        interrupted=fit.reason == INTERRUPTED,
     )
 
 

@@ -36,7 +36,7 @@ MERGES = ("separation", "none")
 SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupingOptions:
     """What the user left open: whether pieces may be merged, and down to how many groups."""
 
@@ -48,7 +48,7 @@ class GroupingOptions:
     deadline: Deadline = field(default_factory=Deadline.none)  # of resamples beyond the fewest
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Grouping:
     """Groups, larger first; `n_groups` is 1 where there are no clear ones, and the pieces are then told as segments.
 
@@ -124,25 +124,32 @@ def group(
         refit = refit_of(found.recipe)
         try:
             gain = 0.0 if exact else split_gain(found)
-            plan = ResamplingPlan(refit, n_pieces, threshold, wish.least, soft, wish.deadline)
+            plan = ResamplingPlan(
+                refit=refit,
+                n_pieces=n_pieces,
+                threshold=threshold,
+                least=wish.least,
+                soft=soft,
+                deadline=wish.deadline,
+            )
             stable = returns(samples, grouped, plan, seed, rows.threads)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
     return Grouping(
-        grouped,
-        labels,
-        size,
-        n_groups,
-        merge,
-        ground.thresholds,
-        valleys,
-        weakest_pair(ground, members(grouped.group_of), valleys),
-        stable,
-        row_weights(rows).effective_rows,
-        _skewness(ground),
-        gain,
-        interrupted,
-        sizing,
+        grouped=grouped,
+        labels=labels,
+        size=size,
+        n_groups=n_groups,
+        merge=merge,
+        thresholds=ground.thresholds,
+        valleys=valleys,
+        weakest=weakest_pair(ground, members(grouped.group_of), valleys),
+        stable=stable,
+        n_rows=row_weights(rows).effective_rows,
+        skewness=_skewness(ground),
+        split_gain=gain,
+        interrupted=interrupted,
+        sizing=sizing,
     )
 
 
@@ -158,7 +165,9 @@ def _sized(
     if wish.min_size is None and wish.max_size is None:
         return labels, size, None
     unit = "nats" if grouped.soft else "units of cost"
-    kept, sizing = limited(rows, grouped, labels, Sizing(wish.min_size, wish.max_size, unit, joined))
+    kept, sizing = limited(
+        rows, grouped, labels, Sizing(least=wish.min_size, most=wish.max_size, unit=unit, joined=joined)
+    )
     if sizing.moves:
         weight = np.concatenate([*rows.scan(_visit_weight, None)])
         size = np.bincount(kept, weight, grouped.n_groups)

@@ -320,7 +320,12 @@ def search_mixtures(
             rises[structure] = 0 if value < least[structure] else rises[structure] + 1
             least[structure] = min(least[structure], value)
         best = min(least.values())
-        told(callback, Progress(done, len(every), "gaussian", k, best, deadline.spent))
+        told(
+            callback,
+            Progress(
+                done=done, total=len(every), method="gaussian", k=k, best_bic=best, seconds=deadline.spent
+            ),
+        )
     try:
         if not thorough and not interrupted and not deadline.over:
             grid.improve(N_IMPROVED, replace(SEARCH_STOP, deadline=deadline))
@@ -364,14 +369,14 @@ def _decide(
     found = finish(rows, run, cells[place].runs)
     recipe = Recipe(run.family.name, run.family, stop=FINAL_STOP)
     return Search(
-        tuple(candidates),
-        winner,
-        runner_up(candidates, winner),
-        found,
-        recipe,
-        None,
-        min(rows.n_rows, SEARCH_ROWS),
-        interrupted or found.reason == INTERRUPTED,
+        candidates=tuple(candidates),
+        winner=winner,
+        runner_up=runner_up(candidates, winner),
+        fit=found,
+        recipe=recipe,
+        sharpness=None,
+        n_rows_searched=min(rows.n_rows, SEARCH_ROWS),
+        interrupted=interrupted or found.reason == INTERRUPTED,
         rivals=tuple(model for i, model in zip(near, models, strict=True) if i != winner),
     )
 

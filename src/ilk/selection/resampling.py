@@ -45,7 +45,7 @@ Refit = Callable[[MemoryRows, Block, int, int], tuple[Family[Any], Any] | None]
 """Of the rows of a resample, the same as starts count them, a number of pieces and a seed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ResamplingPlan:
     """The rule that is repeated: `refit` gives `n_pieces`, which are merged below `threshold` down to `least`."""
 

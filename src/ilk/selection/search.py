@@ -58,7 +58,17 @@ def search(
     table = _CandidateTable(few, seed, frozenset(ks), deadline)
     for done, (recipe, k) in enumerate(cells, start=1):
         table.add(recipe, k)
-        told(callback, Progress(done, len(cells), recipe.name, k, table.best_bic, deadline.spent))
+        told(
+            callback,
+            Progress(
+                done=done,
+                total=len(cells),
+                method=recipe.name,
+                k=k,
+                best_bic=table.best_bic,
+                seconds=deadline.spent,
+            ),
+        )
     found = table.choose()
     return found if few.n_rows == rows.n_rows else _on_all_rows(found, rows, deadline)
 
@@ -123,14 +133,14 @@ class _CandidateTable:
         found = self.fits[winner]
         assert found is not None
         return Search(
-            tuple(self.candidates),
-            winner,
-            runner_up(self.candidates, winner),
-            found,
-            self.recipes[winner],
-            self.sharpness[winner],
-            self.rows.n_rows,
-            self.interrupted,
+            candidates=tuple(self.candidates),
+            winner=winner,
+            runner_up=runner_up(self.candidates, winner),
+            fit=found,
+            recipe=self.recipes[winner],
+            sharpness=self.sharpness[winner],
+            n_rows_searched=self.rows.n_rows,
+            interrupted=self.interrupted,
         )
 
 
@@ -203,9 +213,9 @@ def scored(rows: Rows, recipe: Recipe, k: int, found: Fit, sharp: Sharpness | No
         None,
         k,
         status,
-        _finite(loglik),
-        parameters,
-        _finite(value),
+        loglik=_finite(loglik),
+        parameters=parameters,
+        bic=_finite(value),
         cost=found.cost,
         silhouette=None if sharp is None else sharp.mean,
         silhouette_error=None if sharp is None else sharp.error,
