@@ -10,14 +10,17 @@ from functools import partial
 from typing import Any
 
 from ilk.analysis.assemble import answer_of
+from ilk.analysis.findings import Findings
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
-from ilk.analysis.prepare import Job, Prepared, at_a_glance, only_rows, prepare, with_every_group
+from ilk.analysis.prepare import Input, Job, Seen, prepare
 from ilk.analysis.result import Result
+from ilk.analysis.shown import rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, InverseTransform
 from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown
+from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.random import seed_of
 from ilk.recipes import CATALOGUE, K_MEANS, PARADIGMS
@@ -32,6 +35,7 @@ from ilk.selection.search import search
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.ledger import Caution
+from ilk.table.out_of_core.table import PieceTable
 
 GAUSSIAN = "gaussian"
 METHODS = ("auto", GAUSSIAN, ASSORTED, *CATALOGUE, *PARADIGMS)
@@ -39,56 +43,69 @@ N_STARTS = 30  # of K-means and its kin, for each K
 
 
 def run(job: Job) -> Result:
-    """Read, type, encode, search, describe."""
+    """Read, type, encode, search, group, describe."""
     clock = Deadline.none()
     known("method", job.method, METHODS)
     known("merge", job.merge, MERGES)
-    seed, seconds = seed_of(job.seed), seconds_of(job.budget)
-    job = replace(job, seed=seed)  # a generator gives one number only once
+    job = replace(job, seed=seed_of(job.seed))  # a generator gives one number only once
+    seconds = seconds_of(job.budget)
     old = None if job.match_to is None else earlier(job.match_to)
-    afar = ClusterFrame.of(job.data, seed)
-    ready = prepare(job if afar is None else replace(job, data=afar.table))
-    ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
+    afar = ClusterFrame.of(job.data, job.seed)
+    given = prepare(job if afar is None else replace(job, data=afar.table))
+    ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)
     deadline = Deadline.after(seconds)  # the table is read, however long that took
-    if ready.method in PARADIGMS:
-        ready, found, grouping = _parted(job, ready, ks, seed)
-        searched = deadline.spent
+    if given.method in PARADIGMS:
+        counted, found, grouping = _parted(job, given, ks)
+        seen, more, searched = Seen(counted.rows, counted.encoding), [], deadline.spent
     else:
-        ready, found = _searched(job, ready, ks, seed, deadline)
-        if afar is not None:
-            sampled, found = found, afar.polished(ready, found, deadline)
-            notes = [*notes, *afar.cautions(sampled, found)]
+        counted, seen, sampled = _searched(job, given, ks, deadline)
+        found = sampled if afar is None else afar.polished(counted, seen, sampled, deadline)
+        more = [] if afar is None else afar.cautions(sampled, found)
         searched = deadline.spent
         _at(job, found, "resampling", clock)
-        wish = GroupingOptions(
-            merge=job.merge,
-            least=ks[0],
-            as_asked=job.asked is not None,
-            min_size=job.min_size,
-            max_size=job.max_size,
-            deadline=deadline,
+        grouping = _grouped(job, seen, found, ks[0], deadline)
+    return _answer(
+        Findings(
+            job=job,
+            given=counted,
+            seen=seen,
+            search=found,
+            grouping=grouping,
+            notes=(*notes, *more),
+            earlier=old,
+            clock=clock,
+            search_seconds=searched,
         )
-        untreat = None if ready.treat is None else InverseTransform(ready.treat, ready.encoding)
-        grouping = _grouped(ready.rows, found, wish, seed, untreat)
-    if not grouping.interrupted:
+    )
+
+
+def _answer(findings: Findings) -> Result:
+    """What is told of the groups: at a glance where the run was stopped, before or now."""
+    job, labels = findings.job, findings.grouping.labels
+    if not findings.grouping.interrupted:
         try:
-            _at(job, found, "describing", clock)
-            ready = with_every_group(ready, grouping.labels)
-            return answer_of(job, ready, found, grouping, notes, (clock, searched), old)
+            _at(job, findings.search, "describing", findings.clock)
+            return answer_of(findings, shown_rows(findings.given, findings.seen, labels, job.seed))
         except KeyboardInterrupt:
-            grouping = replace(grouping, interrupted=True)
-    ready = at_a_glance(ready, grouping.labels, seed)
-    return answer_of(job, ready, found, grouping, notes, (clock, searched), old)
+            findings = replace(findings, grouping=replace(findings.grouping, interrupted=True))
+    return answer_of(findings, rows_at_a_glance(findings.given, findings.seen, labels, job.seed))
 
 
-def _grouped(
-    rows: Rows, found: Search, wish: GroupingOptions, seed: int, untreat: InverseTransform | None
-) -> Grouping:
+def _grouped(job: Job, seen: Seen, found: Search, least: int, deadline: Deadline) -> Grouping:
     """The groups; after an interrupt without what takes time."""
+    wish = GroupingOptions(
+        merge=job.merge,
+        least=least,
+        as_asked=job.asked is not None,
+        min_size=job.min_size,
+        max_size=job.max_size,
+        deadline=deadline,
+    )
+    untreat = None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
     try:
-        return group(rows, found, wish, seed, untreat)
+        return group(seen.rows, found, wish, job.seed, untreat)
     except KeyboardInterrupt:
-        return group(rows, replace(found, interrupted=True), wish, seed, untreat)
+        return group(seen.rows, replace(found, interrupted=True), wish, job.seed, untreat)
 
 
 def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
@@ -108,83 +125,80 @@ def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
     )
 
 
-def _searched(
-    job: Job, ready: Prepared, ks: Sequence[int], seed: int, deadline: Deadline
-) -> tuple[Prepared, Search]:
+def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tuple[Input, Seen, Search]:
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
-    if ready.method == ASSORTED:
+    if given.method == ASSORTED:
         numbers = CELLS if job.asked is None else "auto"
         grown = search_assorted(
-            ready.rows, ready.used, ks, seed, numbers=numbers, deadline=deadline, callback=job.callback
+            given.rows, given.used, ks, job.seed, numbers=numbers, deadline=deadline, callback=job.callback
         )
-        return _treated(ready, grown), grown.search
-    if ready.method != GAUSSIAN:
-        recipes = [replace(CATALOGUE[ready.method], n_starts=N_STARTS)]
-        return ready, search(ready.rows, recipes, ks, seed, deadline=deadline, callback=job.callback)
-    mixtures = partial(_mixtures, job, ready, ks, seed, deadline)
+        return given, _treated(given, grown), grown.search
+    if given.method != GAUSSIAN:
+        return _by_recipe(job, given, CATALOGUE[given.method], ks, deadline)
+    mixtures = partial(_mixtures, job, given, ks, deadline)
     if job.method != "auto":
         found, own = mixtures()
-        return _in_units(ready, own), found
+        return given, Seen(own, own.encoding), found
     try:
         found, own, winner = with_assorted(
-            mixtures, ready.rows, ready.used, ks, seed, deadline=deadline, callback=job.callback
+            mixtures, given.rows, given.used, ks, job.seed, deadline=deadline, callback=job.callback
         )
-        return _in_units(ready, own) if winner is None else _treated(ready, winner), found
+        return given, Seen(own, own.encoding) if winner is None else _treated(given, winner), found
     except NoModelError:
-        ready = prepare(replace(job, data=ready.table, method=K_MEANS.name))
+        other = prepare(replace(job, data=given.table, method=K_MEANS.name))
     note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
-    ready = replace(ready, warnings=(*ready.warnings, note))
-    recipes = [replace(K_MEANS, n_starts=N_STARTS)]
-    return ready, search(ready.rows, recipes, ks, seed, deadline=deadline, callback=job.callback)
+    return _by_recipe(job, replace(other, warnings=(*other.warnings, note)), K_MEANS, ks, deadline)
 
 
-def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[Prepared, Search, Grouping]:
+def _by_recipe(
+    job: Job, given: Input, recipe: Recipe, ks: Sequence[int], deadline: Deadline
+) -> tuple[Input, Seen, Search]:
+    """The search of K-means and its variants, on the rows as they are."""
+    recipes = [replace(recipe, n_starts=N_STARTS)]
+    found = search(given.rows, recipes, ks, job.seed, deadline=deadline, callback=job.callback)
+    return given, Seen(given.rows, given.encoding), found
+
+
+def _parted(job: Job, given: Input, ks: tuple[int, ...]) -> tuple[Input, Search, Grouping]:
     """The groups of a paradigm beside the loop; rows in clusters too small to count are set aside."""
     from ilk.selection.from_partition import part_rows  # imports scikit-learn, which takes a second
 
-    if ready.weight is not None:
+    if given.weight is not None:
         raise UsageError(
             "weight-not-taken",
-            f"{ready.method} counts every row once, and weight={shown(job.weight)!r} was given",
+            f"{given.method} counts every row once, and weight={shown(job.weight)!r} was given",
             do="Leave the weights out, or take a method of centres or mixtures",
         )
-    if ready.looked is not None or ClusterFrame.of(job.data, seed) is not None:
+    if isinstance(given.table, PieceTable) or ClusterFrame.of(job.data, job.seed) is not None:
         raise ResourceError(
             "not-in-memory",
-            f"{ready.method} looks at all rows at once, and the table is not in memory",
+            f"{given.method} looks at all rows at once, and the table is not in memory",
             do="Give a sample of the rows, or take a method of centres or mixtures",
         )
     if job.min_size is not None or job.max_size is not None:
         raise UsageError(
             "sizes-not-taken",
-            f"{ready.method} has groups of its own sizes, and min_size or max_size was given",
+            f"{given.method} has groups of its own sizes, and min_size or max_size was given",
             do="Leave them out, or take a method of centres or mixtures",
         )
-    parted = part_rows(ready.rows, ready.used, ready.method, job.k, ks, seed)
-    why = "in clusters too small to count"
-    return only_rows(ready, parted.counted, why), parted.search, parted.grouping
+    parted = part_rows(given.rows, given.used, given.method, job.k, ks, job.seed)
+    counted = given.only(parted.counted, "in clusters too small to count")
+    return counted, parted.search, parted.grouping
 
 
-def _treated(ready: Prepared, grown: AssortedSearch) -> Prepared:
+def _treated(given: Input, grown: AssortedSearch) -> Seen:
     """The table as the assorted model sees it."""
-    return replace(ready, rows=grown.rows, treat=grown.treat, treatment=grown.words, method=ASSORTED)
+    return Seen(grown.rows, given.encoding, grown.treat, grown.words)
 
 
-def _in_units(ready: Prepared, rows: Rows) -> Prepared:
-    """The table in the units that suit the groups of a mixture."""
-    return replace(ready, rows=rows, encoding=rows.encoding)
-
-
-def _mixtures(
-    job: Job, ready: Prepared, ks: Sequence[int], seed: int, deadline: Deadline
-) -> tuple[Search, Rows]:
+def _mixtures(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tuple[Search, Rows]:
     """Units that were left to ilk are those that suit the groups."""
     if job.scale is not None:
-        return search_in_units(ready.rows, ks, seed, deadline=deadline, callback=job.callback)
+        return search_in_units(given.rows, ks, job.seed, deadline=deadline, callback=job.callback)
     found = search_mixtures(
-        ready.rows, ks, seed, thorough=False, patience=PATIENCE, deadline=deadline, callback=job.callback
+        given.rows, ks, job.seed, thorough=False, patience=PATIENCE, deadline=deadline, callback=job.callback
     )
-    return found, ready.rows
+    return found, given.rows
 
 
 def known(option: str, value: str, allowed: Sequence[str]) -> None:

@@ -101,7 +101,7 @@ class _CandidateTable:
             return
         clock = Deadline.none()
         try:
-            found = fit_cell(self.rows, recipe, k, self.seed, self.deadline)
+            found = fit_cell(self.rows, recipe, k, self.seed, deadline=self.deadline)
             self.interrupted |= found.reason == INTERRUPTED
             costs = partial(recipe.family.cost, found.params)
             sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
@@ -186,7 +186,7 @@ def runner_up(candidates: Sequence[Candidate], winner: int) -> int | None:
     return order[0] if order else None
 
 
-def fit_cell(rows: Rows, recipe: Recipe, k: int, seed: int, deadline: Deadline) -> Fit:
+def fit_cell(rows: Rows, recipe: Recipe, k: int, seed: int, *, deadline: Deadline) -> Fit:
     """One candidate: the proven optimum where one column allows it, else the best of the recipe's starts."""
     if recipe.name == "k-means" and solves_line(rows, recipe):
         return fit_exact(rows, recipe, k, seed)
