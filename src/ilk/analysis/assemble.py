@@ -12,14 +12,14 @@ import ilk
 from ilk.analysis.cautions import cautions
 from ilk.analysis.findings import Findings
 from ilk.analysis.matching import carried_over
+from ilk.analysis.prepare import Input
 from ilk.analysis.result import Result
 from ilk.analysis.shown import Shown
 from ilk.analysis.summary import reproduction, summary_of
 from ilk.fitting.fit import label_counts
-from ilk.model.grouped import visit_memberships
 from ilk.model.model import Model
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
-from ilk.model.placed import N_QUANTILES, Placed, cost_quantiles
+from ilk.model.placed import N_QUANTILES, Placed, Scored, cost_quantiles, settled
 from ilk.monitor.drift import baseline
 from ilk.report.evidence import Evidence
 from ilk.report.explanation import explanation
@@ -45,16 +45,17 @@ def with_sizes(groups: Sequence[Group], grouping: Grouping) -> tuple[Group, ...]
 
 
 def told_groups(
-    shown: Shown, grouping: Grouping, sharp: Sharpness | None, own: Array | None
+    shown: Shown, grouping: Grouping, sharp: Sharpness | None, scored: Scored | None
 ) -> tuple[Group, ...]:
     """What each group is, how it returns in resamples, and which group it is parted from least."""
+    shares = None if scored is None else scored.memberships
     made = describe(
         shown.columns,
         shown.labels,
         len(grouping.size),
         weight=shown.weight,
         silhouette=None if sharp is None else sharp.groups,
-        probability=own,
+        probability=None if shares is None else shares[np.arange(len(shares)), shown.labels],
     )
     stable = grouping.stable or (None,) * len(made)
     near = [
@@ -71,11 +72,11 @@ def told_groups(
     )
 
 
-def model_of(findings: Findings, shown: Shown, groups: Sequence[Group]) -> Model:
+def model_of(findings: Findings, shown: Shown, scored: Scored | None, groups: Sequence[Group]) -> Model:
     """The model that gives new rows their groups."""
     given, seen, grouping = findings.given, findings.seen, findings.grouping
     recipe, fit = findings.search.recipe, findings.search.fit
-    told = replace(fit, labels=shown.labels, size=grouping.size)
+    n_groups = len(grouping.size)
     return Model(
         method=recipe.name,
         family=recipe.family.name,
@@ -87,9 +88,9 @@ def model_of(findings: Findings, shown: Shown, groups: Sequence[Group]) -> Model
         letters=tuple(g.letter for g in groups),
         names=tuple(g.name for g in groups),
         sizes=in_unit(np.asarray(grouping.size, dtype=np.float64), given.weight_unit),
-        quantiles=np.zeros((len(grouping.size), N_QUANTILES))
-        if recipe.family is NO_PREDICTION_RULE
-        else cost_quantiles(shown.rows, recipe.family, told, shown.weight),
+        quantiles=np.zeros((n_groups, N_QUANTILES))
+        if scored is None
+        else cost_quantiles(scored.cost, shown.labels, n_groups, shown.weight),
         training={
             "rows": fit.n_rows,
             "source": given.table.source,
@@ -100,11 +101,11 @@ def model_of(findings: Findings, shown: Shown, groups: Sequence[Group]) -> Model
     )
 
 
-def memberships(shown: Shown, grouping: Grouping) -> Array | None:
-    """Probability of each group for each row shown; None for hard methods."""
-    if not grouping.grouped.soft:
+def scores_of(findings: Findings, shown: Shown) -> Scored | None:
+    """The rows shown under the model; None where it has no rule."""
+    if findings.search.recipe.family is NO_PREDICTION_RULE:
         return None
-    return np.concatenate([*shown.rows.scan(visit_memberships, grouping.grouped)])
+    return Scored.of(shown.rows, findings.grouping.grouped)
 
 
 def sharpness_of_groups(findings: Findings, shown: Shown) -> Sharpness | None:
@@ -117,25 +118,19 @@ def sharpness_of_groups(findings: Findings, shown: Shown) -> Sharpness | None:
     return sharpness_of(shown.rows, shown.labels, len(grouping.size), costs, seed)
 
 
-def settled(placed: Placed, labels: Array, probabilities: Array | None) -> Placed:
-    """Where rows were put, which under a limit of size is not always their best group: that is then the second."""
-    moved = np.flatnonzero((placed.group != labels) & (labels >= 0))
-    if not len(moved):
-        return placed
-    second, probability = placed.second.copy(), placed.probability.copy()
-    second[moved] = placed.group[moved]
-    if probabilities is not None:
-        probability[moved] = probabilities[moved, labels[moved]]
-    return replace(placed, group=labels, second=second, probability=probability)
+def placed_rows(shown: Shown, scored: Scored, model: Model) -> Placed:
+    """Where the rows shown were put."""
+    return settled(scored.placed(model.quantiles), shown.labels, scored.memberships)
 
 
 def evidence_of(
-    findings: Findings, shown: Shown, model: Model, probabilities: Array | None, sharp: Sharpness | None
+    findings: Findings,
+    shown: Shown,
+    scored: Scored | None,
+    placed: Placed | None,
+    sharp: Sharpness | None,
 ) -> Evidence:
     """What the groups are explained from: plain arrays of the rows shown."""
-    placed = None
-    if model.has_rule:
-        placed = settled(model.place_rows(shown.rows), shown.labels, probabilities)
     name = findings.given.schema.id
     return Evidence(
         shown.columns,
@@ -143,7 +138,7 @@ def evidence_of(
         len(findings.grouping.size),
         shown.numbers,
         weight=shown.weight,
-        probabilities=probabilities,
+        probabilities=None if scored is None else scored.memberships,
         second=None if placed is None else placed.second,
         novelty=None if placed is None else placed.novelty,
         silhouette=None if sharp is None else (sharp.looked, sharp.values),
@@ -154,13 +149,12 @@ def evidence_of(
 def answer_of(findings: Findings, shown: Shown) -> Result:
     """All that is told of the groups."""
     given, search, grouping = findings.given, findings.search, findings.grouping
-    probabilities = memberships(shown, grouping)
-    own = None if probabilities is None else probabilities[np.arange(shown.rows.n_rows), shown.labels]
-    sharp = sharpness_of_groups(findings, shown)
-    lettered, matching = _lettered(findings, shown, told_groups(shown, grouping, sharp, own))
-    model = model_of(findings, shown, lettered)
+    scored, sharp = scores_of(findings, shown), sharpness_of_groups(findings, shown)
+    lettered, matching = _lettered(findings, shown, told_groups(shown, grouping, sharp, scored))
+    model = model_of(findings, shown, scored, lettered)
+    placed = None if scored is None else placed_rows(shown, scored, model)
     verdict = judge(search, grouping, model.letters, [c.name for c in given.used.numeric])
-    told = explanation(evidence_of(findings, shown, model, probabilities, sharp), lettered)
+    told = explanation(evidence_of(findings, shown, scored, placed, sharp), lettered)
     groups = _finished(findings, shown, lettered, told.pop("rules"))
     notes = (*given.warnings, *findings.notes, *cautions(findings, shown), *_size_notes(grouping, model))
     summary = {
@@ -175,10 +169,10 @@ def answer_of(findings: Findings, shown: Shown) -> Result:
         "reproduce": reproduction(findings, shown),
         "seconds": findings.clock.spent,
     }
-    everyone = None if probabilities is None or shown.sample else given.for_every_row(probabilities, np.nan)
+    probabilities, placed = _for_every_row(given, scored, placed) if not shown.sample else (None, None)
     return Result(
         labels=given.for_every_row(grouping.labels, -1),
-        probabilities=everyone,
+        probabilities=probabilities,
         k=grouping.n_groups,
         components=grouping.pieces,
         groups=groups,
@@ -187,8 +181,22 @@ def answer_of(findings: Findings, shown: Shown) -> Result:
         warnings=notes,
         model=model,
         table=given.table,
+        placed=placed,
         _summary=plain(summary),
     )
+
+
+def _for_every_row(
+    given: Input, scored: Scored | None, placed: Placed | None
+) -> tuple[Array | None, Placed | None]:
+    """Probabilities and places for each row of the table, where all rows used are shown."""
+    if scored is None or placed is None:
+        return None, None
+    shares = scored.memberships
+    everyone = None if shares is None else given.for_every_row(shares, np.nan)
+    group, second = (given.for_every_row(number, -1) for number in (placed.group, placed.second))
+    novelty, probability = (given.for_every_row(v, np.nan) for v in (placed.novelty, placed.probability))
+    return everyone, Placed(group, second, novelty, probability)
 
 
 def _lettered(

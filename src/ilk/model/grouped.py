@@ -48,8 +48,16 @@ class Grouped:
         """The group of each row."""
         if self.soft and not self.whole:
             return np.asarray(self.costs(block).argmin(axis=1), dtype=np.int32)
-        label, _ = self.family.assign(self.params, block)
-        return np.asarray(np.append(self.group_of, -1)[label], dtype=np.int32)  # -1, noise, stays
+        return self._group_of(self.family.assign(self.params, block)[0])
+
+    def label_of(self, piece: Array, costs: Array) -> Array:
+        """The same of rows whose pieces and costs in the groups are known."""
+        if self.soft and not self.whole:
+            return np.asarray(costs.argmin(axis=1), dtype=np.int32)
+        return self._group_of(piece)
+
+    def _group_of(self, piece: Array) -> Array:
+        return np.asarray(np.append(self.group_of, -1)[piece], dtype=np.int32)  # -1, noise, stays
 
     def memberships(self, block: Block) -> Array:
         """Probability of each group for each row, for soft families."""
