@@ -6,7 +6,6 @@ import difflib
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ilk.analysis.assemble import answer_of
@@ -28,7 +27,7 @@ from ilk.selection.assorted import ASSORTED, AssortedSearch, search_assorted
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group
 from ilk.selection.k_range import k_range
-from ilk.selection.mixture_vs_assorted import with_assorted
+from ilk.selection.mixture_vs_assorted import better, search_rival
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import search
@@ -135,16 +134,18 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
         return given, _treated(given, grown), grown.search
     if given.method != GAUSSIAN:
         return _by_recipe(job, given, CATALOGUE[given.method], ks, deadline)
-    mixtures = partial(_mixtures, job, given, ks, deadline)
-    if job.method != "auto":
-        found, own = mixtures()
-        return given, Seen(own, own.encoding), found
     try:
-        found, own, winner = with_assorted(
-            mixtures, given.rows, given.used, ks, job.seed, deadline=deadline, callback=job.callback
+        found, own = _mixtures(job, given, ks, deadline)
+        if job.method != "auto":
+            return given, Seen(own, own.encoding), found
+        rival = search_rival(
+            found, given.rows, given.used, ks, job.seed, deadline=deadline, callback=job.callback
         )
-        return given, Seen(own, own.encoding) if winner is None else _treated(given, winner), found
+        both, winner = better(found, rival)
+        return given, Seen(own, own.encoding) if winner is None else _treated(given, winner), both
     except NoModelError:
+        if job.method != "auto":
+            raise
         other = prepare(replace(job, data=given.table, method=K_MEANS.name))
     note = ("no-mixture", "no Gaussian mixture is valid for this table, so K-means gives the groups")
     return _by_recipe(job, replace(other, warnings=(*other.warnings, note)), K_MEANS, ks, deadline)
