@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ilk import kernels
 from ilk.families.base import Family
 from ilk.table.block import Array, Block
 
@@ -59,11 +58,6 @@ class Grouped:
     def _group_of(self, piece: Array) -> Array:
         return np.asarray(np.append(self.group_of, -1)[piece], dtype=np.int32)  # -1, noise, stays
 
-    def memberships(self, block: Block) -> Array:
-        """Probability of each group for each row, for soft families."""
-        membership: Array = kernels.memberships(-self.costs(block), False)[0]
-        return membership
-
 
 def _join_soft(costs: Array) -> Array:
     return np.asarray(-np.logaddexp.reduce(-costs, axis=1))
@@ -71,10 +65,6 @@ def _join_soft(costs: Array) -> Array:
 
 def _join_hard(costs: Array) -> Array:
     return np.asarray(costs.min(axis=1))
-
-
-def visit_memberships(grouped: Grouped, block: Block) -> Array:
-    return grouped.memberships(block)
 
 
 def visit_costs(grouped: Grouped, block: Block) -> Array:
