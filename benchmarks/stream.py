@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 import ilk
 from ilk.analysis.prepare import Job, prepare
+from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import KEEP_ALL, Partial
@@ -65,7 +66,7 @@ def whole_fit(path: str, method: str, k: int, seconds: float) -> dict[str, Any]:
     if method == "VVV":
         ready = prepare(Job(path, method="gaussian", memory=MEMORY))
         family = Gaussian(Structure("VVV"), table_moments(ready.rows).variance)
-        plan = MixturePlan(stop=Stop(tolerance=1e-8, max_passes=1000, seconds=seconds))
+        plan = MixturePlan(stop=Stop(tolerance=1e-8, max_passes=1000, deadline=Deadline.after(seconds)))
         found = fit_mixture(ready.rows, family, k, 0, plan)
         table, labels, n_passes = ready.table, found.labels, found.n_passes
     else:

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import ilk
-import ilk.analysis.prepare
 import ilk.analysis.run
+import ilk.analysis.shown
 import ilk.cli.main
 import ilk.cli.run_folder
 from ilk.analysis import on_cluster as afar
-from ilk.assorted.fit import Search as Growth
+from ilk.assorted.growth import GrowthSearch as Growth
 from ilk.fitting import loop
 from ilk.selection import from_partition as parted
 from ilk.selection import mixture_vs_assorted as contest
@@ -151,7 +151,7 @@ def test_the_model_of_the_sample_of_a_frame_is_kept(numbers, workers, monkeypatc
 @pytest.mark.parametrize("weight", [None, "count"])
 def test_a_large_table_is_told_from_a_sample(mixed, monkeypatch, weight):
     mixed.loc[3, ["size", "width", "colour"]] = None  # a row that has no group
-    monkeypatch.setattr(ilk.analysis.prepare, "GLANCED_ROWS", 100)
+    monkeypatch.setattr(ilk.analysis.shown, "GLANCED_ROWS", 100)
     stop_once(monkeypatch, ilk.analysis.run, "answer_of")
     with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
         result = ilk.cluster(mixed, k=range(1, 4), weight=weight, ignore=[] if weight else "count")
@@ -169,7 +169,7 @@ def test_a_large_table_is_told_from_a_sample(mixed, monkeypatch, weight):
 def test_a_group_that_the_sample_misses_is_told_by_its_own_rows(mixed, monkeypatch, weight):
     mixed.loc[110:113, ["size", "width"]] = 500.0
     mixed.loc[111, "count"] = 0  # counts for nothing where rows have weights
-    monkeypatch.setattr(ilk.analysis.prepare, "GLANCED_ROWS", 12)
+    monkeypatch.setattr(ilk.analysis.shown, "GLANCED_ROWS", 12)
     stop_once(monkeypatch, ilk.analysis.run, "answer_of")
     with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
         result = ilk.cluster(mixed, k=3, method="k-means", weight=weight, ignore=[] if weight else "count")
@@ -205,3 +205,14 @@ def test_a_small_table_keeps_its_assignments(mixed, monkeypatch, tmp_path):
     done = CliRunner().invoke(ilk.cli.main.cli, ["fit", "table.csv", "--k", "1..3"])
     assert done.exit_code == 130
     assert (tmp_path / "table.ilk" / "assignments.csv").exists()
+
+
+def test_letters_are_carried_over_by_the_rows_of_the_sample(mixed, monkeypatch):
+    """The rows that are described are compared with the earlier run, and no others."""
+    before = ilk.cluster(mixed, k=2, method="k-means", ignore="count").rename({"A": "first", "B": "second"})
+    monkeypatch.setattr(ilk.analysis.shown, "GLANCED_ROWS", 60)
+    stop_once(monkeypatch, ilk.analysis.run, "answer_of")
+    with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
+        result = ilk.cluster(mixed, k=2, method="k-means", ignore="count", match_to=before.model)
+    assert [group.name for group in result.groups] == ["first", "second"]
+    assert [entry["letter"] for entry in result.summary()["matching"]["kept"]] == ["A", "B"]

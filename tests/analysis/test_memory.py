@@ -51,7 +51,7 @@ def parameters(model):
 
 
 def test_a_group_that_the_sample_misses_is_told_by_its_own_rows(tmp_path, tight, monkeypatch):
-    monkeypatch.setattr("ilk.analysis.prepare.TOLD_ROWS", 50)
+    monkeypatch.setattr("ilk.analysis.shown.TOLD_ROWS", 50)
     draws = np.random.default_rng(0)
     size, width = draws.normal(size=(2, 2000)) + 8.0 * draws.integers(0, 2, 2000)
     size[1500:1504], size[[3, 1501]], width[3] = (

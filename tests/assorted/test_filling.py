@@ -10,6 +10,7 @@ from ilk.assorted.growth import FINAL_FIT, GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ModelOptions
 from ilk.assorted.state import FitState, from_labels, step_of
 from ilk.engines.memory import MemoryRows
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import Stop
 from tests.assorted.test_growth import found_in, noise, planned, rows_of
 
@@ -50,7 +51,7 @@ def test_rows_alike_are_no_two_groups():
 
 
 def test_groups_are_cut_after_the_time_too():
-    found = found_in(*noise("mixed", 2), k=3, stop=Stop(1e-7, 300, seconds=0.0))
+    found = found_in(*noise("mixed", 2), k=3, stop=Stop(1e-7, 300, deadline=Deadline.after(0.0)))
     assert n_groups(found) == 3
     assert found.fit.reason == "time limit"
 

@@ -13,6 +13,7 @@ from ilk.assorted.problem import AssortedProblem, ColumnTransform, ModelOptions
 from ilk.engines.base import Rows
 from ilk.engines.derived import DerivedRows, derive
 from ilk.engines.memory import MemoryRows
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import Stop
 from ilk.table.condition import encoding_of, survey
 from tests.conftest import golden, numeric_table
@@ -205,7 +206,7 @@ def test_an_interrupt_gives_the_best_so_far(blobs):
 
 def test_the_time_limit_ends_a_search(blobs):
     raw, codes, _ = blobs
-    found = found_in(raw, codes, stop=Stop(1e-7, 300, seconds=0.02))
+    found = found_in(raw, codes, stop=Stop(1e-7, 300, deadline=Deadline.after(0.02)))
     assert found.fit.reason == "time limit"
 
 

@@ -32,7 +32,7 @@ SIZES = (3, 2)  # levels of the two categories beside the two numbers
 def columns_of(penalty: float = 2.0, **changes: object) -> ColumnCosts:
     share = np.array([0.5, 0.3, 0.2, 0.6, 0.4])
     floor, start = np.full(2, 1e-6), np.array([0, 3, 5])
-    return ColumnCosts(floor, start, share, np.full(4, penalty), **changes)
+    return ColumnCosts(floor=floor, level_start=start, share=share, penalty=np.full(4, penalty), **changes)
 
 
 def cells_of(seed: int, k: int) -> tuple[CellSums, list[np.ndarray], list[np.ndarray]]:

@@ -28,9 +28,11 @@ def made() -> tuple[meter.Meter, io.StringIO]:
 def test_stages_in_their_order():
     line, stream = made()
     with line:
-        line(Progress(1, 4, "gaussian", 1, 99.0, 0.5))
-        line(Progress(7, 0, "assorted", 0, 98.0, 1.5))
-        line(Progress(4, 4, "gaussian", 3, 97.0, 2.0, "resampling"))
+        line(Progress(done=1, total=4, method="gaussian", k=1, best_bic=99.0, seconds=0.5))
+        line(Progress(done=7, total=0, method="assorted", k=0, best_bic=98.0, seconds=1.5))
+        line(
+            Progress(done=4, total=4, method="gaussian", k=3, best_bic=97.0, seconds=2.0, stage="resampling")
+        )
         line.now("writing")
     lines = stream.getvalue().split(meter.CLEAR)[1:]
     assert [text.split("  ")[0] for text in lines] == [

@@ -28,9 +28,18 @@ def gaussian_model(structure, group_of=(0, 1, 2), columns=3, seed=0):
     names = [f"x{j}" for j in range(columns)]
     k = max(group_of) + 1
     model = Model(
-        "gaussian", f"gaussian {structure}", {}, Schema.numbers(names), fitted._encoding, fitted.fit_.params,
-        group_of, tuple("ABC"[:k]), tuple("abc"[:k]), np.ones(k), np.tile(np.arange(N_QUANTILES), (k, 1)) * 1.0,
-    )  # fmt: skip
+        method="gaussian",
+        family=f"gaussian {structure}",
+        options={},
+        schema=Schema.numbers(names),
+        encoding=fitted._encoding,
+        params=fitted.fit_.params,
+        group_of=group_of,
+        letters=tuple("ABC"[:k]),
+        names=tuple("abc"[:k]),
+        sizes=np.ones(k),
+        quantiles=np.tile(np.arange(N_QUANTILES), (k, 1)) * 1.0,
+    )
     return model, dict(zip(names, X.T, strict=True))
 
 

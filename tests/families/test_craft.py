@@ -37,12 +37,18 @@ def numeric_block(X: np.ndarray) -> Block:
 def family_of(block: Block, choice: Choice = HALF, **options) -> Paper:
     assert block.codes is not None
     return Paper(
-        choice, background_shares(block.codes, block.weights, START), START, block.n_columns, **options
+        choice=choice,
+        background=background_shares(block.codes, block.weights, START),
+        level_start=START,
+        n_numbers=block.n_columns,
+        **options,
     )
 
 
 def numbers_only(n_numbers: int, choice: Choice = HALF) -> Paper:
-    return Paper(choice, np.zeros(0), np.zeros(1, dtype=int), n_numbers)
+    return Paper(
+        choice=choice, background=np.zeros(0), level_start=np.zeros(1, dtype=int), n_numbers=n_numbers
+    )
 
 
 @pytest.mark.parametrize("case", range(8))
@@ -112,7 +118,7 @@ def test_an_update_by_hand():
     codes = np.array([[0, 0, 3], [0, 1, 3], [0, 2, -1]])
     block = Block(numbers, Encoding(1.0, np.zeros(2)), codes=codes, complete=False)
     background = np.concatenate([np.full(size, 1 / size) for size in LEVELS])
-    family = Paper(Choice(0.5, 0.2), background, START, 2)
+    family = Paper(choice=Choice(0.5, 0.2), background=background, level_start=START, n_numbers=2)
     groups = family.update(block, np.zeros(3, dtype=int), 1)
     assert groups.mean[0] == pytest.approx([1.0, 1 / 3])
     assert groups.variance[0, 0] == pytest.approx(
@@ -153,7 +159,12 @@ def test_algorithm_3_is_the_case_of_binary_columns_all_chosen():
     codes = (np.random.default_rng(0).random((30, 5)) < 0.4).astype(int)
     block = Block(np.zeros((30, 0)), Encoding(1.0, np.zeros(0)), codes=codes)
     start = np.arange(0, 11, 2)
-    family = Paper(Choice(0.5, 0.2), background_shares(codes, np.ones(30), start), start, 0)
+    family = Paper(
+        choice=Choice(0.5, 0.2),
+        background=background_shares(codes, np.ones(30), start),
+        level_start=start,
+        n_numbers=0,
+    )
     groups = family.update(block, np.arange(30) % 2, 2)
     groups = CraftParams(
         groups.mean, groups.variance, groups.level_share, np.ones((2, 5), dtype=bool), groups.weight

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ilk.families.centroid import Means, Medians
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import fit
 from ilk.fitting.loop import Stop, run_starts
 from tests.contracts.test_rows import rows_of
@@ -48,7 +49,9 @@ def test_reasons(rows):
     assert run_starts(rows, [FAMILY], start)[0].reason == "nothing changed"
     assert run_starts(rows, [FAMILY], start, stop=Stop(max_passes=2))[0].reason == "pass limit"
     assert run_starts(rows, [FAMILY], start, stop=Stop(tolerance=0.5))[0].reason == "tolerance"
-    assert run_starts(rows, [FAMILY], start, stop=Stop(seconds=0.0))[0].reason == "time limit"
+    assert (
+        run_starts(rows, [FAMILY], start, stop=Stop(deadline=Deadline.after(0.0)))[0].reason == "time limit"
+    )
 
 
 def test_no_passes_return_the_start(rows):

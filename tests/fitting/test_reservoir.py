@@ -14,7 +14,7 @@ from ilk.table.block import Block, Encoding
 def blocks(X, codes, size):
     encoding = Encoding(1.0, np.zeros(X.shape[1]))
     starts = range(0, len(X), size)
-    return [Block(X[i : i + size], encoding, i, codes=codes[i : i + size]) for i in starts]
+    return [Block(X[i : i + size], encoding, first_row=i, codes=codes[i : i + size]) for i in starts]
 
 
 def test_reservoirs_merge_in_any_order():

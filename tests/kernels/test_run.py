@@ -16,6 +16,7 @@ from ilk.families.covariance import STRUCTURES, Structure, update_covariance
 from ilk.families.gaussian import Gaussian
 from ilk.families.prior import Prior
 from ilk.fitting import small_tables as quick
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import (
     CONVERGED,
     DEGENERATE,
@@ -284,7 +285,7 @@ def test_limits() -> None:
     short = run_quick(rows_of(points), families, starts, stop=Stop(tolerance=-1.0, max_passes=2))
     assert {run.reason for run in short if len(run.trace) == 2} >= {PASS_LIMIT}
     assert all(len(run.trace) <= 2 for run in short)
-    late = run_quick(rows_of(points), families, starts, stop=Stop(seconds=0.0))
+    late = run_quick(rows_of(points), families, starts, stop=Stop(deadline=Deadline.after(0.0)))
     assert {run.reason for run in late} == {TIME_LIMIT}
     assert not any(run.trace for run in late)
 

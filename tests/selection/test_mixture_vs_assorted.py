@@ -14,7 +14,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
 from ilk.selection.assorted import search_assorted
-from ilk.selection.mixture_vs_assorted import with_assorted
+from ilk.selection.mixture_vs_assorted import better, search_rival
 from ilk.selection.mixtures import search_mixtures
 from ilk.table.condition import condition
 from ilk.table.read import read
@@ -117,10 +117,9 @@ def test_who_stays_out_is_told(name):
     else:
         X[:, 1] = draws.integers(0, 2, 200) * 3.0 + draws.integers(0, 2, 200)
     rows, schema = rows_of(X), infer(read(X))
-    found, own, grown = with_assorted(
-        lambda: (search_mixtures(rows, range(1, 4), 0), rows), rows, schema, range(1, 4), 0
-    )
-    assert own is rows
+    mixtures = search_mixtures(rows, range(1, 4), 0)
+    found, grown = better(mixtures, search_rival(mixtures, rows, schema, range(1, 4), 0))
+    assert found.fit is mixtures.fit
     assert grown is None
     assert found.chosen.method == "gaussian"
     status = {"stretched": "unpromising", "few values": "not_comparable"}[name]

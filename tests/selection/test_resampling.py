@@ -9,6 +9,7 @@ import pytest
 
 from ilk.engines.memory import MemoryRows
 from ilk.families.centroid import Means
+from ilk.fitting.deadline import Deadline
 from ilk.model.grouped import Grouped
 from ilk.selection import resampling
 from ilk.selection.resampling import FEWEST_RESAMPLES, N_RESAMPLES, ResamplingPlan, returns
@@ -26,7 +27,9 @@ def test_fewer_resamples_when_the_time_has_run_out(end, expected, monkeypatch):
     family = Means()
     centres = rows.encoding.apply(np.array([[0.0, 0.0], [9.0, 9.0]]))
     grouped = Grouped(family, family.start(centres), np.arange(2), False)
-    plan = ResamplingPlan(lambda *_: None, 2, 0.4, 1, False, end)
+    plan = ResamplingPlan(
+        refit=lambda *_: None, n_pieces=2, threshold=0.4, least=1, soft=False, deadline=Deadline(end)
+    )
     samples = Samples(rows.sample(120, 0), None, Scope(0))
     assert returns(samples, grouped, plan, 0) == (0.0, 0.0)  # none of them found anything
     assert sorted(numbers) == list(range(expected))

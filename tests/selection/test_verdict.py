@@ -28,20 +28,29 @@ def case(valley=0.8, stable=(0.9, 0.9), n_rows=500.0, icl_k=2, gain=0.0, status=
         Candidate("gaussian", "VVV", k, status if k == 2 else "ok", bic=9.0, icl=0.0 if k == icl_k else 1.0)
         for k in (1, 2)
     )
-    found = Search(cells, 1, 0, None, Recipe("g", None), None, 500, False)
+    found = Search(
+        candidates=cells,
+        winner=1,
+        runner_up=0,
+        fit=None,
+        recipe=Recipe("g", None),
+        sharpness=None,
+        n_rows_searched=500,
+        interrupted=False,
+    )
     return found, Grouping(
-        Grouped(None, None, np.array([0, 1]), True),
-        np.zeros(2),
-        np.array(sizes, dtype=float),
-        2,
-        Merge(0.4, ((0,), (1,)), (Level(2, valley, ((0,), (1,))),)),
-        NUMBERS,
-        [[None, valley], [valley, None]],
-        None,
-        stable,
-        n_rows,
-        np.array([2.0, 0.0]),
-        gain,
+        grouped=Grouped(None, None, np.array([0, 1]), True),
+        labels=np.zeros(2),
+        size=np.array(sizes, dtype=float),
+        n_groups=2,
+        merge=Merge(0.4, ((0,), (1,)), (Level(2, valley, ((0,), (1,))),)),
+        thresholds=NUMBERS,
+        valleys=[[None, valley], [valley, None]],
+        weakest=None,
+        stable=stable,
+        n_rows=n_rows,
+        skewness=np.array([2.0, 0.0]),
+        split_gain=gain,
     )
 
 

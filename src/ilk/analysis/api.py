@@ -11,6 +11,7 @@ from ilk.analysis.result import Result
 from ilk.analysis.run import ks_to_try, run, seconds_of
 from ilk.errors import warn
 from ilk.families.covariance import STRUCTURES, Structure
+from ilk.fitting.deadline import Deadline
 from ilk.methods import GAUSSIAN
 from ilk.model.model import Model
 from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
@@ -122,9 +123,25 @@ def cluster(
     """
     seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
     job = Job(
-        data, k, method, weight, types, truth, id, ignore, scale, seed, budget, threads,
-        spoken(callback, verbose), merge=merge, min_size=min_size, max_size=max_size, match_to=match_to, memory=memory,
-    )  # fmt: skip
+        data,
+        k=k,
+        method=method,
+        weight=weight,
+        types=types,
+        truth=truth,
+        id=id,
+        ignore=ignore,
+        scale=scale,
+        seed=seed,
+        budget=budget,
+        threads=threads,
+        callback=spoken(callback, verbose),
+        merge=merge,
+        min_size=min_size,
+        max_size=max_size,
+        match_to=match_to,
+        memory=memory,
+    )
     result = run(job)
     if result.interrupted:
         warn("interrupted", "the run was interrupted; this is the best found so far")
@@ -215,7 +232,21 @@ def select(
     """
     seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
     callback = spoken(callback, verbose)
-    job = Job(data, k, GAUSSIAN, weight, types, None, None, ignore, scale, seed, budget, threads, callback)
+    job = Job(
+        data,
+        k=k,
+        method=GAUSSIAN,
+        weight=weight,
+        types=types,
+        truth=None,
+        id=None,
+        ignore=ignore,
+        scale=scale,
+        seed=seed,
+        budget=budget,
+        threads=threads,
+        callback=callback,
+    )
     names = (
         [s.name for s in STRUCTURES] if isinstance(structures, str) and structures == "all" else structures
     )
@@ -228,6 +259,6 @@ def select(
         seed_of(seed),
         structures=wanted,
         thorough=thorough,
-        budget=seconds_of(budget),
+        deadline=Deadline.after(seconds_of(budget)),
         callback=callback,
     )

@@ -2,64 +2,36 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 import ilk
 from ilk.analysis.cautions import cautions
+from ilk.analysis.findings import Findings
 from ilk.analysis.matching import carried_over
-from ilk.analysis.prepare import Job, Prepared
+from ilk.analysis.prepare import Input
 from ilk.analysis.result import Result
+from ilk.analysis.shown import Shown
 from ilk.analysis.summary import reproduction, summary_of
-from ilk.engines.memory import MemoryRows
 from ilk.fitting.fit import label_counts
-from ilk.model.grouped import visit_memberships
 from ilk.model.model import Model
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
-from ilk.model.placed import N_QUANTILES, Placed, cost_quantiles
+from ilk.model.placed import N_QUANTILES, Placed, Scored, cost_quantiles, settled
 from ilk.monitor.drift import baseline
 from ilk.report.evidence import Evidence
 from ilk.report.explanation import explanation
 from ilk.report.facts import describe
 from ilk.report.groups import Group
 from ilk.report.summary import plain, truth_entry
-from ilk.selection.candidates import Search
 from ilk.selection.grouping import Grouping
 from ilk.selection.sharpness import Sharpness, sharpness_of
 from ilk.selection.verdict import judge
 from ilk.table.block import Array
 from ilk.table.ledger import Caution
 from ilk.table.weights import in_unit
-
-
-def for_every_row(ready: Prepared, values: Array, otherwise: float) -> Array:
-    """A value for each row of the table, those set aside included."""
-    n_rows = ready.table.n_rows
-    if len(values) == n_rows:
-        return values
-    everyone = np.full((n_rows, *values.shape[1:]), otherwise, dtype=values.dtype)
-    if ready.looked is None:
-        everyone[ready.kept] = values
-    else:
-        used = np.ones(n_rows, dtype=bool)
-        used[ready.looked.skipped] = False
-        everyone[used] = values
-    return everyone
-
-
-def looked_at(ready: Prepared, grouping: Grouping) -> tuple[Prepared, Grouping]:
-    """The rows that are told, and their grouping: all of a table in memory, a sample of a larger one."""
-    if ready.looked is None:
-        return ready, grouping
-    places = ready.looked.places
-    block = ready.rows.take(places)
-    if len(places) < ready.rows.n_rows:
-        block = replace(block, weight=None)  # they were drawn by weight
-    rows = MemoryRows.of_block(block, ready.rows.threads)
-    return replace(ready, rows=rows, weight=block.weight), replace(grouping, labels=grouping.labels[places])
 
 
 def with_sizes(groups: Sequence[Group], grouping: Grouping) -> tuple[Group, ...]:
@@ -73,16 +45,17 @@ def with_sizes(groups: Sequence[Group], grouping: Grouping) -> tuple[Group, ...]
 
 
 def told_groups(
-    ready: Prepared, grouping: Grouping, sharp: Sharpness | None, own: Array | None
+    shown: Shown, grouping: Grouping, sharp: Sharpness | None, scored: Scored | None
 ) -> tuple[Group, ...]:
     """What each group is, how it returns in resamples, and which group it is parted from least."""
+    shares = None if scored is None else scored.memberships
     made = describe(
-        ready.described,
-        grouping.labels,
+        shown.columns,
+        shown.labels,
         len(grouping.size),
-        weight=ready.weight,
+        weight=shown.weight,
         silhouette=None if sharp is None else sharp.groups,
-        probability=own,
+        probability=None if shares is None else shares[np.arange(len(shares)), shown.labels],
     )
     stable = grouping.stable or (None,) * len(made)
     near = [
@@ -99,140 +72,167 @@ def told_groups(
     )
 
 
-def model_of(job: Job, ready: Prepared, found: Search, grouping: Grouping, groups: Sequence[Group]) -> Model:
-    told = replace(found.fit, labels=grouping.labels, size=grouping.size)
+def model_of(findings: Findings, shown: Shown, scored: Scored | None, groups: Sequence[Group]) -> Model:
+    """The model that gives new rows their groups."""
+    given, seen, grouping = findings.given, findings.seen, findings.grouping
+    recipe, fit = findings.search.recipe, findings.search.fit
+    n_groups = len(grouping.size)
     return Model(
-        found.recipe.name,
-        found.recipe.family.name,
-        {"scale": job.scale, "trim": found.recipe.trim},
-        ready.used,
-        ready.encoding,
-        found.fit.params,
-        tuple(int(number) for number in grouping.grouped.group_of),
-        tuple(g.letter for g in groups),
-        tuple(g.name for g in groups),
-        in_unit(np.asarray(grouping.size, dtype=np.float64), ready.weight_unit),
-        np.zeros((len(grouping.size), N_QUANTILES))
-        if found.recipe.family is NO_PREDICTION_RULE
-        else cost_quantiles(ready.rows, found.recipe.family, told, ready.weight),
-        {
-            "rows": found.fit.n_rows,
-            "source": ready.table.source,
+        method=recipe.name,
+        family=recipe.family.name,
+        options={"scale": findings.job.scale, "trim": recipe.trim},
+        schema=given.used,
+        encoding=seen.encoding,
+        params=fit.params,
+        group_of=tuple(int(number) for number in grouping.grouped.group_of),
+        letters=tuple(g.letter for g in groups),
+        names=tuple(g.name for g in groups),
+        sizes=in_unit(np.asarray(grouping.size, dtype=np.float64), given.weight_unit),
+        quantiles=np.zeros((n_groups, N_QUANTILES))
+        if scored is None
+        else cost_quantiles(scored.cost, shown.labels, n_groups, shown.weight),
+        training={
+            "rows": fit.n_rows,
+            "source": given.table.source,
             "ilk": ilk.__version__,
-            "columns": baseline(ready.described, ready.weight),
+            "columns": baseline(shown.columns, shown.weight),
         },
-        ready.treat,
+        treat=seen.treat,
     )
 
 
-def memberships(ready: Prepared, grouping: Grouping) -> Array | None:
-    """Probability of each group for each row used; None for hard methods."""
-    if not grouping.grouped.soft:
+def scores_of(findings: Findings, shown: Shown) -> Scored | None:
+    """The rows shown under the model; None where it has no rule."""
+    if findings.search.recipe.family is NO_PREDICTION_RULE:
         return None
-    return np.concatenate([*ready.rows.scan(visit_memberships, grouping.grouped)])
+    return Scored.of(shown.rows, findings.grouping.grouped)
 
 
-def sharpness_of_groups(ready: Prepared, found: Search, grouping: Grouping, seed: int) -> Sharpness | None:
+def sharpness_of_groups(findings: Findings, shown: Shown) -> Sharpness | None:
     """Silhouettes of the groups, where the search has those of the pieces."""
-    same_rows = found.n_rows_searched == ready.rows.n_rows
-    if found.sharpness is None or (grouping.grouped.whole and same_rows and ready.looked is None):
-        return found.sharpness
-    return sharpness_of(ready.rows, grouping.labels, len(grouping.size), grouping.grouped.costs, seed)
+    search, grouping = findings.search, findings.grouping
+    same_rows = search.n_rows_searched == shown.rows.n_rows and not shown.sample
+    if search.sharpness is None or (grouping.grouped.whole and same_rows):
+        return search.sharpness
+    costs, seed = grouping.grouped.costs, findings.job.seed
+    return sharpness_of(shown.rows, shown.labels, len(grouping.size), costs, seed)
 
 
-def settled(placed: Placed, labels: Array, probabilities: Array | None) -> Placed:
-    """Where rows were put, which under a limit of size is not always their best group: that is then the second."""
-    moved = np.flatnonzero((placed.group != labels) & (labels >= 0))
-    if not len(moved):
-        return placed
-    second, probability = placed.second.copy(), placed.probability.copy()
-    second[moved] = placed.group[moved]
-    if probabilities is not None:
-        probability[moved] = probabilities[moved, labels[moved]]
-    return replace(placed, group=labels, second=second, probability=probability)
+def placed_rows(shown: Shown, scored: Scored, model: Model) -> Placed:
+    """Where the rows shown were put."""
+    return settled(scored.placed(model.quantiles), shown.labels, scored.memberships)
 
 
 def evidence_of(
-    ready: Prepared, grouping: Grouping, model: Model, probabilities: Array | None, sharp: Sharpness | None
+    findings: Findings,
+    shown: Shown,
+    scored: Scored | None,
+    placed: Placed | None,
+    sharp: Sharpness | None,
 ) -> Evidence:
-    """What the groups are explained from: plain arrays of the rows used."""
-    placed = None
-    if model.has_rule:
-        placed = settled(model.place_rows(ready.rows), grouping.labels, probabilities)
-    ids = None if ready.schema.id is None else ready.cells(ready.schema.id)
+    """What the groups are explained from: plain arrays of the rows shown."""
+    name = findings.given.schema.id
     return Evidence(
-        ready.described,
-        grouping.labels,
-        len(grouping.size),
-        ready.kept,
-        weight=ready.weight,
-        probabilities=probabilities,
+        shown.columns,
+        shown.labels,
+        len(findings.grouping.size),
+        shown.numbers,
+        weight=shown.weight,
+        probabilities=None if scored is None else scored.memberships,
         second=None if placed is None else placed.second,
         novelty=None if placed is None else placed.novelty,
         silhouette=None if sharp is None else (sharp.looked, sharp.values),
-        ids=ids,
+        ids=None if name is None else shown.cells(name),
     )
 
 
-def answer_of(
-    job: Job,
-    ready: Prepared,
-    found: Search,
-    grouping: Grouping,
-    notes: list[Caution],
-    times: tuple[float, float],
-    old: Model | None,
-) -> Result:
-    """All that is told of the groups; `times` are when the run began and how long the search took."""
-    notes = [*ready.warnings, *notes, *cautions(job, ready, found, grouping.interrupted)]
-    everything, labels = grouping, grouping.labels
-    ready, grouping = looked_at(ready, grouping)
-    probabilities = memberships(ready, grouping)
-    own = None if probabilities is None else probabilities[np.arange(ready.rows.n_rows), grouping.labels]
-    sharp = sharpness_of_groups(ready, found, grouping, job.seed)
-    groups = told_groups(ready, grouping, sharp, own)
-    matching = None
-    if old is not None:
-        groups, matching = carried_over(old, ready, labels, groups)
-    model = model_of(job, ready, found, grouping, groups)
-    verdict = judge(found, grouping, model.letters, [c.name for c in ready.used.numeric])
-    told = explanation(evidence_of(ready, grouping, model, probabilities, sharp), groups)
-    if ready.looked is not None:
-        groups, probabilities = with_sizes(groups, everything), None
-    groups = tuple(
-        replace(group, rule=rule, weight=in_unit(group.weight, ready.weight_unit))
-        for group, rule in zip(groups, told.pop("rules"), strict=True)
-    )
-    truth = None
-    if job.truth is not None:
-        marks = np.array(model.letters)[grouping.labels]
-        truth = truth_entry(marks, ready.cells(job.truth).to_pylist(), job.truth)
-    sizing = grouping.sizing
-    if sizing is not None:
-        notes = [*notes, *sizing.cautions(grouping.grouped.group_of, model.letters)]
-    summary = summary_of(job, ready, found, everything, sharp, notes)
-    summary.update(
-        verdict=verdict.to_dict(),
-        merge=grouping.to_dict(model.letters),
-        sizing=None if sizing is None else sizing.to_dict(grouping.grouped.group_of, model.letters),
-        matching=matching,
-        groups=[g.to_dict() for g in groups],
-        truth=truth,
+def answer_of(findings: Findings, shown: Shown) -> Result:
+    """All that is told of the groups."""
+    given, search, grouping = findings.given, findings.search, findings.grouping
+    scored, sharp = scores_of(findings, shown), sharpness_of_groups(findings, shown)
+    lettered, matching = _lettered(findings, shown, told_groups(shown, grouping, sharp, scored))
+    model = model_of(findings, shown, scored, lettered)
+    placed = None if scored is None else placed_rows(shown, scored, model)
+    verdict = judge(search, grouping, model.letters, [c.name for c in given.used.numeric])
+    told = explanation(evidence_of(findings, shown, scored, placed, sharp), lettered)
+    groups = _finished(findings, shown, lettered, told.pop("rules"))
+    notes = (*given.warnings, *findings.notes, *cautions(findings, shown), *_size_notes(grouping, model))
+    summary = {
+        **summary_of(findings, sharp, notes),
+        "verdict": verdict.to_dict(),
+        "merge": grouping.to_dict(model.letters),
+        "sizing": _sizing(grouping, model),
+        "matching": matching,
+        "groups": [group.to_dict() for group in groups],
+        "truth": _truth(findings, shown, model),
         **told,
-        reproduce=reproduction(ready, found, summary["options"]),
-        seconds=time.monotonic() - times[0],
-    )
-    summary["search"]["seconds"] = times[1]
+        "reproduce": reproduction(findings, shown),
+        "seconds": findings.clock.spent,
+    }
+    probabilities, placed = _for_every_row(given, scored, placed) if not shown.sample else (None, None)
     return Result(
-        for_every_row(ready, labels, -1),
-        None if probabilities is None else for_every_row(ready, probabilities, np.nan),
-        grouping.n_groups,
-        grouping.pieces,
-        groups,
-        found.candidates,
-        verdict,
-        tuple(notes),
-        model,
-        ready.table,
-        plain(summary),
+        labels=given.for_every_row(grouping.labels, -1),
+        probabilities=probabilities,
+        k=grouping.n_groups,
+        components=grouping.pieces,
+        groups=groups,
+        candidates=search.candidates,
+        verdict=verdict,
+        warnings=notes,
+        model=model,
+        table=given.table,
+        placed=placed,
+        _summary=plain(summary),
     )
+
+
+def _for_every_row(
+    given: Input, scored: Scored | None, placed: Placed | None
+) -> tuple[Array | None, Placed | None]:
+    """Probabilities and places for each row of the table, where all rows used are shown."""
+    if scored is None or placed is None:
+        return None, None
+    shares = scored.memberships
+    everyone = None if shares is None else given.for_every_row(shares, np.nan)
+    group, second = (given.for_every_row(number, -1) for number in (placed.group, placed.second))
+    novelty, probability = (given.for_every_row(v, np.nan) for v in (placed.novelty, placed.probability))
+    return everyone, Placed(group, second, novelty, probability)
+
+
+def _lettered(
+    findings: Findings, shown: Shown, groups: tuple[Group, ...]
+) -> tuple[tuple[Group, ...], dict[str, Any] | None]:
+    """The groups with the letters and names of an earlier run, if there is one, and what became of its groups."""
+    if findings.earlier is None:
+        return groups, None
+    return carried_over(findings.earlier, shown, groups)
+
+
+def _finished(
+    findings: Findings, shown: Shown, groups: tuple[Group, ...], rules: Sequence[Any]
+) -> tuple[Group, ...]:
+    """The groups with their rules, their sizes those among all rows, weights as the user counts them."""
+    sized = with_sizes(groups, findings.grouping) if shown.sample else groups
+    unit = findings.given.weight_unit
+    return tuple(
+        replace(group, rule=rule, weight=in_unit(group.weight, unit))
+        for group, rule in zip(sized, rules, strict=True)
+    )
+
+
+def _size_notes(grouping: Grouping, model: Model) -> list[Caution]:
+    sizing = grouping.sizing
+    return [] if sizing is None else sizing.cautions(grouping.grouped.group_of, model.letters)
+
+
+def _sizing(grouping: Grouping, model: Model) -> dict[str, Any] | None:
+    sizing = grouping.sizing
+    return None if sizing is None else sizing.to_dict(grouping.grouped.group_of, model.letters)
+
+
+def _truth(findings: Findings, shown: Shown, model: Model) -> dict[str, Any] | None:
+    """How the groups compare with a class that is known."""
+    name = findings.job.truth
+    if name is None:
+        return None
+    return truth_entry(np.array(model.letters)[shown.labels], shown.cells(name).to_pylist(), name)

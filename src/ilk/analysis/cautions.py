@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ilk import kernels
-from ilk.analysis.prepare import Job, Prepared
-from ilk.errors import shown
+from ilk.analysis.findings import Findings
+from ilk.analysis.shown import Shown
+from ilk.errors import shown as shown_text
 from ilk.fitting.fit import label_counts
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.selection.candidates import Search
@@ -17,85 +18,98 @@ STOPPED: Caution = ("interrupted", "the run was interrupted; this is the best fo
 DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
 
 
-def cautions(job: Job, ready: Prepared, found: Search, interrupted: bool) -> list[Caution]:
+def cautions(findings: Findings, shown: Shown) -> list[Caution]:
     """What a user should know of how it went."""
+    return [
+        *_end_of_run(findings),
+        *_fewer_groups(findings),
+        *_choice_of_k(findings.search),
+        *_samples(findings, shown),
+        *([("numpy-kernels", kernels.LACKING)] if kernels.LACKING else []),
+        *_dominated(findings, shown),
+    ]
+
+
+def _end_of_run(findings: Findings) -> list[Caution]:
+    """That it ended before its time."""
+    fit, candidates = findings.search.fit, findings.search.candidates
+    untried = [str(c.k) for c in candidates if c.status == "did_not_start"]
+    if findings.grouping.interrupted or fit.reason == INTERRUPTED:
+        return [STOPPED]
+    if fit.reason == TIME_LIMIT or untried:
+        before = f" before K {', '.join(untried)}" if untried else ""
+        return [("time-limit", f"the time limit was reached{before}")]
+    if fit.reason == PASS_LIMIT:
+        return [("not-converged", f"the fit did not converge within {fit.n_passes} passes")]
+    return []
+
+
+def _fewer_groups(findings: Findings) -> list[Caution]:
+    """That groups are missing, or hold no more than a value."""
+    fit, chosen, asked = findings.search.fit, findings.search.chosen, findings.job.asked
     made: list[Caution] = []
-    fit, chosen = found.fit, found.chosen
-    if interrupted or fit.reason == INTERRUPTED:
-        made.append(STOPPED)
-    elif fit.reason == TIME_LIMIT or any(c.status == "did_not_start" for c in found.candidates):
-        untried = [str(c.k) for c in found.candidates if c.status == "did_not_start"]
-        made.append(
-            (
-                "time-limit",
-                "the time limit was reached" + (f" before K {', '.join(untried)}" if untried else ""),
-            )
-        )
-    elif fit.reason == PASS_LIMIT:
-        made.append(("not-converged", f"the fit did not converge within {fit.n_passes} passes"))
     if fit.status == FEWER_DISTINCT_ROWS or chosen.status == FEWER_DISTINCT_ROWS:
-        made.append(
-            (
-                "fewer-distinct-rows",
-                f"{chosen.k} groups were asked for, but the table has only {len(fit.size)} distinct rows",
-            )
-        )
+        text = f"{chosen.k} groups were asked for, but the table has only {len(fit.size)} distinct rows"
+        made.append(("fewer-distinct-rows", text))
     elif chosen.status in ("ok_exact", "singular"):
-        made.append(
-            (
-                "exact-fit",
-                "every row equals the centre of its group: there are as many groups as distinct rows",
-            )
-        )
-    elif job.asked is not None and len(fit.size) < job.asked:
-        text = f"{job.asked} groups were asked for and {len(fit.size)} found; the others were empty"
+        text = "every row equals the centre of its group: there are as many groups as distinct rows"
+        made.append(("exact-fit", text))
+    elif asked is not None and len(fit.size) < asked:
+        text = f"{asked} groups were asked for and {len(fit.size)} found; the others were empty"
         made.append(("fewer-groups", text))
     lone = [g for g, n in enumerate(label_counts(fit.labels, len(fit.size))) if n == 1]
     if lone and len(fit.size) > 1:
         text = "a group holds" if len(lone) == 1 else f"{len(lone)} groups hold"
         made.append(("single-row-group", f"{text} only one row, which is also its centre in the model"))
-    limit = max((c.k for c in found.candidates if c.status != "reference"), default=1)
-    if chosen.k == limit > 2 and found.runner_up is not None:
-        made.append(
-            (
-                "k-at-limit",
-                f"K={limit} is the largest K that was tried; to try more: k=range(1, {2 * limit + 1})",
-            )
-        )
-    sharpest = max(found.candidates, key=lambda c: c.silhouette or 0.0)
-    if len(fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:
+    return made
+
+
+def _choice_of_k(search: Search) -> list[Caution]:
+    """That another K may be better."""
+    made: list[Caution] = []
+    limit = max((c.k for c in search.candidates if c.status != "reference"), default=1)
+    if search.chosen.k == limit > 2 and search.runner_up is not None:
+        text = f"K={limit} is the largest K that was tried; to try more: k=range(1, {2 * limit + 1})"
+        made.append(("k-at-limit", text))
+    sharpest = max(search.candidates, key=lambda c: c.silhouette or 0.0)
+    if len(search.fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:
         text = (
             f"BIC prefers one group, but {sharpest.k} groups have a silhouette of {sharpest.silhouette:.2f}"
         )
         made.append(("silhouette-disagrees", f"{text}; try k={sharpest.k}"))
-    if found.n_rows_searched < ready.rows.n_rows:
-        made.append(
-            (
-                "sampled-search",
-                f"K was chosen on a sample of {found.n_rows_searched} rows; the fit is on all rows",
-            )
-        )
-    if ready.looked is not None and len(ready.looked.places) < ready.rows.n_rows:
-        text = f"groups are described on a sample of {len(ready.looked.places)} rows; labels and sizes are of all rows"
+    return made
+
+
+def _samples(findings: Findings, shown: Shown) -> list[Caution]:
+    """That not all rows had a say."""
+    made: list[Caution] = []
+    n_rows, n_searched, n_shown = (
+        findings.seen.rows.n_rows,
+        findings.search.n_rows_searched,
+        len(shown.numbers),
+    )
+    if n_searched < n_rows:
+        text = f"K was chosen on a sample of {n_searched} rows; the fit is on all rows"
+        made.append(("sampled-search", text))
+    if shown.sample and n_shown < n_rows:
+        text = f"groups are described on a sample of {n_shown} rows; labels and sizes are of all rows"
         made.append(("described-on-sample", text))
-    if kernels.LACKING:
-        made.append(("numpy-kernels", kernels.LACKING))
-    return made + dominated(job, ready)
+    return made
 
 
-def dominated(job: Job, ready: Prepared) -> list[Caution]:
-    if job.scale is not None or ready.rows.n_columns < 2:
+def _dominated(findings: Findings, shown: Shown) -> list[Caution]:
+    """That one column decides alone."""
+    rows = findings.seen.rows
+    if findings.job.scale is not None or rows.n_columns < 2:
         return []
-    numbers = ready.rows.take(np.arange(min(ready.rows.n_rows, 10_000))).numbers
+    numbers = rows.take(np.arange(min(rows.n_rows, 10_000))).numbers
     variance = np.where(np.isnan(numbers), 0.0, numbers).var(axis=0)  # 0 is about the middle of a column
-    names = [c.name for c in ready.described if c.used]
+    names = [c.name for c in shown.columns if c.used]
     if variance.max() <= DOMINANT * variance.sum():
         return []
-    name = shown(names[int(variance.argmax())])
-    return [
-        (
-            "one-column-decides",
-            f"{name} has {100 * variance.max() / variance.sum():.0f} % of the variance "
-            'and decides alone; scale="standard" gives all columns the same weight',
-        )
-    ]
+    name = shown_text(names[int(variance.argmax())])
+    text = (
+        f"{name} has {100 * variance.max() / variance.sum():.0f} % of the variance "
+        'and decides alone; scale="standard" gives all columns the same weight'
+    )
+    return [("one-column-decides", text)]

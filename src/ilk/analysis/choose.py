@@ -7,15 +7,18 @@ decides the rest: categories and blanks, many rows, weights, groups that wind ar
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
-from ilk.analysis.prepare import Job, Prepared, prepare
+from ilk.analysis.prepare import Input, Job, prepare
+from ilk.analysis.shown import columns_at, first_places
 from ilk.errors import shown
 from ilk.methods import METHODS, by_search
 from ilk.paradigms.distance import MOST_ROWS
+from ilk.report.facts import Described
 from ilk.report.figures import plural
 from ilk.text.layout import Piece, Surface, line, quoted, words_of, wrap
 
@@ -93,14 +96,15 @@ def guide(surface: Surface) -> str:
 
 def advise(job: Job) -> Advice:
     """What the table of a job calls for, and what it rules out."""
-    ready = prepare(job)
-    numbers, coded = len(ready.schema.numeric), len(ready.schema.coded)
-    blanks = sum(column.missing for column in ready.schema.used)
-    n_rows = ready.rows.n_rows
+    given = prepare(job)
+    columns = given.columns or columns_at(given, first_places(given, job.seed))[1]
+    numbers, coded = len(given.schema.numeric), len(given.schema.coded)
+    blanks = sum(column.missing for column in given.schema.used)
+    n_rows = given.rows.n_rows
     facts = f"{plural(n_rows, 'row')}, {plural(numbers, 'column')} of numbers and {coded} of categories"
     facts += f", {plural(blanks, 'missing value')}"
     mixed = bool(coded or blanks)
-    if matrix_of_pairs(ready):
+    if matrix_of_pairs(given, columns):
         return Advice(
             facts + "; square and symmetric with a constant diagonal: similarities or distances of pairs",
             (
@@ -109,8 +113,8 @@ def advise(job: Job) -> Advice:
             ),
             (("k-means", "its columns are rows, not measurements"),),
         )
-    good = [_first(ready, mixed)]
-    gap = None if mixed or n_rows < LEAST_ROWS or ready.weight is not None else _winding(ready, job.seed)
+    good = [_first(given, mixed)]
+    gap = None if mixed or n_rows < LEAST_ROWS or given.weight is not None else _winding(given, job.seed)
     if gap is not None:
         why = (
             "groups wind around each other: no straight line separates them, but a gap of "
@@ -118,58 +122,58 @@ def advise(job: Job) -> Advice:
         )
         good.insert(0, ("typical-cuts", why))
         good.insert(1, ("spectral", "the same, where groups are of similar density"))
-    if not mixed and counts_like(ready):
+    if not mixed and counts_like(columns):
         good.append(("information-bottleneck", "if the values are counts: rows with similar profiles"))
     good.append(("dirichlet-process", "K by a prior on how many groups there are, up to a limit"))
-    if ready.weight is None and n_rows <= MOST_ROWS and gap is None:
+    if given.weight is None and n_rows <= MOST_ROWS and gap is None:
         kind = "Gower's dissimilarity" if mixed else "Euclidean distances"
         good.append(("average-linkage", f"a tree of groups, by {kind}"))
-    return Advice(facts, tuple(good), tuple(_ruled_out(ready, mixed)))
+    return Advice(facts, tuple(good), tuple(_ruled_out(given, mixed)))
 
 
-def _first(ready: Prepared, mixed: bool) -> tuple[str, str]:
+def _first(given: Input, mixed: bool) -> tuple[str, str]:
     """What "auto" takes."""
     why = {
         "assorted": "categories or missing values: one model for all columns, with feature selection per group",
         "gaussian": "numbers without missing values: elongated groups of any size, covariance structure and K by BIC",
         "k-means": "few distinct rows: groups have no variance to model",
     }
-    return ready.method, why.get(ready.method, "as asked") + " (auto)"
+    return given.method, why.get(given.method, "as asked") + " (auto)"
 
 
-def _ruled_out(ready: Prepared, mixed: bool) -> list[tuple[str, str]]:
+def _ruled_out(given: Input, mixed: bool) -> list[tuple[str, str]]:
     made: list[tuple[str, str]] = []
     if mixed:
         names = [name for name, method in by_search("parts").items() if method.takes == "numbers"]
         made.append((", ".join(names), "need numbers without missing values"))
-    if ready.rows.n_rows > MOST_ROWS:
+    if given.rows.n_rows > MOST_ROWS:
         names = [entry.method for entry in entries() if entry.data == "similarities"]
         made.append((", ".join(names), f"compare all pairs; at most {MOST_ROWS} rows"))
-    if ready.weight is not None:
+    if given.weight is not None:
         made.append((", ".join(by_search("parts")), "cannot use weights"))
     return made
 
 
-def matrix_of_pairs(ready: Prepared) -> bool:
+def matrix_of_pairs(given: Input, columns: Sequence[Described]) -> bool:
     """Whether the table is a square symmetric matrix with one value on its diagonal."""
-    numbers = [column.values for column in ready.described if column.is_number]
-    if ready.schema.coded or len(numbers) < 3 or len(numbers) != ready.rows.n_rows:
+    numbers = [column.values for column in columns if column.is_number]
+    if given.schema.coded or len(numbers) < 3 or len(numbers) != given.rows.n_rows:
         return False
     matrix = np.column_stack(numbers)
     return bool(np.allclose(matrix, matrix.T) and np.ptp(np.diag(matrix)) == 0)
 
 
-def counts_like(ready: Prepared) -> bool:
+def counts_like(columns: Sequence[Described]) -> bool:
     """Whether all columns are whole numbers from 0."""
-    values = [column.values for column in ready.described if column.is_number]
+    values = [column.values for column in columns if column.is_number]
     whole = all(bool(((v >= 0) & (v == np.floor(v))).all()) for v in values)
     return whole and len(values) >= FEW_LEVELS
 
 
-def _winding(ready: Prepared, seed: int) -> float | None:
+def _winding(given: Input, seed: int) -> float | None:
     from ilk.selection.from_partition import winding  # imports scikit-learn, which takes a second
 
-    return winding(ready.rows, ready.used, LOOKED_ROWS, seed)
+    return winding(given.rows, given.used, LOOKED_ROWS, seed)
 
 
 def told(advice: Advice, source: str, surface: Surface) -> str:

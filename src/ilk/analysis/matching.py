@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ilk.analysis.prepare import Prepared
+from ilk.analysis.shown import Shown
 from ilk.errors import DataError, UsageError, shown
 from ilk.measures.repeats import corresponding
 from ilk.model.file import read_model
@@ -39,15 +39,13 @@ def earlier(given: Any) -> Model:
     return read_model(path, follow=not inside)
 
 
-def carried_over(
-    old: Model, ready: Prepared, labels: Array, groups: Sequence[Group]
-) -> tuple[tuple[Group, ...], dict[str, Any]]:
+def carried_over(old: Model, now: Shown, groups: Sequence[Group]) -> tuple[tuple[Group, ...], dict[str, Any]]:
     """The groups with the letters and names of the old ones they correspond to, and what became of these.
 
     Old groups are those that the old model gives the rows of this table; a row further out than any it was fitted
     on is not shared with them.
     """
-    before, known = _placed(old, ready)
+    (before, known), labels = _placed(old, now), now.labels
     shared = np.zeros((old.k, len(groups)), dtype=np.int64)
     np.add.at(shared, (before[known], labels[known]), 1)
     sizes = (
@@ -80,12 +78,12 @@ def carried_over(
     }
 
 
-def _placed(old: Model, ready: Prepared) -> tuple[Array, Array]:
+def _placed(old: Model, now: Shown) -> tuple[Array, Array]:
     """The old group of each row, and whether the row is like those of that group."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            placed = old.place(ready.told)
+            placed = old.place(now.table)
     except DataError as error:
         raise DataError(
             error.code,
@@ -93,7 +91,7 @@ def _placed(old: Model, ready: Prepared) -> tuple[Array, Array]:
             where=error.where,
             do="Match to a run of a table with the same columns",
         ) from None
-    used = slice(None) if ready.told.n_rows == len(ready.kept) else ready.kept
+    used = slice(None) if now.table.n_rows == len(now.numbers) else now.numbers
     return placed.group[used], placed.novelty[used] < 1
 
 

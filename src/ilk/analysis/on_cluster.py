@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ilk.analysis.prepare import Prepared
+from ilk.analysis.prepare import Input, Seen
 from ilk.engines.base import Rows
 from ilk.engines.condition import is_complete, weight_facts
 from ilk.engines.derived import derive
@@ -20,6 +20,7 @@ from ilk.engines.frames import Frame, frame_of
 from ilk.errors import DataError
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import fit
 from ilk.fitting.loop import INTERRUPTED, Run, Stop, run_starts
 from ilk.fitting.table_moments import table_moments
@@ -70,21 +71,21 @@ class ClusterFrame:
         )
         return [("sampled-frame", text)]
 
-    def polished(self, ready: Prepared, found: Search, seconds: float) -> Search:
+    def polished(self, given: Input, seen: Seen, found: Search, deadline: Deadline) -> Search:
         """The models found on the sample, run to their end on all rows in shared passes: the best of them, as a fit
         with its parameters and the labels of the rows of the sample. As it was found where an interrupt comes before
         the first update."""
         if self.is_whole or found.interrupted:
             return found
         try:
-            return self._on_all_rows(ready, found, seconds)
+            return self._on_all_rows(given, seen, found, deadline)
         except KeyboardInterrupt:
             return replace(found, interrupted=True)
 
-    def _on_all_rows(self, ready: Prepared, found: Search, seconds: float) -> Search:
-        rows = _all_rows(self.frame, ready)
-        trim, stop = found.recipe.trim, replace(found.recipe.stop, seconds=seconds)
-        models = [(_family_for(ready, found, rows), found.fit.params), *found.rivals]
+    def _on_all_rows(self, given: Input, seen: Seen, found: Search, deadline: Deadline) -> Search:
+        rows = _all_rows(self.frame, given, seen)
+        trim, stop = found.recipe.trim, replace(found.recipe.stop, deadline=deadline)
+        models = [(_family_for(seen, found, rows), found.fit.params), *found.rivals]
         families, starts = zip(*models, strict=True)
         runs = run_starts(rows, families, starts, trim=trim, stop=stop)
         stopped = runs[0].reason == INTERRUPTED
@@ -94,7 +95,7 @@ class ClusterFrame:
         place = bics.index(min(bics)) if bics else 0
         run = runs[place]
         own: Family[Any] = run.family if place else found.recipe.family
-        here = fit(ready.rows, own, [run.params], trim=trim, stop=Stop(max_passes=0))
+        here = fit(seen.rows, own, [run.params], trim=trim, stop=Stop(max_passes=0))
         trace = tuple(run.trace)
         told = replace(here, reason=run.reason, trace=trace, n_passes=len(trace), starts=found.fit.starts)
         won = _decided(found, runs, bics, place) if bics else found
@@ -124,22 +125,22 @@ def _number_of(found: Search, run: Run) -> int:
     return next(i for i, c in enumerate(found.candidates) if (c.structure, c.k) == key)
 
 
-def _all_rows(frame: Frame, ready: Prepared) -> Rows:
+def _all_rows(frame: Frame, given: Input, seen: Seen) -> Rows:
     """All rows as the model sees them: its columns, packed by its schema, treated as it treats them."""
-    packer = ModelPacker(ready.used, ready.treat is not None)
+    packer = ModelPacker(given.used, seen.treat is not None)
     layout = packer.layout
-    packed = frame.rows(packer.names, packer, layout, ready.rows.threads)
+    packed = frame.rows(packer.names, packer, layout, seen.rows.threads)
     if packed.weighted:
         weight_facts(packed)
     # Weights in the unit of those of the sample, whose sums are compared with these.
-    encoding = replace(ready.encoding, weight_unit=ready.weight_unit)
+    encoding = replace(seen.encoding, weight_unit=given.weight_unit)
     rows: Rows = packed.encoded(encoding, is_complete(packed))
-    return rows if ready.treat is None else derive(rows, ready.treat)
+    return rows if seen.treat is None else derive(rows, seen.treat)
 
 
-def _family_for(ready: Prepared, found: Search, rows: Rows) -> Family[Any]:
+def _family_for(seen: Seen, found: Search, rows: Rows) -> Family[Any]:
     """The family found, weighing as many rows as there are."""
-    if ready.treat is None:
+    if seen.treat is None:
         return found.recipe.family
-    share = row_weights(rows).total / row_weights(ready.rows).total
-    return replace(ready.treat, plan=ready.treat.plan.weighing(share)).family
+    share = row_weights(rows).total / row_weights(seen.rows).total
+    return replace(seen.treat, plan=seen.treat.plan.weighing(share)).family

@@ -11,6 +11,7 @@ from typing import Any
 from ilk.analysis.cautions import STOPPED
 from ilk.errors import UsageError, shown
 from ilk.model.model import Model
+from ilk.model.placed import Placed
 from ilk.report.explanation import without_rows
 from ilk.report.groups import Group
 from ilk.selection.candidates import Candidate
@@ -21,7 +22,7 @@ from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Result:
     """Groups found in a table by `cluster`.
 
@@ -51,6 +52,9 @@ class Result:
         Gives new rows their groups.
     table : Table
         The table as it was read.
+    placed : None or Placed
+        Group, second group, probability and novelty of each row, as `assign` gives them; None where groups have no
+        rule, for tables read in parts, and for large tables whose run was interrupted.
     interrupted : bool
         Whether the run was interrupted, and this is the best found until then.
 
@@ -79,6 +83,7 @@ class Result:
     warnings: tuple[Caution, ...]
     model: Model
     table: Table | PieceTable = field(repr=False)
+    placed: Placed | None = field(repr=False)
     _summary: dict[str, Any] = field(repr=False)
 
     @property

@@ -4,174 +4,204 @@ from __future__ import annotations
 
 import difflib
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ilk.analysis.assemble import answer_of
+from ilk.analysis.findings import Findings
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
-from ilk.analysis.prepare import Job, Prepared, at_a_glance, only_rows, prepare, with_every_group
+from ilk.analysis.prepare import Input, Job, Seen, prepare
 from ilk.analysis.result import Result
+from ilk.analysis.shown import rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, InverseTransform
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown
+from ilk.fitting.deadline import Deadline
+from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.methods import K_MEANS, METHODS, names, parted
 from ilk.random import seed_of
-from ilk.selection.assorted import ASSORTED, AssortedSearch, search_assorted
+from ilk.selection.assorted import AssortedSearch, search_assorted
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group
 from ilk.selection.k_range import k_range
-from ilk.selection.mixture_vs_assorted import with_assorted
+from ilk.selection.mixture_vs_assorted import better, search_rival
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import search
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.ledger import Caution
+from ilk.table.out_of_core.table import PieceTable
 
 N_STARTS = 30  # of K-means and its kin, for each K
 
 
 def run(job: Job) -> Result:
-    """Read, type, encode, search, describe."""
-    began = time.monotonic()
+    """Read, type, encode, search, group, describe."""
+    clock = Deadline.none()
     known("method", job.method, names())
     known("merge", job.merge, MERGES)
-    seed, budget = seed_of(job.seed), seconds_of(job.budget)
-    job = replace(job, seed=seed)  # a generator gives one number only once
+    job = replace(job, seed=seed_of(job.seed))  # a generator gives one number only once
+    seconds = seconds_of(job.budget)
     old = None if job.match_to is None else earlier(job.match_to)
-    afar = ClusterFrame.of(job.data, seed)
-    ready = prepare(job if afar is None else replace(job, data=afar.table))
-    ks, notes = ks_to_try(job.k, ready.rows, job.min_size, job.max_size)
-    searched = time.monotonic()
-    if parted(ready.method):
-        ready, found, grouping = _parted(job, ready, ks, seed)
-        searched = time.monotonic() - searched
+    afar = ClusterFrame.of(job.data, job.seed)
+    given = prepare(job if afar is None else replace(job, data=afar.table))
+    ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)
+    deadline = Deadline.after(seconds)  # the table is read, however long that took
+    if parted(given.method):
+        counted, found, grouping = _parted(job, given, ks)
+        seen, more, searched = Seen(counted.rows, counted.encoding), [], deadline.spent
     else:
-        ready, found = _searched(job, ready, ks, seed, budget)
-        if afar is not None:
-            left = math.inf if budget is None else max(0.0, budget - (time.monotonic() - began))
-            sampled, found = found, afar.polished(ready, found, left)
-            notes = [*notes, *afar.cautions(sampled, found)]
-        searched = time.monotonic() - searched
-        _at(job, found, "resampling", began)
-        end = math.inf if budget is None else began + budget
-        wish = GroupingOptions(job.merge, ks[0], job.asked is not None, job.min_size, job.max_size, end)
-        untreat = None if ready.treat is None else InverseTransform(ready.treat, ready.encoding)
-        grouping = _grouped(ready.rows, found, wish, seed, untreat)
-    if not grouping.interrupted:
+        counted, seen, sampled = _searched(job, given, ks, deadline)
+        found = sampled if afar is None else afar.polished(counted, seen, sampled, deadline)
+        more = [] if afar is None else afar.cautions(sampled, found)
+        searched = deadline.spent
+        _at(job, found, "resampling", clock)
+        grouping = _grouped(job, seen, found, ks[0], deadline)
+    return _answer(
+        Findings(
+            job=job,
+            given=counted,
+            seen=seen,
+            search=found,
+            grouping=grouping,
+            notes=(*notes, *more),
+            earlier=old,
+            clock=clock,
+            search_seconds=searched,
+        )
+    )
+
+
+def _answer(findings: Findings) -> Result:
+    """What is told of the groups: at a glance where the run was stopped, before or now."""
+    job, labels = findings.job, findings.grouping.labels
+    if not findings.grouping.interrupted:
         try:
-            _at(job, found, "describing", began)
-            ready = with_every_group(ready, grouping.labels)
-            return answer_of(job, ready, found, grouping, notes, (began, searched), old)
+            _at(job, findings.search, "describing", findings.clock)
+            return answer_of(findings, shown_rows(findings.given, findings.seen, labels, job.seed))
         except KeyboardInterrupt:
-            grouping = replace(grouping, interrupted=True)
-    ready = at_a_glance(ready, grouping.labels, seed)
-    return answer_of(job, ready, found, grouping, notes, (began, searched), old)
+            findings = replace(findings, grouping=replace(findings.grouping, interrupted=True))
+    return answer_of(findings, rows_at_a_glance(findings.given, findings.seen, labels, job.seed))
 
 
-def _grouped(
-    rows: Rows, found: Search, wish: GroupingOptions, seed: int, untreat: InverseTransform | None
-) -> Grouping:
+def _grouped(job: Job, seen: Seen, found: Search, least: int, deadline: Deadline) -> Grouping:
     """The groups; after an interrupt without what takes time."""
+    wish = GroupingOptions(
+        merge=job.merge,
+        least=least,
+        as_asked=job.asked is not None,
+        min_size=job.min_size,
+        max_size=job.max_size,
+        deadline=deadline,
+    )
+    untreat = None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
     try:
-        return group(rows, found, wish, seed, untreat)
+        return group(seen.rows, found, wish, job.seed, untreat)
     except KeyboardInterrupt:
-        return group(rows, replace(found, interrupted=True), wish, seed, untreat)
+        return group(seen.rows, replace(found, interrupted=True), wish, job.seed, untreat)
 
 
-def _at(job: Job, found: Search, stage: str, began: float) -> None:
+def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
     """Tell the callback that a stage begins."""
     chosen, tried = found.chosen, len({c.k for c in found.candidates})
-    seconds = time.monotonic() - began
-    told(job.callback, Progress(tried, tried, chosen.method, chosen.k, chosen.bic, seconds, stage))
+    told(
+        job.callback,
+        Progress(
+            done=tried,
+            total=tried,
+            method=chosen.method,
+            k=chosen.k,
+            best_bic=chosen.bic,
+            seconds=clock.spent,
+            stage=stage,
+        ),
+    )
 
 
-def _searched(
-    job: Job, ready: Prepared, ks: Sequence[int], seed: int, budget: float | None
-) -> tuple[Prepared, Search]:
+def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tuple[Input, Seen, Search]:
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
-    method = METHODS[ready.method]
+    method = METHODS[given.method]
     if method.search == "growth":
         numbers = CELLS if job.asked is None else "auto"
         grown = search_assorted(
-            ready.rows, ready.used, ks, seed, numbers=numbers, budget=budget, callback=job.callback
+            given.rows, given.used, ks, job.seed, numbers=numbers, deadline=deadline, callback=job.callback
         )
-        return _treated(ready, grown), grown.search
+        return given, _treated(given, grown), grown.search
     if method.recipe is not None:
-        recipes = [replace(method.recipe, n_starts=N_STARTS)]
-        return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
-    mixtures = partial(_mixtures, job, ready, ks, seed, budget)
-    if job.method != "auto":
-        found, own = mixtures()
-        return _in_units(ready, own), found
+        return _by_recipe(job, given, method.recipe, ks, deadline)
     try:
-        found, own, winner = with_assorted(
-            mixtures, ready.rows, ready.used, ks, seed, budget=budget, callback=job.callback
+        found, own = _mixtures(job, given, ks, deadline)
+        if job.method != "auto":
+            return given, Seen(own, own.encoding), found
+        rival = search_rival(
+            found, given.rows, given.used, ks, job.seed, deadline=deadline, callback=job.callback
         )
-        return _in_units(ready, own) if winner is None else _treated(ready, winner), found
+        both, winner = better(found, rival)
+        return given, Seen(own, own.encoding) if winner is None else _treated(given, winner), both
     except NoModelError:
-        ready = prepare(replace(job, data=ready.table, method=K_MEANS.name))
+        if job.method != "auto":
+            raise
+        other = prepare(replace(job, data=given.table, method=K_MEANS.name))
     note = (
         "no-mixture",
         "no Gaussian mixture could be fitted to this table, so the groups are those of K-means",
     )
-    ready = replace(ready, warnings=(*ready.warnings, note))
-    recipes = [replace(K_MEANS, n_starts=N_STARTS)]
-    return ready, search(ready.rows, recipes, ks, seed, budget=budget, callback=job.callback)
+    return _by_recipe(job, replace(other, warnings=(*other.warnings, note)), K_MEANS, ks, deadline)
 
 
-def _parted(job: Job, ready: Prepared, ks: tuple[int, ...], seed: int) -> tuple[Prepared, Search, Grouping]:
+def _by_recipe(
+    job: Job, given: Input, recipe: Recipe, ks: Sequence[int], deadline: Deadline
+) -> tuple[Input, Seen, Search]:
+    """The search of K-means and its variants, on the rows as they are."""
+    recipes = [replace(recipe, n_starts=N_STARTS)]
+    found = search(given.rows, recipes, ks, job.seed, deadline=deadline, callback=job.callback)
+    return given, Seen(given.rows, given.encoding), found
+
+
+def _parted(job: Job, given: Input, ks: tuple[int, ...]) -> tuple[Input, Search, Grouping]:
     """The groups of a paradigm beside the loop; rows in groups too small to count are set aside."""
     from ilk.selection.from_partition import part_rows  # imports scikit-learn, which takes a second
 
-    if ready.weight is not None:
+    if given.weight is not None:
         raise UsageError(
             "weight-not-taken",
-            f"{ready.method} counts every row once, and weight={shown(job.weight)!r} was given",
+            f"{given.method} counts every row once, and weight={shown(job.weight)!r} was given",
             do="Leave the weights out, or use k-means, k-medians or a mixture method",
         )
-    if ready.looked is not None or ClusterFrame.of(job.data, seed) is not None:
+    if isinstance(given.table, PieceTable) or ClusterFrame.of(job.data, job.seed) is not None:
         raise ResourceError(
             "not-in-memory",
-            f"{ready.method} needs all rows in memory, and the table is larger or elsewhere",
+            f"{given.method} needs all rows in memory, and the table is larger or elsewhere",
             do="Give a sample of the rows, or use k-means, k-medians or a mixture method",
         )
     if job.min_size is not None or job.max_size is not None:
         raise UsageError(
             "sizes-not-taken",
-            f"{ready.method} cannot limit the sizes of groups, and min_size or max_size was given",
+            f"{given.method} cannot limit the sizes of groups, and min_size or max_size was given",
             do="Leave them out, or use k-means, k-medians or a mixture method",
         )
-    parted = part_rows(ready.rows, ready.used, ready.method, job.k, ks, seed)
-    why = "in groups too small to count"
-    return only_rows(ready, parted.counted, why), parted.search, parted.grouping
+    found = part_rows(given.rows, given.used, given.method, job.k, ks, job.seed)
+    counted = given.only(found.counted, "in groups too small to count")
+    return counted, found.search, found.grouping
 
 
-def _treated(ready: Prepared, grown: AssortedSearch) -> Prepared:
+def _treated(given: Input, grown: AssortedSearch) -> Seen:
     """The table as the assorted model sees it."""
-    return replace(ready, rows=grown.rows, treat=grown.treat, treatment=grown.words, method=ASSORTED)
+    return Seen(grown.rows, given.encoding, grown.treat, grown.words)
 
 
-def _in_units(ready: Prepared, rows: Rows) -> Prepared:
-    """The table in the units that suit the groups of a mixture."""
-    return replace(ready, rows=rows, encoding=rows.encoding)
-
-
-def _mixtures(
-    job: Job, ready: Prepared, ks: Sequence[int], seed: int, budget: float | None
-) -> tuple[Search, Rows]:
+def _mixtures(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tuple[Search, Rows]:
     """Units that were left to ilk are those that suit the groups."""
     if job.scale is not None:
-        return search_in_units(ready.rows, ks, seed, budget=budget, callback=job.callback)
+        return search_in_units(given.rows, ks, job.seed, deadline=deadline, callback=job.callback)
     found = search_mixtures(
-        ready.rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=job.callback
+        given.rows, ks, job.seed, thorough=False, patience=PATIENCE, deadline=deadline, callback=job.callback
     )
-    return found, ready.rows
+    return found, given.rows
 
 
 def known(option: str, value: str, allowed: Sequence[str]) -> None:

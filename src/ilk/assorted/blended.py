@@ -279,7 +279,13 @@ def _cells(counts: Array) -> CellSums:
 def _levels_of(block: Block) -> Block:
     """The block without its numbers."""
     empty = np.empty((block.n_rows, 0))
-    return Block(empty, block.encoding.columns(np.arange(0)), block.first_row, block.weight, block.codes)
+    return Block(
+        empty,
+        block.encoding.columns(np.arange(0)),
+        first_row=block.first_row,
+        weight=block.weight,
+        codes=block.codes,
+    )
 
 
 def _told(block: Block) -> Array:

@@ -27,7 +27,7 @@ STEP_QUANTILE = 0.05  # of the gaps between distinct values: the recording step
 LEVEL = "(missing)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _ColumnFacts:
     """What one pass tells: per number its range and the weights of the values watched, per category its levels."""
 
@@ -41,13 +41,13 @@ class _ColumnFacts:
 
     def __add__(self, other: _ColumnFacts) -> _ColumnFacts:
         return _ColumnFacts(
-            np.fmin(self.low, other.low),
-            np.fmax(self.high, other.high),
-            self.weight + other.weight,
-            tuple(_added(a, b) for a, b in zip(self.values, other.values, strict=True)),
-            tuple(a + b for a, b in zip(self.levels, other.levels, strict=True)),
-            self.missing + other.missing,
-            self.total + other.total,
+            low=np.fmin(self.low, other.low),
+            high=np.fmax(self.high, other.high),
+            weight=self.weight + other.weight,
+            values=tuple(_added(a, b) for a, b in zip(self.values, other.values, strict=True)),
+            levels=tuple(a + b for a, b in zip(self.levels, other.levels, strict=True)),
+            missing=self.missing + other.missing,
+            total=self.total + other.total,
         )
 
 
@@ -105,9 +105,21 @@ def assort(
             if atom is not None:
                 split = (seen.weight[j] - values[atom], values[atom])
                 label = f"{name} is {atom:g}"
-                categories.append(Category(label, j, "atom", (0.0, atom), ("no", "yes"), split, of=name))
+                categories.append(
+                    Category(
+                        name=label,
+                        source=j,
+                        kind="atom",
+                        keys=(0.0, atom),
+                        names=("no", "yes"),
+                        weight=split,
+                        of=name,
+                    )
+                )
             heft = float(seen.weight[j]) * (1 - share * (atom is not None))
-            numbers.append(Number(name, j, atom, unit=float(rows.encoding.unit[j]), weight=heft))
+            numbers.append(
+                Number(name=name, source=j, atom=atom, unit=float(rows.encoding.unit[j]), weight=heft)
+            )
     for j, (name, levels) in enumerate(level_names):
         heft = seen.levels[j]
         lost = float(seen.missing[j]) if missing == "level" else 0.0
@@ -119,7 +131,17 @@ def assort(
         weights = tuple(float(w) for w in heft[keys])
         extra = ((LEVEL,), (lost,)) if lost > 0 else ((), ())
         codes = tuple(float(key) for key in keys)
-        categories.append(Category(name, j, "levels", codes, known + extra[0], weights + extra[1], lost > 0))
+        categories.append(
+            Category(
+                name=name,
+                source=j,
+                kind="levels",
+                keys=codes,
+                names=known + extra[0],
+                weight=weights + extra[1],
+                missing_level=lost > 0,
+            )
+        )
     if not numbers and not categories:
         raise DataError("no-columns", "no column varies", do="Give a table with a column that does")
     plan = TransformPlan(tuple(numbers), tuple(categories), tuple(aside), seen.total)
@@ -130,8 +152,16 @@ def _of_values(name: str, source: int, values: dict[float, float], lost: float) 
     keys = tuple(sorted(values))
     labels, weight = tuple(f"{key:g}" for key in keys), tuple(values[key] for key in keys)
     if lost > 0:
-        return Category(name, source, "values", keys, (*labels, LEVEL), (*weight, lost), True)
-    return Category(name, source, "values", keys, labels, weight)
+        return Category(
+            name=name,
+            source=source,
+            kind="values",
+            keys=keys,
+            names=(*labels, LEVEL),
+            weight=(*weight, lost),
+            missing_level=True,
+        )
+    return Category(name=name, source=source, kind="values", keys=keys, names=labels, weight=weight)
 
 
 def _watch(sample: Block, n_levels: Sequence[int], few_values: int) -> _Watch:
@@ -175,7 +205,15 @@ def _visit_seen(watch: _Watch, block: Block) -> _ColumnFacts:
         there = code >= 0
         levels.append(np.bincount(code[there], weights=heft[there], minlength=n_levels).astype(np.float64))
         missing[j] = heft[~there].sum()
-    return _ColumnFacts(low, high, weight, tuple(values), tuple(levels), missing, float(heft.sum()))
+    return _ColumnFacts(
+        low=low,
+        high=high,
+        weight=weight,
+        values=tuple(values),
+        levels=tuple(levels),
+        missing=missing,
+        total=float(heft.sum()),
+    )
 
 
 def _added(one: dict[float, float], other: dict[float, float]) -> dict[float, float]:

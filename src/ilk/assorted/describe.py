@@ -14,7 +14,7 @@ DEVIATIONS = np.array([-1.0, 0.0, 1.0])  # the middle two thirds of a Normal
 LEVELS_TOLD = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Trait:
     """One column of one cluster of an `AssortedMixture`, compared with the background.
 
@@ -71,12 +71,12 @@ def traits(found: AssortedFit, encoding: Encoding) -> list[Trait]:
         for d in np.argsort(-found.relevance[group], kind="stable"):
             every.append(
                 Trait(
-                    group,
-                    found.scene.plan.names[d],
-                    bool(found.chosen[group, d]),
-                    float(found.relevance[group, d]),
-                    told[group][d],
-                    told[int(background[d])][d],
+                    group=group,
+                    column=found.scene.plan.names[d],
+                    chosen=bool(found.chosen[group, d]),
+                    relevance=float(found.relevance[group, d]),
+                    own=told[group][d],
+                    background=told[int(background[d])][d],
                 )
             )
     return every

@@ -12,7 +12,7 @@ All but the first term is `penalty`, so the loop's cost is J, and it never rises
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -44,7 +44,7 @@ VANISHED = 1e-3  # rows; a cluster of less weight is dropped
 LOG_2 = float(np.log(2.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Clusters:
     """Parameters: shares (K,), means and variances (K, numbers), log shares of levels (K, levels), and the group of
     each cluster in each column (K, columns), named by the group's first member."""
@@ -82,6 +82,7 @@ class Assorted:
 
     columns: ColumnCosts
     n_rows: float
+    _: KW_ONLY
     sharing: str = "background"
     membership: str = "soft"
     open_cost: float = 0.0
@@ -155,11 +156,11 @@ class Assorted:
         with np.errstate(divide="ignore"):
             log_level = np.tile(np.log(self.columns.share), (k, 1))
         return Clusters(
-            np.full(k, 1 / k),
-            np.array(centres, dtype=np.float64),
-            np.ones((k, self.columns.n_numbers)),
-            log_level,
-            singles(k, self.columns.n_columns),
+            mixing=np.full(k, 1 / k),
+            mean=np.array(centres, dtype=np.float64),
+            variance=np.ones((k, self.columns.n_numbers)),
+            log_level=log_level,
+            group=singles(k, self.columns.n_columns),
         )
 
     def blank(self, k: int) -> Clusters:
@@ -186,11 +187,11 @@ class Assorted:
         group = self.grouped(cells, previous)
         shared = pooled(cells, group, self.columns)
         return Clusters(
-            weight / weight.sum(),
-            shared.mean,
-            self._variances(shared, group),
-            log_shares(shared, self.columns),
-            group,
+            mixing=weight / weight.sum(),
+            mean=shared.mean,
+            variance=self._variances(shared, group),
+            log_level=log_shares(shared, self.columns),
+            group=group,
         )
 
     def _variances(self, shared: CellSums, group: Array) -> Array:
@@ -241,11 +242,11 @@ class Assorted:
         """Clusters and further clusters with mixing shares `share`, every cell chosen."""
         k = len(params) + len(others)
         return Clusters(
-            share / share.sum(),
-            np.concatenate([params.mean, others.mean]),
-            np.concatenate([params.variance, others.variance]),
-            np.concatenate([params.log_level, others.log_level]),
-            singles(k, self.columns.n_columns),
+            mixing=share / share.sum(),
+            mean=np.concatenate([params.mean, others.mean]),
+            variance=np.concatenate([params.variance, others.variance]),
+            log_level=np.concatenate([params.log_level, others.log_level]),
+            group=singles(k, self.columns.n_columns),
         )
 
     def penalty(self, params: Clusters) -> float:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -36,6 +35,7 @@ class SearchOptions:
     what may be spent."""
 
     k: int | None = None
+    _: KW_ONLY
     criterion: str = "bic"
     least: int = 1
     most: int = MOST_CLUSTERS
@@ -126,12 +126,12 @@ def fit_assorted(
     scene = _searched(whole, quest.search_rows, seed)
     search = GrowthSearch(
         seed,
-        quest.stop.seconds,
-        callback,
-        quest.n_starts,
-        quest.rescale,
-        quest.most if quest.k is None else quest.k + 1,
-        replace(quest.stop, seconds=inf),
+        deadline=quest.stop.deadline,
+        callback=callback,
+        n_starts=quest.n_starts,
+        rescale=quest.rescale,
+        most=quest.most if quest.k is None else quest.k + 1,
+        final=quest.stop,
     )
     for model in (scene, *_blocks(scene, options)):
         search = _better(search, _searched_in(model, search, quest), quest)
@@ -318,6 +318,8 @@ def _finished(
 ) -> AssortedFit:
     family = state.scene.family
     reason = search.stopped or state.reason
-    run = Run(family, state.params, state.params, state.cost, reason, trace=list(state.trace))
+    run = Run(
+        family, state.params, measured=state.params, cost=state.cost, reason=reason, trace=list(state.trace)
+    )
     fit = replace(finish(state.scene.rows, run, [run]), starts=tuple(search.starts))
     return AssortedFit(state.scene, fit, fit.cost + family.penalty(fit.params), candidates)

@@ -6,10 +6,8 @@ never rises, and the best fit of every number of clusters visited is kept.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +28,7 @@ from ilk.assorted.state import (
 )
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import GrowingFamily
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import (
     INTERRUPTED,
@@ -65,7 +64,8 @@ class GrowthSearch:
     """One search; what it may spend, and what it has found: the best state of every K visited."""
 
     seed: int
-    seconds: float = inf
+    _: KW_ONLY
+    deadline: Deadline = field(default_factory=Deadline.none)
     callback: Callable[[Event], None] | None = None
     n_starts: int = N_STARTS
     rescale: bool = True
@@ -76,13 +76,12 @@ class GrowthSearch:
     starts: list[StartRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.began = time.monotonic()
         self.n_moves = 0
         self._points: dict[tuple[int, tuple[int, ...]], EmbeddedRows] = {}
 
     def anew(self, most: int) -> GrowthSearch:
         """Another search with what is left of the time and the same points to start from."""
-        other = replace(self, seconds=self._left(), best={}, starts=list(self.starts), most=most)
+        other = replace(self, best={}, starts=list(self.starts), most=most)
         other._points = self._points
         return other
 
@@ -318,7 +317,7 @@ class GrowthSearch:
         if not starts or not n_passes or self.stopped:
             return list(starts)
         families = [scene.family.ungrouped] * len(starts)
-        stop = Stop(max_passes=n_passes, seconds=self._left())
+        stop = Stop(max_passes=n_passes, deadline=self.deadline)
         runs = run_starts(scene.rows, families, starts, stop=stop, callback=self.callback)
         self._note(runs)
         return [run.params for run in runs]
@@ -328,13 +327,10 @@ class GrowthSearch:
         return scene.family.update(params, step_of(scene, params).sums)
 
     def run_all(self, scene: AssortedProblem, starts: Sequence[Any], stop: Stop) -> list[FitState]:
-        stop = replace(stop, seconds=self._left())
+        stop = replace(stop, deadline=self.deadline)
         runs = run_starts(scene.rows, [scene.family] * len(starts), starts, stop=stop, callback=self.callback)
         self._note(runs)
         return [_state(scene, run) for run in runs]
-
-    def _left(self) -> float:
-        return max(self.seconds - (time.monotonic() - self.began), 0.0)
 
     def _note(self, runs: Sequence[Run]) -> None:
         """An interrupt or the end of the time ends the search, not only the run."""

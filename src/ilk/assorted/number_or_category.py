@@ -47,7 +47,7 @@ def number_cost(value: Array, weight: Array, step_quantile: float) -> float:
     share = weight / total
     mean = float(share @ value)
     deviation = float(np.sqrt(share @ np.square(value - mean)))
-    number = Number("", 0, low=float(value[0]), high=float(value[-1]), deviation=deviation)
+    number = Number(name="", source=0, low=float(value[0]), high=float(value[-1]), deviation=deviation)
     step = float(np.quantile(np.diff(value), step_quantile))
     costs = []
     for scale, way in enumerate(SCALES):

@@ -71,7 +71,7 @@ class InverseTransform:
         return self.treat.plan.on_scales(numbers, self.treat.scales)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelOptions:
     """What a user may ask of the model."""
 

@@ -21,7 +21,7 @@ MOST_EXHAUSTIVE = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ColumnCosts:
     """What costs need to know of the columns: numbers (standardised, pooled variance 1) first, then categories.
 

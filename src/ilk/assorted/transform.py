@@ -59,7 +59,7 @@ SCALES = (
 PLAIN = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Number:
     """A number that stays one: where it comes from and what is known of it, in encoded units.
 
@@ -107,7 +107,7 @@ class Number:
         return f"logarithm of the distance {reach} value, plus {SCALES[scale].shift:g} deviations"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Category:
     """A column of levels: from the codes of the table, or from the values of a number.
 
@@ -198,9 +198,9 @@ class TransformPlan:
         return Block(
             np.ascontiguousarray(raw),
             Encoding(1.0, np.zeros(len(columns))),
-            block.first_row,
-            block.weight,
-            np.ascontiguousarray(np.column_stack(codes)) if codes else None,
+            first_row=block.first_row,
+            weight=block.weight,
+            codes=np.ascontiguousarray(np.column_stack(codes)) if codes else None,
             complete=not np.isnan(raw).any(),
         )
 

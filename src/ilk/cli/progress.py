@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from types import TracebackType
 from typing import Any, TextIO
 
+from ilk.fitting.deadline import Deadline
 from ilk.text.layout import Surface
 from ilk.text.summary import passes_line, progress_line, stage_line
 
@@ -21,7 +21,7 @@ class Meter:
     def __init__(self, stream: TextIO, surface: Surface) -> None:
         self.stream, self.surface = stream, surface
         self.stage = "reading"
-        self.began = self.told = time.monotonic()
+        self.clock, self.quiet = Deadline.none(), Deadline.after(SILENCE)
         self._lock, self._over = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._tick, daemon=True)
 
@@ -38,7 +38,7 @@ class Meter:
         self._write("")
 
     def __call__(self, progress: Any) -> None:
-        self.told, self.stage = time.monotonic(), progress.stage
+        self.quiet, self.stage = Deadline.after(SILENCE), progress.stage
         if progress.stage != "fitting":
             self._write(self._waiting())
         elif progress.total:
@@ -54,11 +54,11 @@ class Meter:
         self._write(self._waiting())
 
     def _waiting(self) -> str:
-        return stage_line(self.stage, time.monotonic() - self.began)
+        return stage_line(self.stage, self.clock.spent)
 
     def _tick(self) -> None:
         while not self._over.wait(TICK):
-            if time.monotonic() - self.told > SILENCE:
+            if self.quiet.over:
                 self._write(self._waiting())
 
     def _write(self, text: str) -> None:

@@ -14,11 +14,11 @@ from typing import IO, Any
 
 import numpy as np
 
-from ilk.analysis.assemble import settled
 from ilk.analysis.result import Result
 from ilk.errors import DataError, IlkError, ModelFileError, ResourceError, UsageError, recorded, shown
 from ilk.model.file import read_model
 from ilk.model.model import Model
+from ilk.model.placed import settled
 from ilk.report.explanation import without_rows
 from ilk.report.page import page
 from ilk.report.reading import read_summary
@@ -148,11 +148,10 @@ def assignment_parts(result: Result) -> Iterator[Columns]:
         here = slice(first, first + part.n_rows)
         columns: Columns = {"row": np.arange(here.start, here.stop)}
         columns.update({name: part.column(name) for name in names})
-        chances = None if result.probabilities is None else result.probabilities[here]
         if not result.model.has_rule:
             yield columns | result.model.label_columns(result.labels[here], tuple(columns))
             continue
-        placed = settled(result.model.place(part), result.labels[here], chances)
+        placed = result.placed or settled(result.model.place(part), result.labels[here])
         columns.update(result.model.columns_for(placed, tuple(columns)))
         yield columns
 

@@ -72,18 +72,25 @@ class MemoryRows:
     def whole(self) -> Block | None:
         if not self.complete:
             return None
-        table = self.raw, self.encoding, 0, self.weight, self.codes, True
-        return Block(*table, self._whole_memo, self.block_rows, self.threads)
+        return Block(
+            self.raw,
+            self.encoding,
+            weight=self.weight,
+            codes=self.codes,
+            memo=self._whole_memo,
+            part_rows=self.block_rows,
+            threads=self.threads,
+        )
 
     def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
         return Block(
             self.raw[which],
             self.encoding,
-            first_row,
-            None if self.weight is None else self.weight[which],
-            None if self.codes is None else self.codes[which],
-            self.complete,
-            memo,
+            first_row=first_row,
+            weight=None if self.weight is None else self.weight[which],
+            codes=None if self.codes is None else self.codes[which],
+            complete=self.complete,
+            memo=memo,
         )
 
     @property

@@ -92,10 +92,10 @@ class Cutter:
             yield Block(
                 pack.raw[here],
                 self.encoding,
-                first_row + start,
-                None if pack.weight is None else self.encoding.weights(pack.weight[here]),
-                None if pack.codes is None else pack.codes[here],
-                self.complete,
+                first_row=first_row + start,
+                weight=None if pack.weight is None else self.encoding.weights(pack.weight[here]),
+                codes=None if pack.codes is None else pack.codes[here],
+                complete=self.complete,
             )
 
 
@@ -183,10 +183,10 @@ class PackedRows(ABC):
         return Block(
             pack.raw[places],
             self.encoding,
-            0,
-            None if pack.weight is None else pack.weight[places],
-            None if pack.codes is None else pack.codes[places],
-            self.complete,
+            first_row=0,
+            weight=None if pack.weight is None else pack.weight[places],
+            codes=None if pack.codes is None else pack.codes[places],
+            complete=self.complete,
         )
 
     def sample(self, n_rows: int, seed: int) -> Block:
@@ -202,7 +202,14 @@ class PackedRows(ABC):
         state = _Positions(positions, np.array([first for first, _ in weights]), before)
         rows = np.concatenate([*self.scan(_visit_positions, state)])
         chosen = self.take(rows)
-        return Block(chosen.raw, chosen.encoding, 0, None, chosen.codes, chosen.complete)
+        return Block(
+            chosen.raw,
+            chosen.encoding,
+            first_row=0,
+            weight=None,
+            codes=chosen.codes,
+            complete=chosen.complete,
+        )
 
 
 def brought(rows: PackedRows) -> PackedRows | StreamRows:

@@ -127,7 +127,7 @@ class SparkRows(PackedRows):
             yield some
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _SparkPacks:
     """The packed frame, persisted: where each pack lies (its part, the rows before it there) and its size."""
 
@@ -171,7 +171,15 @@ class _SparkPacks:
         n_tasks = _worthwhile(n_parts, int(size.sum()) * layout.row_bytes)
         fewer = packed.coalesce(n_tasks) if n_tasks < n_parts else packed
         places = np.column_stack([part.astype(np.int64), within])
-        packs = cls(fewer, layout, places, tuple(size.tolist()), n_tasks, shelf, secret)
+        packs = cls(
+            frame=fewer,
+            layout=layout,
+            places=places,
+            sizes=tuple(size.tolist()),
+            n_tasks=n_tasks,
+            shelf=shelf,
+            secret=secret,
+        )
         weakref.finalize(packs, forget)
         weakref.finalize(packs, shelf.forget)
         return packs

@@ -55,10 +55,10 @@ class StreamRows:
         return Block(
             self.raw[which],
             self.encoding,
-            first_row,
-            None if self.weight is None else self.encoding.weights(self.weight[which]),
-            None if self.codes is None else self.codes[which],
-            self.complete,
+            first_row=first_row,
+            weight=None if self.weight is None else self.encoding.weights(self.weight[which]),
+            codes=None if self.codes is None else self.codes[which],
+            complete=self.complete,
         )
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:

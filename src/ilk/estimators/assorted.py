@@ -22,6 +22,7 @@ from ilk.estimators.habits import callback_of, n_starts_of, threads_of
 from ilk.estimators.reader import Reader, places, visit_label, visit_log_density, visit_membership
 from ilk.estimators.tables import Format, table_rows, told
 from ilk.estimators.texts import documented
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import Stop
 from ilk.random import seed_of
 from ilk.table.weights import in_unit
@@ -221,11 +222,12 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     def _quest(self) -> SearchOptions:
         one_of("criterion", self.criterion, ("bic", "icl"))
         auto = isinstance(self.n_components, str) and self.n_components == "auto"
-        seconds = inf if self.budget is None else real_number("budget", self.budget, 0.0, inf)
-        stop = Stop(real_number("tol", self.tol, 0.0, inf), whole_number("max_iter", self.max_iter), seconds)
+        seconds = None if self.budget is None else real_number("budget", self.budget, 0.0, inf)
+        tol, max_iter = real_number("tol", self.tol, 0.0, inf), whole_number("max_iter", self.max_iter)
+        stop = Stop(tol, max_iter, Deadline.after(seconds))
         return SearchOptions(
             None if auto else whole_number("n_components", self.n_components),
-            self.criterion,
+            criterion=self.criterion,
             most=whole_number("max_components", self.max_components),
             n_starts=n_starts_of(self.n_init, N_STARTS),
             rescale=bool(self.transforms),

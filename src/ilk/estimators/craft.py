@@ -166,13 +166,13 @@ class CRAFT(ClusterMixin, BaseEstimator):
         weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
         level_start = self._format.level_start
         return Paper(
-            choice,
-            background_shares(rows.codes, weight, level_start),
-            level_start,
-            rows.n_columns,
-            self.selection,
-            real_number("least_gain", self.least_gain, 0.0, 1.0),
-            real_number("most_variance", self.most_variance, 0.0, np.inf),
+            choice=choice,
+            background=background_shares(rows.codes, weight, level_start),
+            level_start=level_start,
+            n_numbers=rows.n_columns,
+            budget=self.selection,
+            least_gain=real_number("least_gain", self.least_gain, 0.0, 1.0),
+            most_variance=real_number("most_variance", self.most_variance, 0.0, np.inf),
         )
 
     def predict(self, X: Any) -> Any:

@@ -259,12 +259,12 @@ def _without_constants(schema: Schema, facts: Survey, n_rows: int) -> tuple[Sche
 
 def _part(facts: Survey, which: Array) -> Survey:
     return Survey(
-        facts.low[which],
-        facts.high[which],
-        facts.mean[which],
-        facts.missing[which],
-        facts.total_weight[which],
-        facts.dtype,
+        low=facts.low[which],
+        high=facts.high[which],
+        mean=facts.mean[which],
+        missing=facts.missing[which],
+        total_weight=facts.total_weight[which],
+        dtype=facts.dtype,
     )
 
 

@@ -90,7 +90,7 @@ class CraftParams:
     weight: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Paper:
     """The family. `background` are the shares of all levels in the table; `level_start` says where a column's begin."""
 

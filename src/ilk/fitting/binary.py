@@ -93,7 +93,15 @@ def fit_binary(
             break
         if interrupted:
             reason = INTERRUPTED
-    run = Run(family, best.params, best.params, best.cost, reason, best.status, trace)
+    run = Run(
+        family,
+        best.params,
+        measured=best.params,
+        cost=best.cost,
+        reason=reason,
+        status=best.status,
+        trace=trace,
+    )
     return finish(rows, run, [run])
 
 

@@ -27,7 +27,7 @@ class StartRecord:
     status: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fit:
     """A finished fit, as the attribute `fit_` of an estimator and as `Search.fit`: plain data.
 

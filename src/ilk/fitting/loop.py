@@ -5,9 +5,9 @@ All starts advance together: one pass over the rows serves every start that has 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
+from enum import Enum, auto
 from math import inf
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Family, Partial, Trim
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
 
@@ -40,11 +41,11 @@ NO_COST = "singular"  # a row that no component can hold: one of them has no spr
 
 @dataclass(frozen=True)
 class Stop:
-    """When a run ends, besides when nothing changes: relative fall of the cost, passes, seconds."""
+    """When a run ends, besides when nothing changes: relative fall of the cost, passes, time."""
 
     tolerance: float = 0.0
     max_passes: int = 300
-    seconds: float = inf
+    deadline: Deadline = field(default_factory=Deadline.none)
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ class Run:
 
     family: Family[Any]
     params: Any
+    _: KW_ONLY
     measured: Any = None  # the last parameters whose cost is known, and that cost
     cost: float = inf
     reason: str = ""
@@ -156,21 +158,20 @@ def run_starts(
     """
     stop = stop or Stop()
     runs = [Run(family, params) for family, params in zip(families, starts, strict=True)]
-    began = time.monotonic()
-    number = 0
+    clock, number = Deadline.none(), 0
     try:
         while running := [run for run in runs if not run.reason]:
             if number == stop.max_passes:
                 _end(running, PASS_LIMIT)
-            elif time.monotonic() - began >= stop.seconds:
+            elif stop.deadline.over:
                 _end(running, TIME_LIMIT)
             else:
                 number += 1
-                _advance(rows, running, number, trim, stop)
+                advance(rows, running, number, trim, stop)
                 if callback is not None:
                     best = min(run.cost for run in runs)
                     n_running = sum(not run.reason for run in runs)
-                    callback(Event(number, n_running, len(runs), best, time.monotonic() - began))
+                    callback(Event(number, n_running, len(runs), best, clock.spent))
     except KeyboardInterrupt:
         if not any(run.trace for run in runs):
             raise
@@ -183,7 +184,7 @@ def _end(runs: Sequence[Run], reason: str) -> None:
         run.reason = reason
 
 
-def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: Stop) -> None:
+def advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: Stop) -> None:
     """One update of every running start; parameters change only once the whole update is known."""
     families = [run.family for run in runs]
     after = [run.params for run in runs]
@@ -196,35 +197,70 @@ def _advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: St
         updates = zip(families, after, partials, strict=True)
         after = [family.update(old, partial.sums) for family, old, partial in updates]
     for run, cut, new, partial in zip(runs, cuts, after, partials, strict=True):
-        family = run.family
-        cost = float(partial.cost.value) + family.penalty(run.params)
-        run.trace.append(Record(number, cost, len(family.centres(run.params)), len(run.reopened)))
-        if run.reopened and family.starts_from_partition:
-            if cost >= run.cost - ROUNDING * abs(run.cost):
-                run.in_vain += run.reopened
-                run.cost = inf  # what stood before had lost a component: from here on costs fall again
-        elif run.measured is None and cost == inf:  # no cost at all, and nothing that stood before
+        cost = float(partial.cost.value) + run.family.penalty(run.params)
+        n_components = len(run.family.centres(run.params))
+        run.trace.append(Record(number, cost, n_components, len(run.reopened)))
+        _settle(rows, run, new, cost, cut, stop)
+
+
+class _Outcome(Enum):
+    """What an update came to: six ends and turns of a run, in the order they are looked for, or a lower cost.
+
+    `cost` is that of the parameters before the update, which its pass has measured.
+    """
+
+    NO_COST = auto()  # no cost at all, and nothing that stood before: degenerate
+    NOT_LOWER = auto()  # the update before gained nothing but rounding: what stood before it stands
+    NO_UPDATE = auto()  # the new parameters are none: degenerate, the last good ones are kept for inspection
+    VACANT = auto()  # components without rows: they move, and the run goes on; or they are dropped
+    SAME = auto()  # nothing changed
+    LITTLE = auto()  # the cost fell by no more than the tolerance
+    LOWER = auto()  # the run goes on
+
+
+def _outcome(run: Run, new: Any, cost: float, tolerance: float) -> _Outcome:
+    family, moved = run.family, run.reopened and run.family.starts_from_partition
+    if not moved:  # with components where there were others the cost may rise
+        if run.measured is None and cost == inf:
+            return _Outcome.NO_COST
+        if cost >= run.cost:
+            return _Outcome.NOT_LOWER
+    if family.status(new) != OK:
+        return _Outcome.NO_UPDATE
+    if len(family.vacant(new)):
+        return _Outcome.VACANT
+    if family.same(run.params, new):
+        return _Outcome.SAME
+    comparable = not (moved and _in_vain(run, cost))
+    return _Outcome.LITTLE if comparable and run.cost - cost <= tolerance * abs(cost) else _Outcome.LOWER
+
+
+def _in_vain(run: Run, cost: float) -> bool:
+    """Whether moving components has not lowered the cost."""
+    return cost >= run.cost - ROUNDING * abs(run.cost)
+
+
+def _settle(rows: Rows, run: Run, new: Any, cost: float, cut: Trim, stop: Stop) -> None:
+    """What follows for a run from the outcome of its update."""
+    family, outcome = run.family, _outcome(run, new, cost, stop.tolerance)
+    if run.reopened and family.starts_from_partition and _in_vain(run, cost):
+        run.in_vain += run.reopened
+    if outcome not in (_Outcome.NO_COST, _Outcome.NOT_LOWER):
+        run.cost, run.measured = cost, run.params
+    match outcome:
+        case _Outcome.NO_COST:
             run.status, run.reason = NO_COST if family.status(new) == OK else family.status(new), DEGENERATE
-            continue
-        elif cost >= run.cost:  # the update gained nothing but rounding: what stood before it stands
+        case _Outcome.NOT_LOWER:
             run.params, run.reason = run.measured, NO_LOWER_COST
-            continue
-        fall, run.cost, run.measured = run.cost - cost, cost, run.params
-        if family.status(new) != OK:  # the last good parameters are kept for inspection
+        case _Outcome.NO_UPDATE:
             run.status, run.reason = family.status(new), DEGENERATE
-            continue
-        run.reopened = []
-        run.params = fill_vacant(rows, run, new, cut)
-        if run.reason == DEGENERATE:
-            continue
-        if run.status == FEWER_DISTINCT_ROWS:
-            run.reason = NOTHING_CHANGED
-        elif run.reopened or run.measured is None:  # other components than those measured
-            continue
-        elif family.same(run.measured, run.params):
-            run.reason = NOTHING_CHANGED
-        elif fall <= stop.tolerance * abs(cost):
-            run.reason = TOLERANCE
+        case _Outcome.VACANT | _Outcome.SAME | _Outcome.LITTLE | _Outcome.LOWER:
+            run.reopened = []
+            run.params = fill_vacant(rows, run, new, cut)  # `new` itself where none is vacant
+            run.reason = run.reason or _REASONS.get(outcome, "")
+
+
+_REASONS = {_Outcome.SAME: NOTHING_CHANGED, _Outcome.LITTLE: TOLERANCE}
 
 
 def fill_vacant(rows: Rows, run: Run, params: Any, cut: Trim) -> Any:
@@ -247,14 +283,11 @@ def fill_vacant(rows: Rows, run: Run, params: Any, cut: Trim) -> Any:
         run.status, run.reason = NO_COST, DEGENERATE
         return run.measured
     if not len(far.row):
-        run.status = FEWER_DISTINCT_ROWS
+        run.status, run.reason = FEWER_DISTINCT_ROWS, NOTHING_CHANGED
         return family.select(params, occupied)
     if spent:
-        run.status, run.cost, run.measured = (
-            COMPONENT_VANISHED,
-            inf,
-            None,
-        )  # costs of other numbers of components
+        run.status = COMPONENT_VANISHED
+        run.cost, run.measured = inf, None  # costs of other numbers of components
         return family.select(params, occupied)
     points = rows.take(row).numbers
     _, first = np.unique(points, axis=0, return_index=True)

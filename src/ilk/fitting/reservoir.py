@@ -15,7 +15,7 @@ from ilk.random import stream
 from ilk.table.block import Array, Block
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reservoir:
     """The rows of largest key, with their cells as the user gave them; `key` falls, ties by row number."""
 
@@ -36,13 +36,13 @@ class Reservoir:
         rows = able[best]
         codes = None if block.codes is None else block.codes[rows]
         return cls(
-            key[best],
-            rows + block.first_row,
-            worth[rows],
-            block.weights[rows],
-            block.raw[rows],
-            codes,
-            n_wanted,
+            key=key[best],
+            row=rows + block.first_row,
+            worth=worth[rows],
+            weight=block.weights[rows],
+            raw=block.raw[rows],
+            codes=codes,
+            n_wanted=n_wanted,
         )
 
     def __add__(self, other: Reservoir) -> Reservoir:
@@ -52,13 +52,13 @@ class Reservoir:
         if self.codes is not None and other.codes is not None:
             codes = np.concatenate([self.codes, other.codes])[order]
         return Reservoir(
-            key[order],
-            row[order],
-            np.append(self.worth, other.worth)[order],
-            np.append(self.weight, other.weight)[order],
-            np.concatenate([self.raw, other.raw])[order],
-            codes,
-            self.n_wanted,
+            key=key[order],
+            row=row[order],
+            worth=np.append(self.worth, other.worth)[order],
+            weight=np.append(self.weight, other.weight)[order],
+            raw=np.concatenate([self.raw, other.raw])[order],
+            codes=codes,
+            n_wanted=self.n_wanted,
         )
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -34,6 +33,7 @@ class Recipe:
 
     name: str
     family: Family[Any]
+    _: KW_ONLY
     init: str = "k-means++"
     n_starts: int = 10
     trim: float = 0.0
@@ -86,14 +86,12 @@ def _fit_by_heats(
     """All starts for some passes, then the best of them to its end."""
     if len(starts) == 1 or stop.max_passes <= HEAT_PASSES:
         return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
-    began = time.monotonic()
     heat = replace(stop, max_passes=HEAT_PASSES)
     runs = run_starts(rows, [family] * len(starts), starts, trim=trim, stop=heat, callback=callback)
     best = min(runs, key=lambda run: run.cost)
     if best.reason != PASS_LIMIT:
         return finish(rows, best, runs, trim=trim)
-    left = max(stop.seconds - (time.monotonic() - began), 0.0)
-    rest = replace(stop, max_passes=stop.max_passes - HEAT_PASSES, seconds=left)
+    rest = replace(stop, max_passes=stop.max_passes - HEAT_PASSES)
     found = fit(rows, family, [best.params], trim=trim, stop=rest, callback=callback)
     later = tuple(replace(record, number=record.number + HEAT_PASSES) for record in found.trace)
     return replace(found, trace=(*best.trace, *later), n_passes=found.n_passes + HEAT_PASSES)

@@ -7,7 +7,6 @@ two kernels would take most of the time.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -20,6 +19,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import (
     DEGENERATE,
     INTERRUPTED,
@@ -29,7 +29,7 @@ from ilk.fitting.loop import (
     Record,
     Run,
     Stop,
-    _advance,
+    advance,
     run_starts,
 )
 from ilk.table.block import Array
@@ -100,7 +100,7 @@ def _axes_shape(letters: str, params: Mixture) -> tuple[int, ...]:
     return {"I": (), "E": (d, d), "V": (k, d, d)}[letters[2]]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _SharedTable:
     """What all runs share."""
 
@@ -108,7 +108,7 @@ class _SharedTable:
     numbers: Array
     weight: Array | None
     stop: Stop
-    began: float
+    clock: Deadline
     interrupted: bool = field(default=False)
 
     @classmethod
@@ -116,11 +116,7 @@ class _SharedTable:
         assert isinstance(rows, MemoryRows)
         block = rows.take(np.arange(rows.n_rows))
         numbers = np.ascontiguousarray(block.numbers, dtype=np.float64)
-        return cls(rows, numbers, block.weight, stop, time.monotonic())
-
-    @property
-    def seconds_left(self) -> float:
-        return self.stop.seconds - (time.monotonic() - self.began)
+        return cls(rows=rows, numbers=numbers, weight=block.weight, stop=stop, clock=Deadline.none())
 
 
 def _run_all(table: _SharedTable, runs: list[Run], callback: Callable[[Event], None] | None) -> None:
@@ -136,8 +132,7 @@ def _run_all(table: _SharedTable, runs: list[Run], callback: Callable[[Event], N
             ended += 1
             if callback is not None:
                 best = min(other.cost for other in runs)
-                seconds = time.monotonic() - table.began
-                callback(Event(len(run.trace), len(runs) - ended, len(runs), best, seconds))
+                callback(Event(len(run.trace), len(runs) - ended, len(runs), best, table.clock.spent))
     except KeyboardInterrupt:
         table.interrupted = True
         for _ in table.rows.map(work, runs):  # threads on their way stop by themselves; nothing new begins
@@ -152,10 +147,10 @@ def _run_one(table: _SharedTable, run: Run) -> None:
             run.reason = INTERRUPTED
         elif len(run.trace) >= table.stop.max_passes:
             run.reason = PASS_LIMIT
-        elif table.seconds_left <= 0:
+        elif table.stop.deadline.over:
             run.reason = TIME_LIMIT
         elif run.reopened:  # the loop knows when a cost may rise
-            _advance(table.rows, [run], len(run.trace) + 1, 0.0, table.stop)
+            advance(table.rows, [run], len(run.trace) + 1, 0.0, table.stop)
         else:
             _run_leg(table, run)
 
@@ -176,7 +171,7 @@ def _run_leg(table: _SharedTable, run: Run) -> None:
         family.equal_mixing,
         stop.tolerance,
         stop.max_passes - len(run.trace),
-        min(LEG_SECONDS, table.seconds_left),
+        min(LEG_SECONDS, stop.deadline.left),
     )
     k = len(params.mean)
     run.trace += [Record(len(run.trace) + 1 + i, cost_then, k) for i, cost_then in enumerate(costs)]
@@ -184,7 +179,7 @@ def _run_leg(table: _SharedTable, run: Run) -> None:
         run.measured, run.cost = _mixture(letters, state, 1), cost
     run.params = _mixture(letters, state, 0)
     if reason == "vacant":
-        _advance(table.rows, [run], len(run.trace) + 1, 0.0, stop)
+        advance(table.rows, [run], len(run.trace) + 1, 0.0, stop)
     else:
         run.reason = reason
         if reason == DEGENERATE:

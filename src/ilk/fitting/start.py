@@ -181,7 +181,9 @@ def _content_key(sample: Block) -> Array:
 def _rows_of(sample: Block, rows: Array) -> Block:
     weight = None if sample.weight is None else sample.weight[rows]
     codes = None if sample.codes is None else sample.codes[rows]
-    return Block(sample.raw[rows], sample.encoding, 0, weight, codes, sample.complete)
+    return Block(
+        sample.raw[rows], sample.encoding, first_row=0, weight=weight, codes=codes, complete=sample.complete
+    )
 
 
 def _identity(n_columns: int) -> Encoding:

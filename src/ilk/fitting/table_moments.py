@@ -16,7 +16,7 @@ from ilk.table.block import Array, Block
 BROAD = 3.0  # standard deviations of the table that one of the broad Gaussian noise has
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableMoments:
     """Sums over the rows, in encoded units; pairs of columns over the rows that have both cells."""
 
@@ -29,12 +29,12 @@ class TableMoments:
 
     def __add__(self, other: TableMoments) -> TableMoments:
         return TableMoments(
-            self.weight + other.weight,
-            self.total + other.total,
-            self.product + other.product,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            self.row_weight + other.row_weight,
+            weight=self.weight + other.weight,
+            total=self.total + other.total,
+            product=self.product + other.product,
+            low=np.minimum(self.low, other.low),
+            high=np.maximum(self.high, other.high),
+            row_weight=self.row_weight + other.row_weight,
         )
 
     @property
@@ -72,7 +72,12 @@ def _complete_moments(block: Block) -> TableMoments:
     )
     low, high = _extremes(block)
     return TableMoments(
-        np.full((d, d), count[0]), np.tile(total[0][:, None], d), product[0], low, high, float(count[0])
+        weight=np.full((d, d), count[0]),
+        total=np.tile(total[0][:, None], d),
+        product=product[0],
+        low=low,
+        high=high,
+        row_weight=float(count[0]),
     )
 
 
@@ -99,12 +104,12 @@ def _observed_moments(block: Block) -> TableMoments:
     counted = observed * block.weights[:, None]
     present = observed & (block.weights > 0)[:, None]
     return TableMoments(
-        counted.T @ observed,
-        weighted.T @ observed,
-        weighted.T @ values,
-        np.where(present, numbers, np.inf).min(axis=0),
-        np.where(present, numbers, -np.inf).max(axis=0),
-        float(block.weights @ observed.any(axis=1)),
+        weight=counted.T @ observed,
+        total=weighted.T @ observed,
+        product=weighted.T @ values,
+        low=np.where(present, numbers, np.inf).min(axis=0),
+        high=np.where(present, numbers, -np.inf).max(axis=0),
+        row_weight=float(block.weights @ observed.any(axis=1)),
     )
 
 

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 MATRIX_CELLS = 10**8  # A matrix form above this (0.8 GB) is refused; the totals need the filled cells only.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Contingency:
     """How many rows each cluster shares with each class: the filled cells only, in exact whole numbers.
 
@@ -141,7 +141,14 @@ def contingency(labels: Labels | Contingency, truth: Labels | None = None) -> Co
     cluster, klass = np.divmod(cells, len(class_names))
     kept, cluster = np.unique(cluster, return_inverse=True)
     names = [cluster_names[code] for code in kept]
-    return Contingency(cluster, klass, counts.astype(np.int64), names, class_names, int((~known).sum()))
+    return Contingency(
+        cluster=cluster,
+        klass=klass,
+        count=counts.astype(np.int64),
+        cluster_names=names,
+        class_names=class_names,
+        n_left_out=int((~known).sum()),
+    )
 
 
 def _cells_and_counts(key: Array, n_cells: int) -> tuple[Array, Array]:
@@ -173,7 +180,13 @@ def _from_table(table: Any) -> Contingency:
     count = cells[cluster, klass]
     cluster_names, cluster = np.unique(cluster, return_inverse=True)
     class_names, klass = np.unique(klass, return_inverse=True)
-    return Contingency(cluster, klass, count, cluster_names.tolist(), class_names.tolist())
+    return Contingency(
+        cluster=cluster,
+        klass=klass,
+        count=count,
+        cluster_names=cluster_names.tolist(),
+        class_names=class_names.tolist(),
+    )
 
 
 def _is_whole(number: Any) -> bool:

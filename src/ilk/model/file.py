@@ -158,19 +158,19 @@ def _model(tree: Mapping[str, Any]) -> Model:
     quantiles = array((k, N_QUANTILES))(tree.get("quantiles"), "quantiles")
     need((quantiles[:, 1:] >= quantiles[:, :-1]).all(), "quantiles", "they do not rise")
     return Model(
-        text(60, METHOD)(tree.get("method"), "method"),
-        family,
-        _options(tree.get("options")),
-        schema,
-        _encoding(tree.get("encoding"), n_columns if ruled else None),
-        params,
-        group_of,
-        tuple(letters),
-        tuple(names),
-        sizes,
-        quantiles,
-        _training(tree.get("training"), schema),
-        treat,
+        method=text(60, METHOD)(tree.get("method"), "method"),
+        family=family,
+        options=_options(tree.get("options")),
+        schema=schema,
+        encoding=_encoding(tree.get("encoding"), n_columns if ruled else None),
+        params=params,
+        group_of=group_of,
+        letters=tuple(letters),
+        names=tuple(names),
+        sizes=sizes,
+        quantiles=quantiles,
+        training=_training(tree.get("training"), schema),
+        treat=treat,
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ilk import kernels
 from ilk.families.base import Family
 from ilk.table.block import Array, Block
 
@@ -48,13 +47,16 @@ class Grouped:
         """The group of each row."""
         if self.soft and not self.whole:
             return np.asarray(self.costs(block).argmin(axis=1), dtype=np.int32)
-        label, _ = self.family.assign(self.params, block)
-        return np.asarray(np.append(self.group_of, -1)[label], dtype=np.int32)  # -1, noise, stays
+        return self._group_of(self.family.assign(self.params, block)[0])
 
-    def memberships(self, block: Block) -> Array:
-        """Probability of each group for each row, for soft families."""
-        membership: Array = kernels.memberships(-self.costs(block), False)[0]
-        return membership
+    def label_of(self, piece: Array, costs: Array) -> Array:
+        """The same of rows whose pieces and costs in the groups are known."""
+        if self.soft and not self.whole:
+            return np.asarray(costs.argmin(axis=1), dtype=np.int32)
+        return self._group_of(piece)
+
+    def _group_of(self, piece: Array) -> Array:
+        return np.asarray(np.append(self.group_of, -1)[piece], dtype=np.int32)  # -1, noise, stays
 
 
 def _join_soft(costs: Array) -> Array:
@@ -63,10 +65,6 @@ def _join_soft(costs: Array) -> Array:
 
 def _join_hard(costs: Array) -> Array:
     return np.asarray(costs.min(axis=1))
-
-
-def visit_memberships(grouped: Grouped, block: Block) -> Array:
-    return grouped.memberships(block)
 
 
 def visit_costs(grouped: Grouped, block: Block) -> Array:

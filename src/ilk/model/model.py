@@ -38,7 +38,7 @@ from ilk.table.schema import Schema
 KIND = "clustering model"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
     """A fitted model without its rows: `assign` gives new rows their groups, `save` writes it, `load` reads it back.
 

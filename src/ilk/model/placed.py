@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.families.base import Family
-from ilk.fitting.fit import Fit
+from ilk.model.grouped import Grouped
 from ilk.table.block import Array, Block
 
 N_QUANTILES = 201  # costs at every half per cent of the rows of a group
@@ -27,24 +25,19 @@ def novelty_of(cost: Array, quantiles: Array) -> Array:
     return np.asarray((below + upto) / (2 * len(quantiles)))
 
 
-def cost_quantiles(rows: Rows, family: Family[Any], found: Fit, weight: Array | None) -> Array:
+def cost_quantiles(cost: Array, labels: Array, n_groups: int, weight: Array | None) -> Array:
     """Per group, the costs of its training rows at equal steps of their weight."""
-    cost = np.concatenate([*rows.scan(partial(_visit_cost), (family, found.params))])
     weight = np.ones(len(cost)) if weight is None else weight
     steps = np.linspace(0.0, 1.0, N_QUANTILES)
-    made = np.zeros((len(found.size), N_QUANTILES))
-    for g in range(len(found.size)):
-        mine = (found.labels == g) & (weight > 0)
+    made = np.zeros((n_groups, N_QUANTILES))
+    for g in range(n_groups):
+        mine = (labels == g) & (weight > 0)
         if mine.any():
             order = np.argsort(cost[mine], kind="stable")
             reached = np.cumsum(weight[mine][order])
             at = np.searchsorted(reached, steps * reached[-1], side="left")
             made[g] = cost[mine][order][np.minimum(at, len(order) - 1)]
     return made
-
-
-def _visit_cost(state: tuple[Family[Any], Any], block: Block) -> Array:
-    return state[0].assign(state[1], block)[1]
 
 
 @dataclass(frozen=True)
@@ -60,23 +53,78 @@ class Placed:
     probability: Array
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Scored:
+    """Rows under a model, each scored once: what is told of where they belong is made from this."""
+
+    group: Array
+    second: Array
+    cost: Array  # in the model, whatever the group
+    probability: Array  # of the group; NaN for hard methods
+    memberships: Array | None  # (rows, groups), of soft methods
+    lost: Array  # mask of the rows without a value
+
+    @classmethod
+    def of_block(cls, grouped: Grouped, block: Block) -> Scored:
+        piece, cost = grouped.family.assign(grouped.params, block)
+        costs = grouped.costs(block)
+        label, everyone = grouped.label_of(piece, costs), np.arange(block.n_rows)
+        shares = kernels.memberships(-costs, False)[0] if grouped.soft else None
+        probability = np.full(block.n_rows, np.nan) if shares is None else shares[everyone, label]
+        costs = np.minimum(costs, np.finfo(costs.dtype).max)  # infinite ones, too, come before the own
+        costs[everyone, label] = np.inf
+        several = grouped.n_groups > 1
+        second = costs.argmin(axis=1).astype(np.int32) if several else np.full(block.n_rows, -1, np.int32)
+        lost = np.zeros(block.n_rows, dtype=bool) if block.blank is None else block.blank
+        return cls(
+            group=label, second=second, cost=cost, probability=probability, memberships=shares, lost=lost
+        )
+
+    @classmethod
+    def of(cls, rows: Rows, grouped: Grouped) -> Scored:
+        """All rows in one pass."""
+        parts = [*rows.scan(visit_scored, grouped)]
+        soft = parts[0].memberships is not None
+
+        def joined(name: str) -> Array:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        return cls(
+            group=joined("group"),
+            second=joined("second"),
+            cost=joined("cost"),
+            probability=joined("probability"),
+            memberships=joined("memberships") if soft else None,
+            lost=joined("lost"),
+        )
+
+    def placed(self, quantiles: Array) -> Placed:
+        """Where the rows belong; `quantiles` are those of the costs of each group."""
+        novelty, probability = np.empty(len(self.cost)), self.probability.copy()
+        for g in range(len(quantiles)):
+            mine = self.group == g
+            novelty[mine] = novelty_of(self.cost[mine], quantiles[g])
+        novelty[self.lost] = probability[self.lost] = np.nan
+        group, second = (np.where(self.lost, -1, number) for number in (self.group, self.second))
+        return Placed(group, second, novelty, probability)
+
+
+def visit_scored(grouped: Grouped, block: Block) -> Scored:
+    return Scored.of_block(grouped, block)
+
+
 def visit_placed(model: Any, block: Block) -> tuple[Array, Array, Array, Array]:
-    grouped = model.grouped
-    _, cost = grouped.family.assign(model.params, block)
-    label, costs = grouped.label(block), grouped.costs(block)
-    everyone = np.arange(block.n_rows)
-    probability = np.full(block.n_rows, np.nan)
-    if grouped.soft:
-        probability = kernels.memberships(-costs, False)[0][everyone, label]
-    costs = np.minimum(costs, np.finfo(costs.dtype).max)  # infinite ones, too, come before the own
-    costs[everyone, label] = np.inf
-    second = costs.argmin(axis=1).astype(np.int32) if model.k > 1 else np.full(block.n_rows, -1, np.int32)
-    novelty = np.empty(block.n_rows)
-    for g in range(model.k):
-        mine = label == g
-        novelty[mine] = novelty_of(cost[mine], model.quantiles[g])
-    lost = block.blank
-    if lost is not None:
-        label, second = np.where(lost, -1, label), np.where(lost, -1, second)
-        novelty[lost] = probability[lost] = np.nan
-    return label, second, novelty, probability
+    placed = Scored.of_block(model.grouped, block).placed(model.quantiles)
+    return placed.group, placed.second, placed.novelty, placed.probability
+
+
+def settled(placed: Placed, labels: Array, memberships: Array | None = None) -> Placed:
+    """Where rows were put, which under a limit of size is not always their best group: that is then the second."""
+    moved = np.flatnonzero((placed.group != labels) & (labels >= 0))
+    if not len(moved):
+        return placed
+    second, probability = placed.second.copy(), placed.probability.copy()
+    second[moved] = placed.group[moved]
+    if memberships is not None:
+        probability[moved] = memberships[moved, labels[moved]]
+    return replace(placed, group=labels, second=second, probability=probability)

@@ -91,7 +91,7 @@ class Bottleneck:
         return replace(self, share=share, given=self.given[which])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Squeezed:
     """A finished fit. `trace` holds the functional after each pass; the informations are in nats."""
 
@@ -154,7 +154,15 @@ def _run(
         relevance = _information(groups.share, groups.given, joint.level)
         trace.append(compression - beta * relevance)
         converged = len(trace) > 1 and trace[-2] - trace[-1] <= tolerance * (1 + abs(trace[-1]))
-    return Squeezed(groups, membership, trace[-1], compression, relevance, tuple(trace), converged)
+    return Squeezed(
+        groups=groups,
+        membership=membership,
+        functional=trace[-1],
+        compression=compression,
+        relevance=relevance,
+        trace=tuple(trace),
+        converged=converged,
+    )
 
 
 def _groups(joint: Joint, membership: Array, beta: float, deterministic: bool) -> Bottleneck:

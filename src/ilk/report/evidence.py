@@ -8,7 +8,7 @@ it the weight of the rows it stands for.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,7 @@ class Evidence:
     labels: Array
     k: int
     row_numbers: Array
+    _: KW_ONLY
     weight: Array | None = None
     probabilities: Array | None = None
     second: Array | None = None

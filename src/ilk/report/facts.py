@@ -78,14 +78,14 @@ def describe(
         sure = np.bincount(labels, weights=heft * probability, minlength=k) / np.maximum(sizes, 1e-300)
     return tuple(
         Group(
-            letter(g),
-            names[g],
-            int(rows[g]),
-            float(sizes[g]),
-            float(sizes[g]) / total,
-            None if silhouette is None else silhouette[g],
-            None if sure is None else float(sure[g]),
-            ordered[g],
+            letter=letter(g),
+            name=names[g],
+            rows=int(rows[g]),
+            weight=float(sizes[g]),
+            share=float(sizes[g]) / total,
+            silhouette=None if silhouette is None else silhouette[g],
+            probability=None if sure is None else float(sure[g]),
+            facts=ordered[g],
         )
         for g in range(k)
     )
@@ -97,7 +97,17 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
     missing = _missing_shares(present, labels, k, heft)
     if part.sum() == 0:
         return [
-            Fact(column.name, "number", column.used, 0.0, False, "same", None, None, missing=m)
+            Fact(
+                column=column.name,
+                type="number",
+                used=column.used,
+                nats=0.0,
+                distinctive=False,
+                sign="same",
+                value=None,
+                whole=None,
+                missing=m,
+            )
             for m in missing
         ]
     size = np.bincount(label, weights=part, minlength=k)
@@ -116,14 +126,14 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
         if size[g] == 0:
             facts.append(
                 Fact(
-                    column.name,
-                    "number",
-                    column.used,
-                    0.0,
-                    False,
-                    "same",
-                    None,
-                    whole,
+                    column=column.name,
+                    type="number",
+                    used=column.used,
+                    nats=0.0,
+                    distinctive=False,
+                    sign="same",
+                    value=None,
+                    whole=whole,
                     missing=missing[g],
                 )
             )
@@ -133,19 +143,19 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
         sign: Sign = "same" if abs(shift) <= NOTABLE_SHIFT else "up" if shift > 0 else "down"
         facts.append(
             Fact(
-                column.name,
-                "number",
-                column.used,
-                nats,
-                bool(nats * size[g] > price),
-                sign,
-                settled(float(mean[g]) * unit + middle, unit),
-                whole,
-                None,
-                decimals,
-                float(spread[g] * unit),
-                whole_spread * unit,
-                missing[g],
+                column=column.name,
+                type="number",
+                used=column.used,
+                nats=nats,
+                distinctive=bool(nats * size[g] > price),
+                sign=sign,
+                value=settled(float(mean[g]) * unit + middle, unit),
+                whole=whole,
+                category=None,
+                decimals=decimals,
+                spread=float(spread[g] * unit),
+                whole_spread=whole_spread * unit,
+                missing=missing[g],
             )
         )
     return facts
@@ -181,7 +191,17 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
     total = float(count.sum())
     if total == 0:
         return [
-            Fact(column.name, "category", column.used, 0.0, False, "same", None, None, missing=m)
+            Fact(
+                column=column.name,
+                type="category",
+                used=column.used,
+                nats=0.0,
+                distinctive=False,
+                sign="same",
+                value=None,
+                whole=None,
+                missing=m,
+            )
             for m in missing
         ]
     whole = count.sum(axis=0) / total
@@ -191,7 +211,17 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
         size = float(count[g].sum())
         if size == 0:
             facts.append(
-                Fact(column.name, "category", column.used, 0.0, False, "same", None, None, missing=missing[g])
+                Fact(
+                    column=column.name,
+                    type="category",
+                    used=column.used,
+                    nats=0.0,
+                    distinctive=False,
+                    sign="same",
+                    value=None,
+                    whole=None,
+                    missing=missing[g],
+                )
             )
             continue
         share = count[g] / size
@@ -201,15 +231,15 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
         sign: Sign = "same" if abs(change) < NOTABLE_SHARE else "up" if change > 0 else "down"
         facts.append(
             Fact(
-                column.name,
-                "category",
-                column.used,
-                nats,
-                bool(nats * size > price > 0),
-                sign,
-                float(share[level]),
-                float(whole[level]),
-                column.levels[level],
+                column=column.name,
+                type="category",
+                used=column.used,
+                nats=nats,
+                distinctive=bool(nats * size > price > 0),
+                sign=sign,
+                value=float(share[level]),
+                whole=float(whole[level]),
+                category=column.levels[level],
                 missing=missing[g],
             )
         )

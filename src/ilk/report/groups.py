@@ -8,7 +8,7 @@ from typing import Any, Literal
 Sign = Literal["up", "down", "same"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Fact:
     """One column of one group, compared with the whole table.
 
@@ -69,7 +69,7 @@ class Fact:
     missing: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Group:
     """A group: its letter, name and size, and the facts about it with the most distinctive column first.
 

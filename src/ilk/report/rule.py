@@ -28,7 +28,7 @@ MOST_LEVELS = 3  # named in one condition
 Op = Literal["at most", "above", "is"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Term:
     """One condition: a number at most or above `value`, a category among `categories`; `missing` values pass, too."""
 
@@ -153,7 +153,9 @@ def _best_cut(
     side: Op = "at most" if low.max() >= high.max() else "above"
     end = ends[int((low if side == "at most" else high).argmax())]
     value, decimals = between(float(values[end]), float(values[end + 1]), view.decimals)
-    return Term(view.column.name, side, value, (), blank, decimals)
+    return Term(
+        column=view.column.name, op=side, value=value, categories=(), missing=blank, decimals=decimals
+    )
 
 
 def between(low: float, high: float, decimals: int) -> tuple[float, int]:
@@ -190,7 +192,7 @@ def _best_levels(
     order = there[np.argsort(-mine[there] / weight[there], kind="stable")][:MOST_LEVELS]
     f = 2 * (np.cumsum(mine[order]) + right) / (np.cumsum(weight[order]) + passing + total)
     levels = tuple(view.column.levels[j] for j in np.sort(order[: int(f.argmax()) + 1]))
-    return Term(view.column.name, "is", None, levels, blank, 0)
+    return Term(column=view.column.name, op="is", value=None, categories=levels, missing=blank, decimals=0)
 
 
 def _counted(

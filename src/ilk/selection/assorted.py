@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +14,7 @@ from ilk.assorted.growth import FINAL_FIT
 from ilk.assorted.problem import CELLS, ColumnTransform, ModelOptions
 from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe
@@ -47,7 +46,7 @@ def search_assorted(
     numbers: str = CELLS,
     search_rows: int = SEARCH_ROWS,
     criterion: str = "bic",
-    budget: float | None = None,
+    deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> AssortedSearch:
     """The assorted model with one K, or with the K of least cost between the least and the most of `ks`.
@@ -56,9 +55,9 @@ def search_assorted(
     one block. The criterion is twice J, a BIC that also counts priors and switches; "plain" leaves out the priors.
     `plan` is the treatment of the table, where it is known already.
     """
-    began = time.monotonic()
+    deadline = (deadline or Deadline.none()).within()
     plan = plan_of(rows, schema) if plan is None else plan
-    stop = replace(FINAL_FIT, seconds=math.inf if budget is None else budget)
+    stop = replace(FINAL_FIT, deadline=deadline)
     k = ks[0] if len(ks) == 1 else None
     quest = SearchOptions(
         k=k, criterion=criterion, least=ks[0], most=ks[-1], stop=stop, search_rows=search_rows
@@ -68,14 +67,19 @@ def search_assorted(
     def tell(event: Event) -> None:
         nonlocal done
         done += 1
-        told(callback, Progress(done, 0, ASSORTED, 0, 2 * event.best_cost, time.monotonic() - began))
+        told(
+            callback,
+            Progress(
+                done=done, total=0, method=ASSORTED, k=0, best_bic=2 * event.best_cost, seconds=deadline.spent
+            ),
+        )
 
     found = _without_empty(
         fit_assorted(rows, plan, ModelOptions(numbers=numbers), quest, seed, callback=tell)
     )
     treated = found.scene.rows
     words = plan.in_words(found.scene.scales, together=found.scene.options.numbers != CELLS)
-    told_search = _as_search(found, quest, min(rows.n_rows, search_rows), time.monotonic() - began)
+    told_search = _as_search(found, quest, min(rows.n_rows, search_rows), deadline.spent)
     return AssortedSearch(told_search, treated, found.scene.treat, words)
 
 
@@ -129,14 +133,14 @@ def _as_search(found: AssortedFit, quest: SearchOptions, n_searched: int, second
     winner = min(range(len(candidates)), key=lambda i: abs(candidates[i].k - k))
     others = [i for i in ranking(candidates) if i != winner]
     return Search(
-        candidates,
-        winner,
-        others[0] if others else None,
-        fit,
-        Recipe(ASSORTED, family),
-        None,
-        n_searched,
-        fit.reason == INTERRUPTED,
+        candidates=candidates,
+        winner=winner,
+        runner_up=others[0] if others else None,
+        fit=fit,
+        recipe=Recipe(ASSORTED, family),
+        sharpness=None,
+        n_rows_searched=n_searched,
+        interrupted=fit.reason == INTERRUPTED,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
 from ilk.engines.memory import MemoryRows
@@ -87,6 +87,7 @@ class Candidate:
     structure: str | None
     k: int
     status: str
+    _: KW_ONLY
     loglik: float | None = None
     parameters: int | None = None
     bic: float | None = None
@@ -124,7 +125,7 @@ class Candidate:
         return asdict(self)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Search:
     """Everything that `select` tried, and the choice. It prints as a table of BIC.
 

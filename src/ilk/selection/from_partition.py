@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, StartRecord
 from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
 from ilk.fitting.restarts import Recipe
@@ -50,14 +50,14 @@ class Parted:
 
 def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ...], seed: int) -> Parted:
     """The groups that the paradigm `method` makes of all rows, and what the verdict needs to know of them."""
-    paradigm, began = METHODS[method], time.monotonic()
+    paradigm, clock = METHODS[method], Deadline.none()
     wanted = wanted_k(paradigm, k, ks)
     material = Material.of(rows.take(np.arange(rows.n_rows)), schema)
     parting = paradigm.part(material, wanted, ks[-1], seed)
     counted = np.flatnonzero(parting.labels >= 0)
     few = material.take(counted) if len(counted) < rows.n_rows else material
     labels = parting.labels[counted]
-    seconds = time.monotonic() - began
+    seconds = clock.spent
     try:
         sharp = _silhouettes(few, labels, parting.n_groups)
         found = _search(paradigm, parting, labels, seconds, sharp)
@@ -86,7 +86,16 @@ def _search(
     reason = NOTHING_CHANGED if parting.settled else PASS_LIMIT
     start = StartRecord(float("nan"), 0, reason, OK)
     fit = Fit(
-        parting.params, labels, float("nan"), size, len(labels), parting.n_passes, reason, OK, (), (start,)
+        params=parting.params,
+        labels=labels,
+        cost=float("nan"),
+        size=size,
+        n_rows=len(labels),
+        n_passes=parting.n_passes,
+        reason=reason,
+        status=OK,
+        trace=(),
+        starts=(start,),
     )
     scores = parting.bic_of or ((k, None),)
     order = sorted(range(len(scores)), key=lambda i: scores[i][1] or 0.0)
@@ -107,7 +116,16 @@ def _search(
     )
     runner_up = order[1] if len(order) > 1 else None
     recipe = Recipe(paradigm.name, parting.family)
-    return Search(candidates, order[0], runner_up, fit, recipe, sharp, len(labels), False)
+    return Search(
+        candidates=candidates,
+        winner=order[0],
+        runner_up=runner_up,
+        fit=fit,
+        recipe=recipe,
+        sharpness=sharp,
+        n_rows_searched=len(labels),
+        interrupted=False,
+    )
 
 
 def _silhouettes(material: Material, labels: Array, k: int) -> Sharpness | None:
@@ -126,7 +144,15 @@ def _silhouettes(material: Material, labels: Array, k: int) -> Sharpness | None:
     alone = size[labels] == 1
     values = np.divide(other - own, largest, out=np.zeros(len(labels)), where=(largest > 0) & ~alone)
     groups = tuple(float(values[labels == g].mean()) for g in range(k))
-    return Sharpness(float(values.mean()), 0.0, groups, "rows", len(labels), everyone, values)
+    return Sharpness(
+        mean=float(values.mean()),
+        error=0.0,
+        groups=groups,
+        kind="rows",
+        n_rows=len(labels),
+        looked=everyone,
+        values=values,
+    )
 
 
 def _grouping(
@@ -147,19 +173,19 @@ def _grouping(
         except KeyboardInterrupt:  # only the verdict knows less
             interrupted = True
     return Grouping(
-        Grouped(parting.family, parting.params, np.arange(k), is_soft(parting.family.name)),
-        labels,
-        np.bincount(labels).astype(np.float64),
-        k,
-        Merge(None, groups, ()),
-        ground.thresholds,
-        valleys,
-        weakest_pair(ground, groups, valleys),
-        stable,
-        float(len(labels)),
-        np.zeros(0),
-        0.0,
-        interrupted,
+        grouped=Grouped(parting.family, parting.params, np.arange(k), is_soft(parting.family.name)),
+        labels=labels,
+        size=np.bincount(labels).astype(np.float64),
+        n_groups=k,
+        merge=Merge(None, groups, ()),
+        thresholds=ground.thresholds,
+        valleys=valleys,
+        weakest=weakest_pair(ground, groups, valleys),
+        stable=stable,
+        n_rows=float(len(labels)),
+        skewness=np.zeros(0),
+        split_gain=0.0,
+        interrupted=interrupted,
         signs=parting.signs,
         gap=gap,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ilk.assorted.problem import InverseTransform
 from ilk.engines.base import Rows
 from ilk.families.gaussian import Gaussian
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.restarts import from_labels
@@ -35,7 +36,7 @@ MERGES = ("separation", "none")
 SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupingOptions:
     """What the user left open: whether pieces may be merged, and down to how many groups."""
 
@@ -44,10 +45,10 @@ class GroupingOptions:
     as_asked: bool = False  # one K was given: pieces are groups
     min_size: int | None = None
     max_size: int | None = None
-    end: float = math.inf  # of the time, on the monotonic clock; resamples beyond the fewest wait for nobody
+    deadline: Deadline = field(default_factory=Deadline.none)  # of resamples beyond the fewest
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Grouping:
     """Groups, larger first; `n_groups` is 1 where there are no clear ones, and the pieces are then told as segments.
 
@@ -123,25 +124,32 @@ def group(
         refit = refit_of(found.recipe)
         try:
             gain = 0.0 if exact else split_gain(found)
-            plan = ResamplingPlan(refit, n_pieces, threshold, wish.least, soft, wish.end)
+            plan = ResamplingPlan(
+                refit=refit,
+                n_pieces=n_pieces,
+                threshold=threshold,
+                least=wish.least,
+                soft=soft,
+                deadline=wish.deadline,
+            )
             stable = returns(samples, grouped, plan, seed, rows.threads)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
     return Grouping(
-        grouped,
-        labels,
-        size,
-        n_groups,
-        merge,
-        ground.thresholds,
-        valleys,
-        weakest_pair(ground, members(grouped.group_of), valleys),
-        stable,
-        row_weights(rows).effective_rows,
-        _skewness(ground),
-        gain,
-        interrupted,
-        sizing,
+        grouped=grouped,
+        labels=labels,
+        size=size,
+        n_groups=n_groups,
+        merge=merge,
+        thresholds=ground.thresholds,
+        valleys=valleys,
+        weakest=weakest_pair(ground, members(grouped.group_of), valleys),
+        stable=stable,
+        n_rows=row_weights(rows).effective_rows,
+        skewness=_skewness(ground),
+        split_gain=gain,
+        interrupted=interrupted,
+        sizing=sizing,
     )
 
 
@@ -157,7 +165,9 @@ def _sized(
     if wish.min_size is None and wish.max_size is None:
         return labels, size, None
     unit = "nats" if grouped.soft else "units of cost"
-    kept, sizing = limited(rows, grouped, labels, Sizing(wish.min_size, wish.max_size, unit, joined))
+    kept, sizing = limited(
+        rows, grouped, labels, Sizing(least=wish.min_size, most=wish.max_size, unit=unit, joined=joined)
+    )
     if sizing.moves:
         weight = np.concatenate([*rows.scan(_visit_weight, None)])
         size = np.bincount(kept, weight, grouped.n_groups)

@@ -7,7 +7,6 @@ no density.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,6 +15,7 @@ import numpy as np
 from ilk.assorted.fit import glimpse
 from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Candidate, Search
@@ -24,33 +24,30 @@ from ilk.selection.search import runner_up
 from ilk.selection.search_rows import SEARCH_ROWS
 from ilk.table.schema import Schema
 
-OTHER_SCALE, FAR_OFF = "not_comparable", "unpromising"
+OTHER_SCALE, FAR_OFF, CANCELLED = "not_comparable", "unpromising", "cancelled"
 NEAR = 0.1  # of what the best mixture gains on one cluster: how near a first look must come for a search
 
 
-def with_assorted(
-    search: Callable[[], tuple[Search, Rows]],
+def search_rival(
+    found: Search,
     rows: Rows,
     schema: Schema,
     ks: Sequence[int],
     seed: int,
     *,
-    budget: float | None = None,
+    deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
-) -> tuple[Search, Rows, AssortedSearch | None]:
-    """A search of mixtures with the assorted model as one more candidate; the rows in the units of the mixtures; and
-    what is known of the assorted model, if it won."""
-    began = time.monotonic()
-    found, own = search()
-    left = None if budget is None else budget - (time.monotonic() - began)
-    if found.interrupted or (left is not None and left <= 0):
-        return _without(found, "cancelled" if found.interrupted else "did_not_start"), own, None
+) -> AssortedSearch | str:
+    """The assorted model on the table of a search of mixtures, or a word on why it takes no part."""
+    deadline = deadline or Deadline.none()
+    if found.interrupted or deadline.over:
+        return CANCELLED if found.interrupted else "did_not_start"
     try:
         plan = plan_of(rows, schema)
         if plan.categories or plan.set_aside:
-            return _without(found, OTHER_SCALE), own, None
+            return OTHER_SCALE
         if not _promises(found, rows, plan):
-            return _without(found, FAR_OFF), own, None
+            return FAR_OFF
         grown = search_assorted(
             rows,
             schema,
@@ -59,15 +56,20 @@ def with_assorted(
             plan=plan,
             search_rows=SEARCH_ROWS,
             criterion="plain",
-            budget=left,
+            deadline=deadline,
             callback=callback,
         )
     except KeyboardInterrupt:  # the mixtures are there
-        return _without(replace(found, interrupted=True), "cancelled"), own, None
-    if len(grown.search.fit.size) < min(ks):
-        return _without(found, COMPONENT_VANISHED), own, None
-    both = contest(found, grown.search)
-    return both, own, grown if both.fit is grown.search.fit else None
+        return CANCELLED
+    return COMPONENT_VANISHED if len(grown.search.fit.size) < min(ks) else grown
+
+
+def better(found: Search, rival: AssortedSearch | str) -> tuple[Search, AssortedSearch | None]:
+    """The search with both in its table, and the assorted model if it won."""
+    if isinstance(rival, str):
+        return _without(found, rival), None
+    both = contest(found, rival.search)
+    return both, rival if both.fit is rival.search.fit else None
 
 
 def _promises(found: Search, rows: Rows, plan: TransformPlan) -> bool:
@@ -84,7 +86,9 @@ def _promises(found: Search, rows: Rows, plan: TransformPlan) -> bool:
 
 def _without(found: Search, status: str) -> Search:
     """The search alone, with a word on why the assorted model took no part."""
-    return replace(found, candidates=(*found.candidates, Candidate(ASSORTED, None, found.chosen.k, status)))
+    alone = Candidate(ASSORTED, None, found.chosen.k, status)
+    interrupted = found.interrupted or status == CANCELLED
+    return replace(found, candidates=(*found.candidates, alone), interrupted=interrupted)
 
 
 def contest(one: Search, other: Search) -> Search:

@@ -12,7 +12,6 @@ the best few then see all rows, several models in each pass.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -25,6 +24,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct, rank_of
@@ -107,7 +107,7 @@ class Grid:
 
     def fill(self, k: int, structures: Sequence[Structure], stop: Stop, *, thorough: bool) -> list[GridCell]:
         """Fit all `structures` with K components: from all starts, or from the first and one split."""
-        began = time.monotonic()
+        clock = Deadline.none()
         cells = [GridCell(s, k, Gaussian(s, self.moments.variance), []) for s in structures]
         self._run(cells, self._partitions(k, slice(None) if thorough else slice(1)), stop, thorough=thorough)
         if k > 1:
@@ -116,10 +116,10 @@ class Grid:
             self._exchange(cells, stop)
             able = [cell for cell in cells if cell.best.status == OK]
             self._advance(
-                able, [cell.best.params for cell in able], replace(FINAL_STOP, seconds=stop.seconds)
+                able, [cell.best.params for cell in able], replace(FINAL_STOP, deadline=stop.deadline)
             )
         for cell in cells:
-            cell.seconds = (time.monotonic() - began) / len(cells)
+            cell.seconds = clock.spent / len(cells)
             self.cells[cell.structure, k] = cell
         return cells
 
@@ -177,7 +177,7 @@ class Grid:
     def _race(self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop) -> None:
         """Every cell from every membership for some passes; the best of each cell go on."""
         n_before = [len(cell.runs) for cell in cells]
-        short = replace(RACE_STOP, seconds=stop.seconds)
+        short = replace(RACE_STOP, deadline=stop.deadline)
         self._advance(*self._starts(cells, memberships, thorough=True), short)
         going: list[tuple[GridCell, Run]] = []
         for cell, first in zip(cells, n_before, strict=True):
@@ -283,7 +283,7 @@ def search_mixtures(
     structures: Sequence[Structure] = STRUCTURES,
     thorough: bool = True,
     patience: int | None = None,
-    budget: float | None = None,
+    deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
     few: MemoryRows | None = None,
 ) -> Search:
@@ -292,8 +292,7 @@ def search_mixtures(
     A `thorough` search gives every cell all starts; a quick one gives them to the most promising cells only.
     `few` are the rows to search on, where they have been drawn before.
     """
-    began = time.monotonic()
-    end = math.inf if budget is None else began + budget
+    deadline = (deadline or Deadline.none()).within()
     few = searched(rows, seed) if few is None else few
     grid = Grid(each_once(few), structures, seed)
     rises = dict.fromkeys(grid.structures, 0)
@@ -303,13 +302,12 @@ def search_mixtures(
     every = ks if 1 in ks else (1, *ks)
     for done, k in enumerate(every, start=1):
         active = [s for s in grid.structures if patience is None or rises[s] < patience or k in (1, *ks[:1])]
-        left = end - time.monotonic()
-        if interrupted or (left <= 0 and grid.cells):
+        if interrupted or (deadline.over and grid.cells):
             status = "cancelled" if interrupted else "did_not_start"
             candidates += [Candidate("gaussian", s.name, k, status) for s in active]
             continue
         try:
-            stop = replace(SEARCH_STOP if thorough else QUICK_STOP, seconds=max(left, 0.0))
+            stop = replace(SEARCH_STOP if thorough else QUICK_STOP, deadline=deadline)
             cells = grid.fill(k, active, stop, thorough=thorough)
             interrupted = any(run.reason == INTERRUPTED for cell in cells for run in cell.runs)
         except KeyboardInterrupt:
@@ -323,22 +321,29 @@ def search_mixtures(
             rises[structure] = 0 if value < least[structure] else rises[structure] + 1
             least[structure] = min(least[structure], value)
         best = min(least.values())
-        told(callback, Progress(done, len(every), "gaussian", k, best, time.monotonic() - began))
+        told(
+            callback,
+            Progress(
+                done=done, total=len(every), method="gaussian", k=k, best_bic=best, seconds=deadline.spent
+            ),
+        )
     try:
-        if not thorough and not interrupted and end > time.monotonic():
-            grid.improve(N_IMPROVED, replace(SEARCH_STOP, seconds=end - time.monotonic()))
-        if not interrupted and end > time.monotonic():
-            grid.join(replace(SEARCH_STOP, seconds=end - time.monotonic()))
+        if not thorough and not interrupted and not deadline.over:
+            grid.improve(N_IMPROVED, replace(SEARCH_STOP, deadline=deadline))
+        if not interrupted and not deadline.over:
+            grid.join(replace(SEARCH_STOP, deadline=deadline))
     except KeyboardInterrupt:
         interrupted = True
     for cell in grid.cells.values():
         found = grid.candidate(cell)
         outside = cell.k not in ks and found.eligible
         candidates.append(replace(found, status="reference") if outside else found)
-    return replace(_decide(rows, grid, candidates, interrupted, end), few=few)
+    return replace(_decide(rows, grid, candidates, interrupted, deadline), few=few)
 
 
-def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bool, end: float) -> Search:
+def _decide(
+    rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bool, deadline: Deadline
+) -> Search:
     """The winner, fitted to the end on all rows; after a search on a coreset the best few decide there."""
     order = choose(candidates)
     whole = rows.n_rows <= SEARCH_ROWS
@@ -350,11 +355,11 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
     moments = grid.moments if whole else table_moments(rows)
     families = [replace(cell.family, column_variances=moments.variance) for cell in cells]
     starts = [cell.best.params for cell in cells]
-    left = 0.0 if interrupted else max(0.0, end - time.monotonic())
+    stop = replace(FINAL_STOP, deadline=deadline.within(0.0 if interrupted else math.inf))
     try:
-        runs = run_starts(on, families, starts, stop=replace(FINAL_STOP, seconds=left))
+        runs = run_starts(on, families, starts, stop=stop)
     except KeyboardInterrupt:  # before a pass was done
-        runs = run_starts(on, families, starts, stop=replace(FINAL_STOP, seconds=0.0))
+        runs = run_starts(on, families, starts, stop=replace(FINAL_STOP, deadline=deadline.within(0.0)))
         interrupted = True
     values = [full_bic(moments, rows, run) for run in runs]
     place = int(np.argmin(values))
@@ -365,14 +370,14 @@ def _decide(rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bo
     found = finish(rows, run, cells[place].runs)
     recipe = Recipe(run.family.name, run.family, stop=FINAL_STOP)
     return Search(
-        tuple(candidates),
-        winner,
-        runner_up(candidates, winner),
-        found,
-        recipe,
-        None,
-        min(rows.n_rows, SEARCH_ROWS),
-        interrupted or found.reason == INTERRUPTED,
+        candidates=tuple(candidates),
+        winner=winner,
+        runner_up=runner_up(candidates, winner),
+        fit=found,
+        recipe=recipe,
+        sharpness=None,
+        n_rows_searched=min(rows.n_rows, SEARCH_ROWS),
+        interrupted=interrupted or found.reason == INTERRUPTED,
         rivals=tuple(model for i, model in zip(near, models, strict=True) if i != winner),
     )
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ class Parting:
     and whether it settled."""
 
     labels: Array
+    _: KW_ONLY
     family: Family[Any] = NO_PREDICTION_RULE
     params: Any = None
     bic_of: ByK = ()
@@ -106,14 +107,14 @@ def affinity_parts(material: Material, k: int | None, most: int, seed: int) -> P
         return Parting(labels, settled=found.converged, n_passes=found.n_passes)
     family = Means()
     params = family.start(material.points[found.rows[order]])
-    return Parting(labels, family, params, settled=found.converged, n_passes=found.n_passes)
+    return Parting(labels, family=family, params=params, settled=found.converged, n_passes=found.n_passes)
 
 
 def mean_shift_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
     points = material.points
     labels, modes = mean_shift(points, flat_bandwidth(points, seed))
     labels, order = by_size(labels)
-    return Parting(labels, Means(), Means().start(modes[order]))
+    return Parting(labels, family=Means(), params=Means().start(modes[order]))
 
 
 def blurring_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
@@ -127,14 +128,14 @@ def dirichlet_parts(material: Material, k: int | None, most: int, seed: int) -> 
         family = make_process(rows, material.level_start, CONCENTRATION)
         fit = fit_process(rows, family, most, seed, DP_STOP)
         kept = family.select(fit.params, np.flatnonzero(fit.size > 0))
-        return Parting(fit.labels, family, kept, settled=fit.converged, n_passes=fit.n_passes)
+        return Parting(fit.labels, family=family, params=kept, settled=fit.converged, n_passes=fit.n_passes)
     found = dirichlet_gaussians(material.points, most, seed)
     labels, order = by_size(found.labels)
     variance, axes = np.linalg.eigh(found.covariance[order])
     share = found.mixing[order] / found.mixing[order].sum()
     params = Mixture(share, found.mean[order], Covariance(np.log(variance), axes))
     gaussian = Gaussian(Structure.parse("VVV"), material.points.var(axis=0))
-    return Parting(labels, gaussian, params, settled=found.converged, n_passes=found.n_passes)
+    return Parting(labels, family=gaussian, params=params, settled=found.converged, n_passes=found.n_passes)
 
 
 def bottleneck_parts(deterministic: bool, material: Material, k: int | None, most: int, seed: int) -> Parting:
@@ -156,7 +157,12 @@ def bottleneck_parts(deterministic: bool, material: Material, k: int | None, mos
     params = Levels(best.groups.select(order), material.knots, material.level_start)
     family = HARD_LEVELS if deterministic else SOFT_LEVELS
     return Parting(
-        labels, family, params, bic_of=tuple(scores), settled=best.converged, n_passes=len(best.trace)
+        labels,
+        family=family,
+        params=params,
+        bic_of=tuple(scores),
+        settled=best.converged,
+        n_passes=len(best.trace),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ilk.errors import UsageError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Progress:
     """What the `callback` of `cluster` and `select` is told.
 

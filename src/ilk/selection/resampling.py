@@ -5,10 +5,8 @@ Bootstraps of n out of n separate best: half samples lose good groups, and a war
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from ilk.assorted.state import from_labels as given_labels
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import OK, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
@@ -47,7 +46,7 @@ Refit = Callable[[MemoryRows, Block, int, int], tuple[Family[Any], Any] | None]
 """Of the rows of a resample, the same as starts count them, a number of pieces and a seed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ResamplingPlan:
     """The rule that is repeated: `refit` gives `n_pieces`, which are merged below `threshold` down to `least`."""
 
@@ -56,7 +55,7 @@ class ResamplingPlan:
     threshold: float | None
     least: int
     soft: bool
-    end: float = math.inf  # of the time, on the monotonic clock
+    deadline: Deadline = field(default_factory=Deadline.none)  # resamples beyond the fewest wait for nobody
 
 
 def returns(
@@ -77,7 +76,7 @@ def returns(
         return _jaccard(label, grouped.n_groups, found.label(sample), sample)
 
     made = [*inner.map(one, range(FEWEST_RESAMPLES))]
-    if time.monotonic() < plan.end:
+    if not plan.deadline.over:
         made += inner.map(one, range(FEWEST_RESAMPLES, N_RESAMPLES))
     return tuple(float(value) for value in np.mean(made, axis=0))
 
@@ -179,7 +178,7 @@ def refit_recipe(recipe: Recipe) -> Refit:
     """A method of centres from as many starts."""
 
     def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
-        few = replace(recipe, n_starts=len(COLD_STARTS), stop=replace(recipe.stop, seconds=float("inf")))
+        few = replace(recipe, n_starts=len(COLD_STARTS), stop=replace(recipe.stop, deadline=Deadline.none()))
         return recipe.family, fit_recipe(rows, few, k, seed).params
 
     return refit

@@ -11,7 +11,6 @@ either. The silhouette stands beside the BIC and does not choose: it cannot say 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,6 +23,7 @@ from ilk.errors import NoModelError
 from ilk.families.base import Family
 from ilk.families.centroid import Means
 from ilk.fitting.coreset import coreset
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
@@ -49,21 +49,29 @@ def search(
     ks: Sequence[int],
     seed: int,
     *,
-    budget: float | None = None,
+    deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> Search:
     """Fit every recipe at every K, score the cells and choose; on a sample where the table is large."""
-    began = time.monotonic()
-    end = math.inf if budget is None else began + budget
+    deadline = (deadline or Deadline.none()).within()
     few = coreset(rows, SEARCH_ROWS, seed)
     cells = [(recipe, k) for recipe in recipes for k in _with_single(ks)]
-    table = _CandidateTable(few, seed, frozenset(ks), end)
+    table = _CandidateTable(few, seed, frozenset(ks), deadline)
     for done, (recipe, k) in enumerate(cells, start=1):
         table.add(recipe, k)
-        seconds = time.monotonic() - began
-        told(callback, Progress(done, len(cells), recipe.name, k, table.best_bic, seconds))
+        told(
+            callback,
+            Progress(
+                done=done,
+                total=len(cells),
+                method=recipe.name,
+                k=k,
+                best_bic=table.best_bic,
+                seconds=deadline.spent,
+            ),
+        )
     found = table.choose()
-    return found if few.n_rows == rows.n_rows else _on_all_rows(found, rows, end)
+    return found if few.n_rows == rows.n_rows else _on_all_rows(found, rows, deadline)
 
 
 def _with_single(ks: Sequence[int]) -> list[int]:
@@ -74,8 +82,8 @@ def _with_single(ks: Sequence[int]) -> list[int]:
 class _CandidateTable:
     """The table of candidates while it is filled."""
 
-    def __init__(self, rows: Rows, seed: int, asked: frozenset[int], end: float) -> None:
-        self.rows, self.seed, self.asked, self.end = rows, seed, asked, end
+    def __init__(self, rows: Rows, seed: int, asked: frozenset[int], deadline: Deadline) -> None:
+        self.rows, self.seed, self.asked, self.deadline = rows, seed, asked, deadline
         self.candidates: list[Candidate] = []
         self.fits: list[Fit | None] = []
         self.recipes: list[Recipe] = []
@@ -87,15 +95,14 @@ class _CandidateTable:
         return min((c.bic for c in self.candidates if c.eligible and c.bic is not None), default=None)
 
     def add(self, recipe: Recipe, k: int) -> None:
-        left = self.end - time.monotonic()
         started = any(candidate.eligible for candidate in self.candidates)
-        if self.interrupted or (left <= 0 and started):
+        if self.interrupted or (self.deadline.over and started):
             status = "cancelled" if self.interrupted else "did_not_start"
             self._keep(Candidate(recipe.name, None, k, status), None, recipe, None)
             return
-        began = time.monotonic()
+        clock = Deadline.none()
         try:
-            found = fit_cell(self.rows, recipe, k, self.seed, seconds=max(left, 0.0))
+            found = fit_cell(self.rows, recipe, k, self.seed, deadline=self.deadline)
             self.interrupted |= found.reason == INTERRUPTED
             costs = partial(recipe.family.cost, found.params)
             sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
@@ -108,7 +115,7 @@ class _CandidateTable:
         candidate = scored(self.rows, recipe, k, found, sharp)
         if k not in self.asked and candidate.eligible:
             candidate = replace(candidate, status=REFERENCE)
-        self._keep(replace(candidate, seconds=time.monotonic() - began), found, recipe, sharp)
+        self._keep(replace(candidate, seconds=clock.spent), found, recipe, sharp)
 
     def _keep(self, candidate: Candidate, found: Fit | None, recipe: Recipe, sharp: Sharpness | None) -> None:
         self.candidates.append(candidate)
@@ -127,14 +134,14 @@ class _CandidateTable:
         found = self.fits[winner]
         assert found is not None
         return Search(
-            tuple(self.candidates),
-            winner,
-            runner_up(self.candidates, winner),
-            found,
-            self.recipes[winner],
-            self.sharpness[winner],
-            self.rows.n_rows,
-            self.interrupted,
+            candidates=tuple(self.candidates),
+            winner=winner,
+            runner_up=runner_up(self.candidates, winner),
+            fit=found,
+            recipe=self.recipes[winner],
+            sharpness=self.sharpness[winner],
+            n_rows_searched=self.rows.n_rows,
+            interrupted=self.interrupted,
         )
 
 
@@ -180,13 +187,13 @@ def runner_up(candidates: Sequence[Candidate], winner: int) -> int | None:
     return order[0] if order else None
 
 
-def fit_cell(rows: Rows, recipe: Recipe, k: int, seed: int, *, seconds: float = math.inf) -> Fit:
+def fit_cell(rows: Rows, recipe: Recipe, k: int, seed: int, *, deadline: Deadline) -> Fit:
     """One candidate: the proven optimum where one column allows it, else the best of the recipe's starts."""
     if recipe.name == "k-means" and solves_line(rows, recipe):
         return fit_exact(rows, recipe, k, seed)
     if k == 1:
         recipe = replace(recipe, n_starts=1)  # one group has one optimum
-    return fit_recipe(rows, replace(recipe, stop=replace(recipe.stop, seconds=seconds)), k, seed)
+    return fit_recipe(rows, replace(recipe, stop=replace(recipe.stop, deadline=deadline)), k, seed)
 
 
 def scored(rows: Rows, recipe: Recipe, k: int, found: Fit, sharp: Sharpness | None) -> Candidate:
@@ -207,9 +214,9 @@ def scored(rows: Rows, recipe: Recipe, k: int, found: Fit, sharp: Sharpness | No
         None,
         k,
         status,
-        _finite(loglik),
-        parameters,
-        _finite(value),
+        loglik=_finite(loglik),
+        parameters=parameters,
+        bic=_finite(value),
         cost=found.cost,
         silhouette=None if sharp is None else sharp.mean,
         silhouette_error=None if sharp is None else sharp.error,
@@ -252,13 +259,13 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _on_all_rows(found: Search, rows: Rows, end: float) -> Search:
+def _on_all_rows(found: Search, rows: Rows, deadline: Deadline) -> Search:
     """The winner of a search on a sample, run to its end on the whole table."""
     family: Family[Any] = found.recipe.family
     if found.interrupted:
         stop = replace(found.recipe.stop, max_passes=0)
     else:
-        stop = replace(found.recipe.stop, seconds=max(0.0, end - time.monotonic()))
+        stop = replace(found.recipe.stop, deadline=deadline)
     whole = fit(rows, family, [found.fit.params], trim=found.recipe.trim, stop=stop)
     return replace(
         found,

@@ -19,7 +19,7 @@ COMPLETE_SHARE = 0.5  # with fewer complete rows than this the silhouette goes b
 Kind = Literal["rows", "centres"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sharpness:
     """Mean silhouette, its standard error (0 when every row was looked at), and the mean of each group.
 
@@ -94,4 +94,6 @@ def _summary(
     groups = tuple(float(s / n) if n > 0 else None for s, n in zip(sums, size, strict=True))
     mean = float(np.average(values, weights=weight))
     error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if sampled else 0.0
-    return Sharpness(mean, error, groups, kind, len(values), looked, values)
+    return Sharpness(
+        mean=mean, error=error, groups=groups, kind=kind, n_rows=len(values), looked=looked, values=values
+    )

@@ -32,7 +32,7 @@ class Joined:
     cost: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sizing:
     """What the wish for sizes changed: groups joined, rows moved from their best group (from, to, rows), the cost."""
 

@@ -9,7 +9,6 @@ the groups of the best model so far; each cell keeps the better of its two fits.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -19,6 +18,7 @@ from ilk.engines.base import Rows
 from ilk.engines.derived import reencoded
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
+from ilk.fitting.deadline import Deadline
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress
@@ -36,17 +36,16 @@ def search_in_units(
     ks: Sequence[int],
     seed: int,
     *,
-    budget: float | None = None,
+    deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> tuple[Search, Rows]:
     """The quick search over all structures, and the rows in the units of its winner."""
-    began = time.monotonic()
+    deadline = deadline or Deadline.none()
     few = searched(rows, seed)
     first = search_mixtures(
-        rows, ks, seed, thorough=False, patience=PATIENCE, budget=budget, callback=callback, few=few
+        rows, ks, seed, thorough=False, patience=PATIENCE, deadline=deadline, callback=callback, few=few
     )
-    left = None if budget is None else budget - (time.monotonic() - began)
-    if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or (left is not None and left <= 0):
+    if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or deadline.over:
         return first, rows
     try:
         unit = deviations_within(few, first)
@@ -59,7 +58,7 @@ def search_in_units(
             structures=UNIT_BOUND,
             thorough=False,
             patience=PATIENCE,
-            budget=left,
+            deadline=deadline,
         )
     except NoModelError:
         return first, rows
@@ -71,9 +70,8 @@ def search_in_units(
         if second.interrupted or (second.chosen.bic or math.inf) >= max(seen, default=math.inf):
             return _joined(first, second), rows
         structure = Structure.parse(second.chosen.structure or "")
-        left = None if budget is None else max(0.0, budget - (time.monotonic() - began))
         whole = search_mixtures(
-            own, (second.chosen.k,), seed, structures=[structure], thorough=False, budget=left, few=few
+            own, (second.chosen.k,), seed, structures=[structure], thorough=False, deadline=deadline, few=few
         )
         second = _on_all_rows(second, whole)
     if second.chosen.last_bic < first.chosen.last_bic:

@@ -87,7 +87,7 @@ class Ground(Protocol):
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NumberGround:
     """Rows of numbers: `points` in standard deviations, `spread` the same with ties pulled apart. Categories beside
     numbers are indicator columns, the last `n_levels`; `noise` then blurs the few values that they give the line."""
@@ -118,7 +118,7 @@ class NumberGround:
         points, spread = in_deviations(
             points, points if exact else untied(numbers, seed, on_scales), weight=weight
         )
-        return cls(points, spread, label, weight)
+        return cls(points=points, spread=spread, label=label, weight=weight)
 
     @classmethod
     def of_mixed(
@@ -130,13 +130,13 @@ class NumberGround:
         (levels,) = in_deviations(indicators(sample), weight=weight)
         noise = stream(seed, "odds").standard_normal(len(label))
         return cls(
-            np.hstack([points, levels]),
-            np.hstack([spread, levels]),
-            label,
-            weight,
-            CATEGORIES,
-            levels.shape[1],
-            noise,
+            points=np.hstack([points, levels]),
+            spread=np.hstack([spread, levels]),
+            label=label,
+            weight=weight,
+            thresholds=CATEGORIES,
+            n_levels=levels.shape[1],
+            noise=noise,
         )
 
     @property

@@ -48,7 +48,7 @@ class Reason:
     text: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """How far to trust the groups.
 
@@ -141,15 +141,15 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
             sentence += _coarser(case)
     stable = case.stable
     return Verdict(
-        word,
-        sentence,
-        tuple(reasons),
-        case.valley,
-        case.icl_k,
-        min(stable) if stable else None,
-        float(np.mean(stable)) if stable else None,
-        grouping.pieces,
-        {
+        word=word,
+        sentence=sentence,
+        reasons=tuple(reasons),
+        separation=case.valley,
+        icl_k=case.icl_k,
+        stability_min=min(stable) if stable else None,
+        stability_mean=float(np.mean(stable)) if stable else None,
+        components=grouping.pieces,
+        thresholds={
             "merge": grouping.thresholds.merge,
             "separation": grouping.thresholds.clear,
             "stability_min": STABLE_MIN,

@@ -6,7 +6,7 @@ sums over blocks do not depend on threads, chunks or engine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -95,6 +95,7 @@ class Block:
 
     raw: Array
     encoding: Encoding
+    _: KW_ONLY
     first_row: int = 0
     weight: Array | None = None
     codes: Array | None = None

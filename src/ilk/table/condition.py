@@ -33,7 +33,7 @@ FEW_STEPS = 64
 LARGEST_POWER = {np.dtype(np.float64): 1022, np.dtype(np.float32): 126}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Survey:
     """What one pass over the raw numbers tells: per column the range, the mean and the missing cells."""
 
@@ -112,7 +112,9 @@ class Tally:
         with np.errstate(all="ignore"):
             offset = self.total / np.where(self.heft > 0, self.heft, 1.0)
             mean = np.where(self.heft > 0, pivot + offset, 0.0) / shrink
-        return Survey(self.low, self.high, mean, self.missing, self.heft, dtype)
+        return Survey(
+            low=self.low, high=self.high, mean=mean, missing=self.missing, total_weight=self.heft, dtype=dtype
+        )
 
 
 def tally(block: Array, part: Array | None, pivot: Array, shrink: float) -> Tally:

@@ -22,7 +22,7 @@ from ilk.table.weights import check_weight, conditioned_weight
 __all__ = ["Encoded", "condition", "decode", "encode", "encode_array", "encode_new"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Encoded:
     """The rows as numeric code sees them.
 
@@ -57,10 +57,10 @@ class Encoded:
         return Block(
             self.numbers[rows],
             self.encoding,
-            first_row,
-            None if self.weight is None else self.weight[rows],
-            None if self.codes is None else self.codes[rows],
-            self.complete,
+            first_row=first_row,
+            weight=None if self.weight is None else self.weight[rows],
+            codes=None if self.codes is None else self.codes[rows],
+            complete=self.complete,
         )
 
 
@@ -102,7 +102,17 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
             )
         )
     encoding = replace(encoding_of(numbers, facts, scale=scale, weight=heft), weight_unit=unit)
-    return Encoded(numbers, codes, heft, facts.complete, encoding, schema, ledger, kept, tuple(warnings))
+    return Encoded(
+        numbers=numbers,
+        codes=codes,
+        weight=heft,
+        complete=facts.complete,
+        encoding=encoding,
+        schema=schema,
+        ledger=ledger,
+        kept=kept,
+        warnings=tuple(warnings),
+    )
 
 
 def encode_array(
@@ -121,7 +131,14 @@ def encode_array(
     if names is not None:
         if len(names) != table.n_columns:
             raise UsageError("bad-names", f"{len(names)} names for {table.n_columns} columns")
-        table = Table(table.source, tuple(names), table.ledger, table.columns, table.array, table.warnings)
+        table = Table(
+            table.source,
+            tuple(names),
+            table.ledger,
+            table.columns,
+            array=table.array,
+            warnings=table.warnings,
+        )
     return encode(table, schema, weight=weight, scale=scale)
 
 
@@ -175,7 +192,15 @@ def encode_new(
     facts = survey(numbers, names=names)
     heft = None if weight is None else check_weight(weight, table.n_rows)
     return Encoded(
-        numbers, codes, heft, facts.complete, encoding, schema, table.ledger, None, tuple(warnings)
+        numbers=numbers,
+        codes=codes,
+        weight=heft,
+        complete=facts.complete,
+        encoding=encoding,
+        schema=schema,
+        ledger=table.ledger,
+        kept=None,
+        warnings=tuple(warnings),
     )
 
 

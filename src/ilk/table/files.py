@@ -49,7 +49,7 @@ _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TextOptions:
     """How a text file is to be read; None means that it is found out."""
 

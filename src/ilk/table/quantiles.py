@@ -30,7 +30,7 @@ def values_of(keys: Array) -> Array:
     return np.where(keys & _SIGN, keys & ~_SIGN, ~keys).view(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QuantileSearch:
     """The digits found so far of one quantile per group: the smallest value with `share` of the weight at or
     below it.
@@ -54,7 +54,13 @@ class QuantileSearch:
 
     @classmethod
     def begin(cls, share: float, shape: tuple[int, ...]) -> QuantileSearch:
-        return cls(share, np.zeros(shape, np.uint64), np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        return cls(
+            share=share,
+            prefix=np.zeros(shape, np.uint64),
+            below=np.zeros(shape),
+            at=np.zeros(shape),
+            total=np.zeros(shape),
+        )
 
     @property
     def done(self) -> bool:
@@ -92,7 +98,9 @@ class QuantileSearch:
         shape = self.prefix.shape
         prefix = (self.prefix << np.uint64(DIGIT_BITS)) | digit.astype(np.uint64).reshape(shape)
         below, at, total = below.reshape(shape), at.reshape(shape), total.reshape(shape)
-        return QuantileSearch(self.share, prefix, below, at, total, self.n_found + 1)
+        return QuantileSearch(
+            share=self.share, prefix=prefix, below=below, at=at, total=total, n_found=self.n_found + 1
+        )
 
     @property
     def share_at(self) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ class Table:
     names: tuple[str, ...]
     ledger: Ledger
     columns: tuple[Column, ...] | None = None
+    _: KW_ONLY
     array: Array | None = None
     warnings: tuple[Caution, ...] = ()
     problems: Mapping[str, DataError] = field(default_factory=dict)
@@ -121,7 +122,10 @@ def text_options(
     """How a text file is to be read, from what the user gave."""
     from ilk.table.files import TextOptions
 
-    return TextOptions(sep, header, encoding, decimal, _marks(missing), max_rejects)
+    marks = _marks(missing)
+    return TextOptions(
+        sep=sep, header=header, encoding=encoding, decimal=decimal, missing=marks, max_rejects=max_rejects
+    )
 
 
 def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -33,6 +33,7 @@ class ColumnInfo:
     kind: str
     reason: str
     type: str = ""
+    _: KW_ONLY
     levels: tuple[str, ...] | None = None
     missing: int = 0
     distinct: int = 0

@@ -26,7 +26,7 @@ MAX_REJECTS_KEPT = 10_000
 CUT_ROWS = 1 << 16  # that are cut at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CsvDialect:
     """How the file is cut: separator, escape of a quote, lines above and with the header, fields per row.
 
@@ -102,7 +102,9 @@ def dialect_of(path: str, name: str, options: TextOptions) -> tuple[CsvDialect, 
         cautions.append(("dialect", "quotes inside fields are escaped by a backslash"))
     if sep != ",":
         cautions.append(("dialect", f"fields are separated by {_escaped(sep)!r}"))
-    return CsvDialect(sep, escape, above, skip, breaks, width, names), cautions
+    return CsvDialect(
+        sep=sep, escape=escape, above=above, skip=skip, breaks=breaks, n_fields=width, names=names
+    ), cautions
 
 
 def _records(

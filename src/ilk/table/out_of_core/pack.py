@@ -89,7 +89,7 @@ class RowCells:
         return sum(array.nbytes for array in self.arrays if array is not None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PackedTable:
     """The rows used of a table; `empty` and `blank` are the numbers of the others. `kept` says that they are packed
     on disk."""
@@ -196,7 +196,7 @@ def _joined(parts: list[Array]) -> Array:
 def _packed(files: list[Any], empty: Array, blank: Array, *, kept: bool) -> PackedTable:
     skipped = np.union1d(empty, blank)
     raw, codes, weight = (file if file is None or not len(skipped) else Kept(file, skipped) for file in files)
-    return PackedTable(raw, codes, weight, empty, blank, kept)
+    return PackedTable(raw=raw, codes=codes, weight=weight, empty=empty, blank=blank, kept=kept)
 
 
 class Kept:

@@ -40,7 +40,7 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
         dialect, cautions = dialect_of(plain, name, options)
         names, found = usable_names(dialect.names or [f"x{j}" for j in range(dialect.n_fields)], text=True)
         cautions += found
-        seen = _BatchFacts(names, dialect, options, [Look()] * len(names))
+        seen = _BatchFacts(names=names, dialect=dialect, options=options, looks=[Look()] * len(names))
         with cutting(plain, dialect) as (reader, rejected):
             schema = pa.schema(
                 [(column, field.type) for column, field in zip(names, reader.schema, strict=True)]
@@ -60,7 +60,7 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
     return PieceTable(pieces, ledger, cautions)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _BatchFacts:
     """What the batches tell on their way to the disk."""
 

@@ -1,0 +1,49 @@
+"""How much time there is: one deadline is made where the user's limit is known, and passed down."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from math import inf
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """A moment by which work should end, and since when its time is counted; both on the monotonic clock.
+
+    >>> limit = Deadline.after(60)
+    >>> limit.over, 59 < limit.left <= 60, limit.within(0).over
+    (False, True, True)
+    """
+
+    end: float = inf
+    began: float = field(default_factory=time.monotonic, compare=False)
+
+    @classmethod
+    def none(cls) -> Deadline:
+        """Time without end, counted from now."""
+        return cls()
+
+    @classmethod
+    def after(cls, seconds: float | None) -> Deadline:
+        """So many seconds from now; None stands for no limit."""
+        return cls().within(inf if seconds is None else seconds)
+
+    def within(self, seconds: float = inf) -> Deadline:
+        """The same end, or so many seconds from now where that is sooner; counted from now."""
+        now = time.monotonic()
+        return Deadline(min(self.end, now + seconds), now)
+
+    @property
+    def left(self) -> float:
+        """Seconds to the end, 0 once it is over."""
+        return max(0.0, self.end - time.monotonic())
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() >= self.end
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning."""
+        return time.monotonic() - self.began
