@@ -9,8 +9,8 @@ from ilk.assorted.filling import filled, occupied
 from ilk.assorted.growth import FINAL_FIT, GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ModelOptions
 from ilk.assorted.state import FitState, from_labels, step_of
-from ilk.deadline import Deadline
 from ilk.engines.memory import MemoryRows
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import Stop
 from tests.assorted.test_growth import found_in, noise, planned, rows_of
 

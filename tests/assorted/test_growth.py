@@ -10,10 +10,10 @@ from ilk.assorted.columns import assort
 from ilk.assorted.fit import SEARCH_ROWS, AssortedFit, SearchOptions, fit_assorted
 from ilk.assorted.growth import FINAL_FIT, GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ColumnTransform, ModelOptions
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.derived import DerivedRows, derive
 from ilk.engines.memory import MemoryRows
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import Stop
 from ilk.table.condition import encoding_of, survey
 from tests.conftest import golden, numeric_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ilk.deadline import Deadline
+from ilk.fitting.deadline import Deadline
 
 
 def test_no_limit_is_never_over():
@@ -30,6 +30,6 @@ def test_a_part_ends_no_later_than_the_whole():
 
 def test_time_is_counted_from_the_beginning(monkeypatch):
     now = iter([10.0, 13.0, 20.0])
-    monkeypatch.setattr("ilk.deadline.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("ilk.fitting.deadline.time.monotonic", lambda: next(now))
     clock = Deadline(60.0, began=10.0)
     assert [clock.spent, clock.spent, clock.left] == [0.0, 3.0, 40.0]

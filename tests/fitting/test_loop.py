@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ilk.deadline import Deadline
 from ilk.families.centroid import Means, Medians
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import fit
 from ilk.fitting.loop import Stop, run_starts
 from tests.contracts.test_rows import rows_of

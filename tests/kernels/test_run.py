@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from ilk import kernels
-from ilk.deadline import Deadline
 from ilk.engines.memory import MemoryRows
 from ilk.families import gaussian
 from ilk.families.covariance import STRUCTURES, Structure, update_covariance
 from ilk.families.gaussian import Gaussian
 from ilk.families.prior import Prior
 from ilk.fitting import small_tables as quick
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import (
     CONVERGED,
     DEGENERATE,

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from ilk.deadline import Deadline
 from ilk.engines.memory import MemoryRows
 from ilk.families.centroid import Means
+from ilk.fitting.deadline import Deadline
 from ilk.model.grouped import Grouped
 from ilk.selection import resampling
 from ilk.selection.resampling import FEWEST_RESAMPLES, N_RESAMPLES, ResamplingPlan, returns

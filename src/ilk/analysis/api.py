@@ -9,9 +9,9 @@ from typing import Any
 from ilk.analysis.prepare import Job, prepare
 from ilk.analysis.result import Result
 from ilk.analysis.run import GAUSSIAN, ks_to_try, run, seconds_of
-from ilk.deadline import Deadline
 from ilk.errors import warn
 from ilk.families.covariance import STRUCTURES, Structure
+from ilk.fitting.deadline import Deadline
 from ilk.model.model import Model
 from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
 from ilk.selection.candidates import Search

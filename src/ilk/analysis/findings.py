@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ilk.analysis.prepare import Input, Job, Seen
-from ilk.deadline import Deadline
+from ilk.fitting.deadline import Deadline
 from ilk.model.model import Model
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import Grouping

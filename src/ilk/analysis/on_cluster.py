@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ilk.analysis.prepare import Input, Seen
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.condition import is_complete, weight_facts
 from ilk.engines.derived import derive
@@ -21,6 +20,7 @@ from ilk.engines.frames import Frame, frame_of
 from ilk.errors import DataError
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import fit
 from ilk.fitting.loop import INTERRUPTED, Run, Stop, run_starts
 from ilk.fitting.table_moments import table_moments

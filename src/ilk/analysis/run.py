@@ -16,9 +16,9 @@ from ilk.analysis.prepare import Input, Job, Seen, prepare
 from ilk.analysis.result import Result
 from ilk.analysis.shown import rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, InverseTransform
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.random import seed_of

@@ -26,9 +26,9 @@ from ilk.assorted.state import (
     visit_assign,
     visit_step,
 )
-from ilk.deadline import Deadline
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import GrowingFamily
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import (
     INTERRUPTED,

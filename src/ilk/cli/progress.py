@@ -6,7 +6,7 @@ import threading
 from types import TracebackType
 from typing import Any, TextIO
 
-from ilk.deadline import Deadline
+from ilk.fitting.deadline import Deadline
 from ilk.text.layout import Surface
 from ilk.text.summary import passes_line, progress_line, stage_line
 

@@ -15,7 +15,6 @@ from ilk.assorted.columns import assort
 from ilk.assorted.describe import Trait, traits
 from ilk.assorted.fit import AssortedFit, SearchOptions, cost_from, fit_assorted
 from ilk.assorted.problem import BLOCKS, CELLS, ModelOptions
-from ilk.deadline import Deadline
 from ilk.errors import DataError, UsageError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
@@ -23,6 +22,7 @@ from ilk.estimators.habits import callback_of, n_starts_of, threads_of
 from ilk.estimators.reader import Reader, places, visit_label, visit_log_density, visit_membership
 from ilk.estimators.tables import Format, table_rows, told
 from ilk.estimators.texts import documented
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import Stop
 from ilk.random import seed_of
 from ilk.table.weights import in_unit

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Family, Partial, Trim
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
 

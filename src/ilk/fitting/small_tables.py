@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ilk import kernels
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import (
     DEGENERATE,
     INTERRUPTED,

@@ -13,8 +13,8 @@ from ilk.assorted.fit import AssortedCandidate as Cell
 from ilk.assorted.growth import FINAL_FIT
 from ilk.assorted.problem import CELLS, ColumnTransform, ModelOptions
 from ilk.assorted.transform import TransformPlan
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, StartRecord
 from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
 from ilk.fitting.restarts import Recipe

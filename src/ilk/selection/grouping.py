@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ilk.assorted.problem import InverseTransform
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.families.gaussian import Gaussian
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.restarts import from_labels

@@ -14,8 +14,8 @@ import numpy as np
 
 from ilk.assorted.fit import glimpse
 from ilk.assorted.transform import TransformPlan
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Candidate, Search

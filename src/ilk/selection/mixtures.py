@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ilk import kernels
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct, rank_of

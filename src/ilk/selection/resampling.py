@@ -15,10 +15,10 @@ from ilk.assorted.blended import Blended
 from ilk.assorted.embedding import EmbeddedRows, Partition
 from ilk.assorted.family import Assorted
 from ilk.assorted.state import from_labels as given_labels
-from ilk.deadline import Deadline
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import OK, Stop, run_starts
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner

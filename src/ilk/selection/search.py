@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError
 from ilk.families.base import Family
 from ilk.fitting.coreset import coreset
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line

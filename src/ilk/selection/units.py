@@ -14,11 +14,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.derived import reencoded
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
+from ilk.fitting.deadline import Deadline
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress
