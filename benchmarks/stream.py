@@ -24,12 +24,12 @@ import pyarrow.parquet as pq
 
 import ilk
 from ilk.analysis.prepare import Job, prepare
-from ilk.deadline import Deadline
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import KEEP_ALL, Partial
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
+from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import Stop
 from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.restarts import from_centres
