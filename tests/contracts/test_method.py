@@ -155,7 +155,7 @@ def halves(material, k, most, seed):
     first = points[:, 0]
     labels, order = by_size((first > (first.min() + first.max()) / 2).astype("int32"))
     centres = [points[labels == group].mean(axis=0) for group in range(labels.max() + 1)]
-    return Parting(labels, Means(), Means().start(centres))
+    return Parting(labels, family=Means(), params=Means().start(centres))
 
 
 register(
