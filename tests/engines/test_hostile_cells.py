@@ -60,7 +60,7 @@ def sign(tmp_path):
 def place(request, monkeypatch):
     """Rows that this process maps, and rows that stay with the workers."""
     if request.param == "far":
-        monkeypatch.setattr(frames, "near_rows", lambda *_: None)
+        monkeypatch.setattr(frames, "spark_local_rows", lambda *_: None)
         monkeypatch.setattr(packed, "BROUGHT_BYTES", 0)
     return request.param
 
