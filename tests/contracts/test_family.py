@@ -58,7 +58,7 @@ def block_of(X: Array, weight: Array | None = None) -> Block:
 
 def part(block: Block, which: Array) -> Block:
     weight, codes = (None if a is None else a[which] for a in (block.weight, block.codes))
-    return Block(block.raw[which], block.encoding, 0, weight, codes, block.complete)
+    return Block(block.raw[which], block.encoding, weight=weight, codes=codes, complete=block.complete)
 
 
 def identity(n_columns: int) -> Encoding:

@@ -117,7 +117,7 @@ def test_passes_find_packs_on_the_shelf_and_else_in_the_frame(cluster):
 @pytest.mark.slow
 def test_a_shelf_that_keeps_nothing_is_not_asked_for_ever(cluster, monkeypatch):
     nowhere = WorkerCache("no-such-folder/ilk")
-    monkeypatch.setattr(spark, "Shelf", lambda: nowhere)
+    monkeypatch.setattr(spark, "WorkerCache", lambda: nowhere)
     rows = rows_of(cluster)
     n_jobs, add_up = [0], rows._sum
 
