@@ -392,7 +392,8 @@ def craft() -> tuple[Paper, Block, Array]:
     start = np.array([0, 3, 6, 9, 12])
     block = Block(raw, identity(raw.shape[1]), codes=codes, complete=False)
     share = background_shares(codes, block.weights, start)
-    return Paper(Choice(0.5, 0.2), share, start, raw.shape[1]), block, label
+    family = Paper(choice=Choice(0.5, 0.2), background=share, level_start=start, n_numbers=raw.shape[1])
+    return family, block, label
 
 
 def test_craft_costs_a_row_the_same_wherever_it_stands():

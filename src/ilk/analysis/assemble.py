@@ -20,6 +20,7 @@ from ilk.fitting.fit import label_counts
 from ilk.model.model import Model
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.placed import N_QUANTILES, Placed, Scored, cost_quantiles, settled
+from ilk.model.registry import known
 from ilk.monitor.drift import baseline
 from ilk.report.evidence import Evidence
 from ilk.report.explanation import explanation
@@ -77,6 +78,7 @@ def model_of(findings: Findings, shown: Shown, scored: Scored | None, groups: Se
     given, seen, grouping = findings.given, findings.seen, findings.grouping
     recipe, fit = findings.search.recipe, findings.search.fit
     n_groups = len(grouping.size)
+    known(recipe.family.name)  # refused here, not where the model is used
     return Model(
         method=recipe.name,
         family=recipe.family.name,
