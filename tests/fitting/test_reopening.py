@@ -126,7 +126,7 @@ def test_lost_components_are_told_also_where_small_ones_are_merged():
     X = np.random.default_rng(0).normal(size=(30, 2))
     with pytest.warns(IlkWarning) as told:
         found = ilk.GaussianMixture(
-            12, membership="hard", min_size=8, init=np.arange(30) % 12, structure="VII"
+            12, membership="hard", min_weight=8, init=np.arange(30) % 12, structure="VII"
         ).fit(X)
     assert {"component-vanished", "small-components"} <= {warning.message.code for warning in told}
     assert np.bincount(found.labels_).min() >= 8
