@@ -68,7 +68,7 @@ LETTERS = [
 def test_letters_are_letters(tmp_path, mark):
     tree = tree_of("means")
     tree["letters"][0] = mark
-    with pytest.raises(ModelFileError, match="field letters of the model") as caught:
+    with pytest.raises(ModelFileError, match="entry letters of the model") as caught:
         load(tmp_path, tree)
     assert caught.value.code == "model-damaged"
     assert str(caught.value).isprintable()

@@ -30,7 +30,7 @@ Terms = list[str]
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoreTerms:
     """The terms of every component; `sign` is that of the score, -1 for distances, of which the least is best.
 
     `block` is there where numbers depend on each other: the terms then hold for rows without a blank in them alone,
@@ -80,35 +80,35 @@ def check_length(model: Model, cells: TableExpressions) -> None:
         )
 
 
-def scores_of(model: Model, cells: TableExpressions) -> Scored:
+def scores_of(model: Model, cells: TableExpressions) -> ScoreTerms:
     """The scores of a model that can be exported."""
     return SCORES[_formula(model) or ""](model.params, cells)
 
 
 def _from_centres(
     distance: Callable[[CellExpression, float], str], what: str, params: Centroids, cells: TableExpressions
-) -> Scored:
+) -> ScoreTerms:
     made = tuple([distance(cell, c) for cell, c in _zip(cells, row)] for row in params.centre)
-    return Scored(made, -1, what)
+    return ScoreTerms(made, -1, what)
 
 
-def _of_cells(params: Clusters, cells: TableExpressions) -> Scored:
-    return Scored(tuple(_product(params, k, cells) for k in range(len(params))), 1, _DENSITY)
+def _of_cells(params: Clusters, cells: TableExpressions) -> ScoreTerms:
+    return ScoreTerms(tuple(_product(params, k, cells) for k in range(len(params))), 1, _DENSITY)
 
 
-def _of_blocks(params: Blend, cells: TableExpressions) -> Scored:
+def _of_blocks(params: Blend, cells: TableExpressions) -> ScoreTerms:
     every = range(len(params))
     levels = tuple(_levels(params.levels, k, cells) for k in every)
     made = tuple(_whitened(params.numbers, k, cells) + levels[k] for k in every)
-    return Scored(made, 1, _DENSITY, params.numbers, levels)
+    return ScoreTerms(made, 1, _DENSITY, params.numbers, levels)
 
 
-def _of_gaussians(params: Mixture, cells: TableExpressions) -> Scored:
+def _of_gaussians(params: Mixture, cells: TableExpressions) -> ScoreTerms:
     if params.covariance.axes is None:
         made = tuple(_along_columns(params, k, cells) for k in range(len(params.mean)))
-        return Scored(made, 1, _DENSITY)
+        return ScoreTerms(made, 1, _DENSITY)
     made = tuple(_whitened(params, k, cells) for k in range(len(params.mean)))
-    return Scored(made, 1, _DENSITY, params, ([],) * len(made))
+    return ScoreTerms(made, 1, _DENSITY, params, ([],) * len(made))
 
 
 _DENSITY = "log of share times density"
@@ -197,7 +197,7 @@ def weighted(weights: Sequence[float] | Array, expressions: Sequence[str]) -> st
     return text or "0e0"
 
 
-SCORES: dict[str, Callable[[Any, TableExpressions], Scored]] = {
+SCORES: dict[str, Callable[[Any, TableExpressions], ScoreTerms]] = {
     "squares": partial(_from_centres, _square, "squared distance over the cells a row has"),
     "distances": partial(_from_centres, _size, "distance over the cells a row has"),
     "gaussians": _of_gaussians,

@@ -15,7 +15,7 @@ from ilk.errors import shown
 from ilk.export.cells import CellExpression, TableExpressions, cells_of
 from ilk.export.dialects import SqlDialect
 from ilk.export.gaps import steps, terms
-from ilk.export.scores import Scored, Terms, check_exportable, check_length, scores_of
+from ilk.export.scores import ScoreTerms, Terms, check_exportable, check_length, scores_of
 from ilk.model.columns import free_names
 from ilk.model.model import Model
 
@@ -102,7 +102,7 @@ def _pieces(scored: Sequence[Terms], blank: str, given: str) -> Columns:
 
 
 def _scores(
-    model: Model, cells: TableExpressions, scored: Scored, given: str, taken: Sequence[str]
+    model: Model, cells: TableExpressions, scored: ScoreTerms, given: str, taken: Sequence[str]
 ) -> list[str]:
     """The scores of the pieces; where cells depend on each other, rows with blanks go a longer way."""
     columns = _pieces(scored.components, cells.blank, given)
@@ -128,7 +128,7 @@ def _scores(
     return [*parts, BOTH]
 
 
-def _ranked(model: Model, scored: Scored, dialect: SqlDialect) -> tuple[list[str], str]:
+def _ranked(model: Model, scored: ScoreTerms, dialect: SqlDialect) -> tuple[list[str], str]:
     """The steps from the scores of pieces to the best group, and the cases that name it."""
     group_of = np.array(model.group_of)
     pieces = [f"piece_{number}" for number in range(1, len(group_of) + 1)]
