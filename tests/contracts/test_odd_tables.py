@@ -9,6 +9,7 @@ import ilk
 from ilk.assorted.number_or_category import number_cost
 from ilk.report.facts import decimals_of
 from ilk.selection.merging import _bin_edges
+from tests.kernels import fuzz_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -49,3 +50,7 @@ def test_positions_too_close_for_bins_have_wider_ones() -> None:
     assert (np.diff(edges) > 0).all()
     assert np.histogram(near, edges)[0].sum() == 3
     assert len(_bin_edges(np.empty(0))) == len(edges)
+
+
+def test_a_split_none_of_whose_fits_has_a_cost_is_no_split() -> None:
+    assert not fuzz_tables.run(1, 8883).failures  # a table that the fuzz found

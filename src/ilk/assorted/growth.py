@@ -232,7 +232,7 @@ class GrowthSearch:
         everyone = from_labels(rows, family, np.zeros(rows.n_rows, dtype=np.int32), 1)
         runs = run_starts(rows, [family] * len(starts), starts, stop=LOCAL_FIT)
         self._note(runs)
-        runs = [run for run in runs if len(run.measured) == 2]
+        runs = [run for run in runs if run.measured is not None and len(run.measured) == 2]
         if not runs:
             return None
         one = rows.reduce(visit_step, (family, everyone, 1.0))
