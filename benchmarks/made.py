@@ -45,6 +45,7 @@ def curved(draws: Draws, n: int, d: int) -> np.ndarray:
     return X
 
 
+CLAIMS = ("solid", "fair")  # verdicts that there are groups
 CLOUDS: dict[str, Callable[[Draws, int, int], np.ndarray]] = {
     "gaussian": gaussian,
     "stretched": stretched,

@@ -166,7 +166,7 @@ def test_missing_cells_go_in_as_they_are():
 def test_one_cloud_is_one_group():
     result = ilk.cluster(np.random.default_rng(0).normal(size=(300, 3)))
     assert result.k == 1
-    assert result.verdict.word == "weak"
+    assert result.verdict.word == "no clear groups"
     assert result.verdict.reasons[0].code == "one-group"
     assert set(result.labels) == {0}
     assert result.assign(np.zeros((2, 3)))["second"].null_count == 2

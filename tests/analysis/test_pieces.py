@@ -49,7 +49,7 @@ def test_summary_holds_the_merge(result):
     assert len(weakest["edges"]) == len(weakest["counts_a"]) + 1 == len(weakest["counts_b"]) + 1
     assert set(summary["verdict"]) == {
         "word", "separation", "icl_k", "stability_min", "stability_mean", "reasons", "sentence", "thresholds",
-        "components",
+        "components", "merged",
     }  # fmt: skip
     groups = summary["groups"]
     assert groups[0]["nearest"] == {"group": "B", "separation": result.verdict.separation}
@@ -102,13 +102,13 @@ def test_slices_of_one_cloud_are_segments():
     assert result.components > result.k == 1
     assert len(result.groups) == result.components == len(set(result.labels))
     assert result.probabilities.shape == (300, result.components)
-    assert result.verdict.word == "weak"
+    assert result.verdict.word == "no clear groups"
     assert {reason.code for reason in result.verdict.reasons} == {"not-separated"}
     summary = result.summary()
     assert summary["chosen"]["segments"] == result.components
     assert summary["groups"][0]["stability"] is None
     text = " ".join(repr(result).split())
-    assert "trust weak, no clear groups: the table looks like a single group (skewed: x0, x1)" in text
+    assert "trust no clear groups: the table looks like a single group (skewed: x0, x1)" in text
     assert f"{result.components} segments are given" in text
     assert f"{result.components} components -> 1 group" in text
 
@@ -137,3 +137,17 @@ def test_pieces_of_k_means_are_merged_too():
     assert result.verdict.icl_k is None
     assert all(group.silhouette > 0.5 for group in result.groups)
     assert result.assign(X)["group"].to_pylist() == ["A"] * 200 + ["B"] * 100
+
+
+def test_a_merge_that_is_stable_is_offered_where_groups_are_not():
+    draws = np.random.default_rng(3)
+    X = np.vstack([draws.normal(0, 1, (200, 5)), draws.normal(5, 1, (200, 5))])
+    verdict = ilk.cluster(X, k=4, merge="none", method="gaussian").verdict
+    assert verdict.word == "weak"
+    assert verdict.stability_min < 0.5
+    assert verdict.merged["groups"] == 2
+    assert sorted(len(letters) for letters in verdict.merged["members"]) == [2, 2]
+    assert min(verdict.merged["stability"]) > 0.95
+    assert "merged to 2 groups (" in verdict.sentence
+    assert "as one) all are stable (mean Jaccard at least " in verdict.sentence
+    assert ilk.cluster(X, k=2, method="gaussian").verdict.merged is None

@@ -153,7 +153,7 @@ def test_dry_run_writes_nothing(ilk, blobs, tmp_path):
 def test_one_cloud_is_said_to_be_one(ilk):
     result = ilk("fit", DATA / "monk3_full.csv", "--ignore", "target")
     assert result.exit_code == 0
-    assert "weak, no clear groups" in result.stdout
+    assert "no clear groups: " in result.stdout
     assert "what sets it apart" not in result.stdout
 
 
@@ -209,7 +209,7 @@ def test_summary_is_valid_json_of_the_promised_shape(ilk, tmp_path, name):
     ledger = summary["table"]["ledger"]
     assert ledger["read"] == ledger["used"] + sum(p["count"] for p in ledger["set_aside"])
     assert sum(g["rows"] for g in summary["groups"]) == summary["table"]["rows_used"] == ledger["used"]
-    assert summary["verdict"]["word"] in ("solid", "fair", "weak")
+    assert summary["verdict"]["word"] in ("solid", "fair", "weak", "no clear groups")
     assert sum(map(sum, summary["truth"]["counts"])) == summary["truth"]["rows"]
 
 

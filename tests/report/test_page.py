@@ -191,13 +191,13 @@ def test_what_an_interrupt_left_unmeasured_is_not_called_unstable(wine):
     summary = wine.summary()
     summary["interrupted"] = True
     summary["verdict"].update(
-        word="fair", stability_min=None, reasons=[{"code": "unstable-group", "text": "x"}]
+        word="not tested", stability_min=None, reasons=[{"code": "not-tested", "text": "x"}]
     )
     summary["row_counts"].update(examined=50, uncertain=3)
     for group in summary["groups"]:
         group["stability"] = None
     words = " ".join(read(page(summary)).words)
-    assert "Fair: the run was interrupted" in words
+    assert "Not tested: the run was interrupted" in words
     assert "47 of 50 rows that were examined belong to their group" in words
 
 
@@ -207,7 +207,7 @@ def test_trust_is_shown_when_it_is_there(wine):
     letters = [g["letter"] for g in summary["groups"]]
     k = len(letters)
     summary["verdict"].update(
-        word="fair", separation=0.47, icl_k=k, stability_min=0.58, stability_mean=0.8, components=k + 1,
+        word="fair", separation=0.47, icl_k=k, stability_min=0.48, stability_mean=0.8, components=k + 1,
         sentence="fair: A and B are not clearly separated (separation 0.47)",
     )  # fmt: skip
     summary["chosen"]["components"] = k + 1
@@ -218,15 +218,15 @@ def test_trust_is_shown_when_it_is_there(wine):
         "weakest": {"pair": [0, 1], "edges": [0, 1, 2, 3], "counts_a": [5, 3, 0], "counts_b": [0, 2, 6]},
     }  # fmt: skip
     for group in summary["groups"]:
-        group.update(stability=0.58, nearest={"group": "A", "separation": 0.47})
+        group.update(stability=0.48, nearest={"group": "A", "separation": 0.47})
     words = " ".join(read(page(summary)).words)
     for text in (
         "A and B are not clearly separated",
         "Lowest stability",
         "The two least separated groups",
         "From components to groups",
-        "0.58",
-        "Low stability: do not build on this group",
+        "0.48",
+        "Dissolves in resamples: do not build on this group",
         f"leaves {k} groups",
     ):
         assert text in words, text
@@ -237,7 +237,7 @@ def test_segments_of_one_cloud_are_told_as_such(wine):
     k = len(summary["groups"])
     summary["chosen"].update(k=1, components=k)
     summary["verdict"].update(
-        word="weak", sentence="no clear groups: the table looks like a single group", separation=None
+        word="no clear groups", sentence="the table looks like a single group", separation=None
     )
     summary["merge"] = {
         "threshold": 0.4,

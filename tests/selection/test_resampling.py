@@ -12,7 +12,7 @@ from ilk.families.centroid import Means
 from ilk.fitting.deadline import Deadline
 from ilk.model.grouped import Grouped
 from ilk.selection import resampling
-from ilk.selection.resampling import FEWEST_RESAMPLES, N_RESAMPLES, ResamplingPlan, returns
+from ilk.selection.resampling import FEWEST_RESAMPLES, N_RESAMPLES, ResamplingPlan, resampled
 from ilk.selection.samples import Samples, Scope
 from ilk.table.condition import condition
 
@@ -23,7 +23,7 @@ def test_fewer_resamples_when_the_time_has_run_out(end, expected, monkeypatch):
     X = np.vstack([draws.normal(0, 1, (60, 2)), draws.normal(9, 1, (60, 2))])
     rows = MemoryRows(X, condition(X), threads=1)
     numbers = []
-    monkeypatch.setattr(resampling, "_resampled", lambda *given: numbers.append(given[-1]))
+    monkeypatch.setattr(resampling, "_refitted", lambda *given: numbers.append(given[-1]))
     family = Means()
     centres = rows.encoding.apply(np.array([[0.0, 0.0], [9.0, 9.0]]))
     grouped = Grouped(family, family.start(centres), np.arange(2), False)
@@ -31,5 +31,5 @@ def test_fewer_resamples_when_the_time_has_run_out(end, expected, monkeypatch):
         refit=lambda *_: None, n_pieces=2, threshold=0.4, least=1, soft=False, deadline=Deadline(end)
     )
     samples = Samples(rows.sample(120, 0), None, Scope(0))
-    assert returns(samples, grouped, plan, 0) == (0.0, 0.0)  # none of them found anything
+    assert resampled(samples, grouped, plan, 0).stable == (0.0, 0.0)  # none of them found anything
     assert sorted(numbers) == list(range(expected))

@@ -28,6 +28,7 @@ WORDS = (
 ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
 COLOURED = 12  # groups; above, all marks are ink
 DOTS = {"solid": "●●●", "fair": "●●○", "weak": "●○○", "none": "○○○"}
+TIERS = {"no clear groups": "none", "not tested": "none"}  # of words that are not their own
 
 
 def word(number: int) -> str:
@@ -77,7 +78,9 @@ class View:
 
     @property
     def tier(self) -> str:
-        return str(self.verdict["word"]) if self.clear else "none"
+        """The verdict as a class of style."""
+        word = str(self.verdict["word"])
+        return TIERS.get(word, word)
 
     @cached_property
     def has_sure(self) -> bool:

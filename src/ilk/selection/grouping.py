@@ -24,7 +24,7 @@ from ilk.model.registry import fitted_as, is_soft
 from ilk.selection.candidates import EXACT, Search
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SPLIT_PASSES
-from ilk.selection.resampling import ResamplingPlan, refit_of, returns
+from ilk.selection.resampling import Resampled, ResamplingPlan, refit_of, resampled
 from ilk.selection.samples import CloseUp, Samples, Scope
 from ilk.selection.search_rows import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
@@ -33,6 +33,8 @@ from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
 
 MERGES = ("separation", "none")
+STABLE_MIN = 0.75  # mean Jaccard of a stable group
+DISSOLVED = 0.50  # a group below is another one in every resample (Hennig 2007)
 SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 
 
@@ -46,6 +48,27 @@ class GroupingOptions:
     min_size: int | None = None
     max_size: int | None = None
     deadline: Deadline = field(default_factory=Deadline.none)  # of resamples beyond the fewest
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Coarser groups, as sets of the groups of the answer; all of them stable."""
+
+    members: tuple[tuple[int, ...], ...]
+    separation: float
+    stable: tuple[float, ...]
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.members)
+
+    def to_dict(self, letters: Sequence[str]) -> dict[str, Any]:
+        return {
+            "groups": self.n_groups,
+            "members": [[letters[group] for group in groups] for groups in self.members],
+            "separation": self.separation,
+            "stability": list(self.stable),
+        }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,6 +93,7 @@ class Grouping:
     interrupted: bool = False
     sizing: Sizing | None = None  # what the wish for sizes changed
     signs: tuple[tuple[int, float], ...] = ()  # of each K, where the method chose by a sign of its own
+    merged: Merged | None = None  # offered where a group is not stable
     gap: float | None = None  # by which groups of any shape lie apart; from 1 on no row has a stranger near
 
     @property
@@ -119,7 +143,7 @@ def group(
     grouped, labels, size = _in_order(rows, told_apart)
     labels, size, sizing = _sized(rows, grouped, labels, size, wish, joined)
     valleys = valley_matrix(ground, members(grouped.group_of))
-    stable, gain, interrupted = None, 0.0, found.interrupted
+    stable, merged, gain, interrupted = None, None, 0.0, found.interrupted
     if n_groups > 1 and not interrupted:
         refit = refit_of(found.recipe)
         try:
@@ -132,7 +156,10 @@ def group(
                 soft=soft,
                 deadline=wish.deadline,
             )
-            stable = returns(samples, grouped, plan, seed, rows.threads)
+            again = resampled(samples, grouped, plan, seed, rows.threads)
+            stable = again.stable
+            if sizing is None and min(stable) < STABLE_MIN and not wish.deadline.over:
+                merged = stable_merge(again, merge, grouped, ground.thresholds.merge)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
     return Grouping(
@@ -145,12 +172,31 @@ def group(
         valleys=valleys,
         weakest=weakest_pair(ground, members(grouped.group_of), valleys),
         stable=stable,
+        merged=merged,
         n_rows=row_weights(rows).effective_rows,
         skewness=_skewness(ground),
         split_gain=gain,
         interrupted=interrupted,
         sizing=sizing,
     )
+
+
+def stable_merge(again: Resampled, merge: Merge, grouped: Grouped, least: float) -> Merged | None:
+    """The finest merge of groups, of which some are unstable, that leaves only stable ones with a dip between them."""
+    for level in merge.path:
+        if not 1 < level.groups < grouped.n_groups or level.valley < least:
+            continue
+        coarser = replace(grouped, group_of=merge.at(level.groups))
+        stable = again.merged_to(coarser)
+        if min(stable) >= STABLE_MIN:
+            pieces = [np.unique(grouped.group_of[coarser.group_of == g]) for g in range(level.groups)]
+            order = sorted(range(level.groups), key=lambda g: int(pieces[g][0]))
+            return Merged(
+                tuple(tuple(int(one) for one in pieces[g]) for g in order),
+                level.valley,
+                tuple(stable[g] for g in order),
+            )
+    return None
 
 
 def _sized(

@@ -66,10 +66,24 @@ class Merge:
     @property
     def group_of(self) -> Array:
         """The number of each piece's group."""
-        made = np.empty(sum(map(len, self.groups)), dtype=np.intp)
-        for number, pieces in enumerate(self.groups):
-            made[list(pieces)] = number
-        return made
+        return _numbered(self.groups)
+
+    def at(self, n_groups: int) -> Array:
+        """The number of each piece's group at a level of the path."""
+        n_pieces = sum(map(len, self.groups))
+        current: set[Pieces] = {(piece,) for piece in range(n_pieces)}
+        for level in self.path:
+            if level.groups > n_groups:
+                one, other = level.merged
+                current = current - {one, other} | {tuple(sorted(one + other))}
+        return _numbered(sorted(current))
+
+
+def _numbered(groups: Sequence[Pieces]) -> Array:
+    made = np.empty(sum(map(len, groups)), dtype=np.intp)
+    for number, pieces in enumerate(groups):
+        made[list(pieces)] = number
+    return made
 
 
 def merge_pieces(

@@ -5,7 +5,7 @@ Bootstraps of n out of n separate best: half samples lose good groups, and a war
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,9 +58,29 @@ class ResamplingPlan:
     deadline: Deadline = field(default_factory=Deadline.none)  # resamples beyond the fewest wait for nobody
 
 
-def returns(
+@dataclass(frozen=True)
+class Resampled:
+    """The rule repeated on resamples: the labels of the answer's sample, the fits, and each group's stability."""
+
+    sample: Block
+    samples: Samples
+    plan: ResamplingPlan
+    fits: tuple[tuple[Family[Any], Any] | None, ...]
+    stable: tuple[float, ...]
+
+    def merged_to(self, merged: Grouped) -> tuple[float, ...]:
+        """Stability of coarser groups: the pieces of each resample are merged to as many."""
+        n_groups, label = merged.n_groups, merged.label(self.sample)
+        found = []
+        for fit in self.fits:
+            again = None if fit is None else _merged_again(fit, self.samples, n_groups, self.plan.soft)
+            found.append(_recovered(label, n_groups, again, self.sample))
+        return _means(found)
+
+
+def resampled(
     samples: Samples, grouped: Grouped, plan: ResamplingPlan, seed: int, threads: int | None = None
-) -> tuple[float, ...]:
+) -> Resampled:
     """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples.
 
     Of `samples` in their canonical order: a part of them then is the same for weights and repeated rows.
@@ -69,23 +89,27 @@ def returns(
     samples = replace(samples, plain=sample) if samples.wide is None else samples
     label, inner = grouped.label(sample), MemoryRows.of_block(sample, threads)
 
-    def one(number: int) -> Array:
-        found = _resampled(sample, samples, plan, seed, number)
-        if found is None:
-            return np.zeros(grouped.n_groups)
-        return _jaccard(label, grouped.n_groups, found.label(sample), sample)
+    def one(number: int) -> tuple[tuple[Family[Any], Any] | None, Array]:
+        fit = _refitted(sample, samples, plan, seed, number)
+        again = None if fit is None else _grouped_again(fit, samples, plan)
+        return fit, _recovered(label, grouped.n_groups, again, sample)
 
     made = [*inner.map(one, range(FEWEST_RESAMPLES))]
     if not plan.deadline.over:
         made += inner.map(one, range(FEWEST_RESAMPLES, N_RESAMPLES))
-    return tuple(float(value) for value in np.mean(made, axis=0))
+    fits, found = zip(*made, strict=True)
+    return Resampled(sample, samples, plan, fits, _means(found))
 
 
-def _resampled(
+def _means(found: Sequence[Array]) -> tuple[float, ...]:
+    return tuple(float(value) for value in np.mean(found, axis=0))
+
+
+def _refitted(
     sample: Block, samples: Samples, plan: ResamplingPlan, seed: int, number: int
-) -> Grouped | None:
-    """The groups of one bootstrap, drawn by weight, or evenly from rows drawn by group; None where the model has no
-    valid fit there."""
+) -> tuple[Family[Any], Any] | None:
+    """The fit of one bootstrap, drawn by weight, or evenly from rows drawn by group; None where the model has no
+    valid one there."""
     draws, ones = stream(seed, "resample", number), np.ones(sample.n_rows)
     chance, worth = (sample.weights, ones) if samples.wide is None else (ones, sample.weights)
     reached = np.cumsum(chance)
@@ -101,10 +125,12 @@ def _resampled(
     )
     # Starts see rare groups as often as they were drawn.
     counted = replace(block, weight=times[drawn].astype(np.float64))
-    found = _largest(MemoryRows.of_block(block, 1), counted, plan, seed + number)
-    if found is None:
-        return None
-    family, params = found
+    return _largest(MemoryRows.of_block(block, 1), counted, plan, seed + number)
+
+
+def _grouped_again(fit: tuple[Family[Any], Any], samples: Samples, plan: ResamplingPlan) -> Grouped:
+    """The groups of a resample by the rule of the answer."""
+    family, params = fit
     n_pieces = len(family.centres(params))
     group_of = np.arange(n_pieces)
     if plan.threshold is not None and n_pieces > 1:
@@ -113,6 +139,16 @@ def _resampled(
         merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
         group_of = merge.group_of
     return Grouped(family, params, group_of, plan.soft)
+
+
+def _merged_again(fit: tuple[Family[Any], Any], samples: Samples, n_groups: int, soft: bool) -> Grouped:
+    """The groups of a resample, merged to so many at most."""
+    family, params = fit
+    merge = merge_pieces(
+        samples.ground(family, params), len(family.centres(params)),
+        threshold=np.inf, least=n_groups, whole_path=False,
+    )  # fmt: skip
+    return Grouped(family, params, merge.group_of, soft)
 
 
 def _largest(
@@ -124,6 +160,11 @@ def _largest(
         if found is not None:
             return found
     return None
+
+
+def _recovered(label: Array, n: int, again: Grouped | None, sample: Block) -> Array:
+    """How well each group is found again; not at all where a resample has no fit."""
+    return np.zeros(n) if again is None else _jaccard(label, n, again.label(sample), sample)
 
 
 def _jaccard(label: Array, n: int, other: Array, sample: Block) -> Array:

@@ -4,10 +4,12 @@ Three measurements decide. `separation`: few rows lie between any two groups. `s
 group with its match when the whole rule is repeated on bootstrap resamples. `icl_k`: the integrated completed
 likelihood, too, prefers more than one group (mixtures only).
 
-    weak    one group, or icl_k = 1, or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
-            or separation < 0.40
-    solid   not weak, separation >= 0.55 and least stability >= 0.75
-    fair    otherwise
+    no clear groups   one group explains the table, or no density dip separates its components
+    weak              separation < 0.40, or icl_k = 1, or a group dissolves (stability < 0.50),
+                      or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65))
+    not tested        not weak as far as known, and stability was not measured (interrupt, budget)
+    solid             separation >= 0.55 and least stability >= 0.75
+    fair              otherwise
 
 Confidence, silhouette and BIC margin take no part: half of all single groups that BIC splits pass by them.
 """
@@ -21,14 +23,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ilk.selection.candidates import EXACT, OK, Search
-from ilk.selection.grouping import Grouping
+from ilk.selection.grouping import DISSOLVED, STABLE_MIN, Grouping
 from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
 from ilk.selection.merging import lowest
 
-Word = Literal["solid", "fair", "weak"]
+Word = Literal["solid", "fair", "weak", "no clear groups", "not tested"]
 
-STABLE_MIN, STABLE_MEAN = 0.75, 0.65
-STABLE_LOW = 0.60  # a less stable group is nothing to build on, whatever the others do
+STABLE_MEAN = 0.65
 STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square is a very stable group
 FEW_ROWS = 30
 UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
@@ -54,8 +55,8 @@ class Verdict:
 
     Attributes
     ----------
-    word : "solid", "fair" or "weak"
-        The verdict; where there are no clear groups it is "weak".
+    word : "solid", "fair", "weak", "no clear groups" or "not tested"
+        The verdict; "not tested" where the stability of the groups was not measured.
     sentence : str
         The verdict in words.
     reasons : tuple of Reason
@@ -70,6 +71,9 @@ class Verdict:
         Mean stability of the groups.
     components : int
         Number of mixture components that make the groups.
+    merged : None or dict
+        Where a group is not stable: the finest merge of the groups that is stable and separated, with its
+        number of `groups`, their letters (`members`), `separation` and `stability`.
     thresholds : dict
         What each figure is compared with.
 
@@ -92,6 +96,7 @@ class Verdict:
     stability_min: float | None
     stability_mean: float | None
     components: int
+    merged: dict[str, Any] | None
     thresholds: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,15 +134,15 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
     """The verdict on groups marked by `letters`, found in numeric `columns`."""
     case = _Case(found, grouping, letters, columns, icl_k(found))
     if grouping.n_groups == 1:
-        word: Word = "weak"
+        word: Word = "no clear groups"
         reasons = [_one_cloud(case)]
         sentence = _no_groups(case)
     else:
         weak, fair = _weak_reasons(case), _fair_reasons(case)
-        word = "weak" if weak else "fair" if fair else "solid"
+        word = "weak" if weak else "not tested" if not case.stable else "fair" if fair else "solid"
         reasons = weak + fair
         sentence = "; ".join(reason.text for reason in reasons) or _praise(case)
-        if word != "solid" and (case.valley or 0.0) < grouping.thresholds.clear:
+        if word != "solid":
             sentence += _coarser(case)
     stable = case.stable
     return Verdict(
@@ -149,12 +154,13 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
         stability_min=min(stable) if stable else None,
         stability_mean=float(np.mean(stable)) if stable else None,
         components=grouping.pieces,
+        merged=None if grouping.merged is None else grouping.merged.to_dict(letters),
         thresholds={
             "merge": grouping.thresholds.merge,
             "separation": grouping.thresholds.clear,
             "stability_min": STABLE_MIN,
             "stability_mean": STABLE_MEAN,
-            "stability_low": STABLE_LOW,
+            "stability_low": DISSOLVED,
             "stability_rows": STABLE_ROWS,
         },
     )
@@ -196,31 +202,35 @@ def _one_cloud(case: _Case) -> Reason:
 
 def _no_groups(case: _Case) -> str:
     if not case.grouping.segmented:
-        return f"no clear groups: {_one_cloud(case).text}"
+        return _one_cloud(case).text
     skewed = [
         name for name, value in zip(case.columns, case.grouping.skewness, strict=False) if abs(value) > SKEWED
     ]
     why = f" (skewed: {', '.join(skewed[:MOST_NAMED])})" if skewed else ""
     return (
-        f"no clear groups: the table looks like a single group{why}. {case.grouping.pieces} segments are given "
+        f"the table looks like a single group{why}. {case.grouping.pieces} segments are given "
         "for convenience: arbitrary segments, not distinct groups"
     )
 
 
 def _weak_reasons(case: _Case) -> list[Reason]:
-    valley, clear, grouping = case.valley or 0.0, case.grouping.thresholds.clear, case.grouping
     reasons = []
-    parted = valley >= grouping.thresholds.merge and grouping.n_rows >= STABLE_ROWS
-    held = (
-        bool(case.stable)
-        and (parted or (grouping.gap or 0.0) > CLEAR_GAP)
-        and float(np.mean(case.stable)) >= STABLE_MEAN
-    )
-    if valley < clear and not held:
+    if not _separated(case):
         reasons += _few_in_group(case) or [_unparted(case)]
+    reasons += _unstable(case, 0.0, DISSOLVED)
     if case.icl_k == 1:
         reasons.append(Reason("icl-one", "ICL (integrated completed likelihood) prefers one group"))
     return reasons
+
+
+def _separated(case: _Case) -> bool:
+    """Whether the groups are parted, clearly or less clearly but with groups that are stable on the whole."""
+    valley, grouping = case.valley or 0.0, case.grouping
+    if valley >= grouping.thresholds.clear:
+        return True
+    parted = valley >= grouping.thresholds.merge and grouping.n_rows >= STABLE_ROWS
+    stable_enough = not case.stable or float(np.mean(case.stable)) >= STABLE_MEAN
+    return stable_enough and (parted or (grouping.gap or 0.0) > CLEAR_GAP)
 
 
 def _few_in_group(case: _Case) -> list[Reason]:
@@ -247,22 +257,38 @@ def _unparted(case: _Case) -> Reason:
     return Reason("not-separated", f"{one} and {other} are not clearly separated {figures}")
 
 
-def _shaky(case: _Case) -> list[Reason]:
-    """The groups whose stability is below the threshold, least first."""
-    shaky = sorted((value, case.letters[g]) for g, value in enumerate(case.stable) if value < STABLE_MIN)
-    if not shaky:
+def _unstable(case: _Case, least: float, below: float) -> list[Reason]:
+    """The groups whose stability is in a range, least first."""
+    found = sorted((value, case.letters[g]) for g, value in enumerate(case.stable) if least <= value < below)
+    if not found:
         return []
-    low, high = (beside(shaky[i][0], STABLE_MIN) for i in (0, -1))
-    names = " and ".join(filter(None, [", ".join(name for _, name in shaky[:-1]), shaky[-1][1]]))
-    text = f"{names} is recovered with mean Jaccard {low}"
-    if len(shaky) > 1:
-        text = f"{names} are recovered with mean Jaccard {low} to {high}"
-    return [Reason("unstable-group", f"{text} in bootstrap resamples (threshold {STABLE_MIN})")]
+    dissolved = below == DISSOLVED
+    low, high = (beside(found[i][0], below) for i in (0, -1))
+    names = _listed([name for _, name in found])
+    one = len(found) == 1
+    what = ("dissolves" if one else "dissolve") if dissolved else ("is" if one else "are") + " not stable"
+    figures = f"mean Jaccard {low}" + ("" if one else f" to {high}")
+    text = f"{names} {what} in bootstrap resamples ({figures}, threshold {below:.2f})"
+    return [Reason("dissolved-group" if dissolved else "unstable-group", text)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _coarser(case: _Case) -> str:
-    """The finest level above the groups at which all are clearly separated, if there is one."""
-    clear, n_groups = case.grouping.thresholds.clear, case.grouping.n_groups
+    """What a merge of the groups would mend: the finest one that is stable and separated, or else separated."""
+    merged, clear, n_groups = case.grouping.merged, case.grouping.thresholds.clear, case.grouping.n_groups
+    if merged is not None:
+        joined = _listed(
+            ["+".join(case.letters[g] for g in group) for group in merged.members if len(group) > 1]
+        )
+        figures = (
+            f"mean Jaccard at least {min(merged.stable):.2f}, separation {beside(merged.separation, clear)}"
+        )
+        return f"; merged to {merged.n_groups} groups ({joined} as one) all are stable ({figures})"
+    if (case.valley or 0.0) >= clear:
+        return ""
     for level in case.grouping.merge.path:
         if 1 < level.groups < n_groups and level.valley >= clear:
             return f"; merged to {level.groups} groups they are clearly separated ({beside(level.valley, clear)})"
@@ -271,11 +297,11 @@ def _coarser(case: _Case) -> str:
 
 def _fair_reasons(case: _Case) -> list[Reason]:
     found, grouping, reasons = case.found, case.grouping, []
-    if (case.valley or 0.0) < grouping.thresholds.clear and not _weak_reasons(case):
+    if (case.valley or 0.0) < grouping.thresholds.clear and _separated(case):
         reasons.append(_unparted(case))
     if not case.stable:
-        reasons.append(Reason("unstable-group", "stability in bootstrap resamples was not measured"))
-    reasons += _shaky(case)
+        reasons.append(Reason("not-tested", "stability in bootstrap resamples was not measured"))
+    reasons += _unstable(case, DISSOLVED, STABLE_MIN)
     if grouping.n_rows < FEW_ROWS:
         reasons.append(Reason("few-rows", f"only {grouping.n_rows:.0f} rows"))
     chosen = found.chosen

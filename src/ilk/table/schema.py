@@ -205,13 +205,13 @@ def infer(
 
 
 def asked_kinds(
-    types: Types | str | os.PathLike[str] | None, ignore: str | Sequence[str] = ()
+    types: Types | str | os.PathLike[str] | None, ignore: str | Sequence[str] | None = ()
 ) -> dict[str, str | Sequence[str]]:
     """The kinds that the user gave, by column."""
     asked: dict[str, str | Sequence[str]] = {}
     if types is not None:
         asked.update(types if isinstance(types, Mapping) else read_types(types))
-    asked.update(dict.fromkeys([ignore] if isinstance(ignore, str) else ignore, "ignore"))
+    asked.update(dict.fromkeys([ignore] if isinstance(ignore, str) else ignore or (), "ignore"))
     return asked
 
 

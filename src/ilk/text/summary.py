@@ -30,7 +30,13 @@ WIDE_TABLE = 84  # characters from which the table of groups has its long titles
 NAME_CHARACTERS = 30
 ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
 GROUP_COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
-VERDICT_COLOURS = {"solid": "green", "fair": "yellow", "weak": "red"}
+VERDICT_COLOURS = {
+    "solid": "green",
+    "fair": "yellow",
+    "weak": "red",
+    "no clear groups": "red",
+    "not tested": "yellow",
+}
 USED_KINDS = ("numeric", "count", "binary", "ordinal", "categorical")
 
 
@@ -176,9 +182,9 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 
 def _trust(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     verdict = summary["verdict"]
-    word, comma = verdict["word"], "," if summary["chosen"]["k"] == 1 else ":"
+    word = verdict["word"]
     said = surface.say(shown(verdict["sentence"], 400))
-    return line("trust", [(f"{word}{comma}", f"bold {VERDICT_COLOURS[word]}"), (said, "")], surface)
+    return line("trust", [(f"{word}:", f"bold {VERDICT_COLOURS[word]}"), (said, "")], surface)
 
 
 def _matched(summary: Mapping[str, Any], surface: Surface) -> list[str]:

@@ -28,7 +28,8 @@ def render(view: View) -> Html:
 
 def pill(view: View) -> Html:
     """The verdict: three dots and words."""
-    text = "No clear groups" if not view.clear else f"{view.tier.capitalize()}: {_carried_by(view)}"
+    said = str(view.verdict["word"]).capitalize()
+    text = "No clear groups" if not view.clear else f"{said}: {_carried_by(view)}"
     return tag(
         "p",
         tag("span", DOTS[view.tier], class_="dots", aria_hidden="true"),
@@ -42,8 +43,14 @@ def _carried_by(view: View) -> str:
     shaky = [g["letter"] for g in view.groups if (g.get("stability") or 1.0) < view.limits["stability_min"]]
     if view.tier == "solid":
         return f"all {word(view.k)} groups are separated and stable"
-    if view.summary["interrupted"] and not view.has_stable:
-        return "the run was interrupted"
+    if not view.has_stable:
+        return "the run was interrupted" if view.summary["interrupted"] else "stability was not measured"
+    dissolved = [
+        g["letter"] for g in view.groups if (g.get("stability") or 1.0) < view.limits["stability_low"]
+    ]
+    if dissolved:
+        which = " and ".join(dissolved) if len(dissolved) < 4 else f"{word(len(dissolved))} groups"
+        return f"{which} {'dissolves' if len(dissolved) == 1 else 'dissolve'} in resamples"
     if shaky and view.tier == "fair":
         return f"{' and '.join(shaky)} {'is' if len(shaky) == 1 else 'are'} borderline" if len(shaky) < 4 else (
             f"{word(len(shaky))} groups are borderline")  # fmt: skip
@@ -51,6 +58,7 @@ def _carried_by(view: View) -> str:
         "not-separated": "the groups are not clearly separated",
         "icl-one": "one group may be enough",
         "unstable-group": "not every group is stable",
+        "not-tested": "stability was not measured",
         "search-unsettled": "the search has not converged",
         "few-rows": "there are few rows",
     }
@@ -69,7 +77,7 @@ def lead(view: View) -> list[Any]:
     sentences = []
     verdict = view.verdict
     if verdict.get("sentence"):
-        sentences.append(_sentence(str(verdict["sentence"]).removeprefix("no clear groups: ")))
+        sentences.append(_sentence(str(verdict["sentence"])))
     else:
         sentences += [_sentence(reason["text"]) for reason in verdict["reasons"][:2]]
     unsure = (view.summary.get("row_counts") or {}).get("uncertain")

@@ -54,7 +54,7 @@ def card(view: View, i: int) -> Html:
     lines = [definition(view, i, fact) for fact in telling[:most]]
     parts: list[Any] = [_head(view, i)]
     if (group.get("stability") or 1.0) < view.limits["stability_low"]:
-        parts.append(tag("p", "Low stability: do not build on this group.", class_="note flag weak"))
+        parts.append(tag("p", "Dissolves in resamples: do not build on this group.", class_="note flag weak"))
     if lines:
         parts.append(tag("ul", lines, class_="defs"))
         if len(telling) > most:
