@@ -218,6 +218,9 @@ def scale_costs(plan: TransformPlan) -> Array:
     return costs
 
 
+RARE_LEVEL = 1.0  # nats
+
+
 def columns_of(plan: TransformPlan, scales: Sequence[int], options: ModelOptions) -> ColumnCosts:
     """What the costs of groups need to know of the treated columns."""
     heft = np.array([number.weight for number in plan.numbers])
@@ -246,9 +249,10 @@ def _levels_of(plan: TransformPlan, options: ModelOptions) -> ColumnCosts:
 
 
 def _level_penalty(weight: Array) -> float:
-    """Half a log of its rows for every level but the commonest: each free share pays for what informs it."""
+    """Half a log of its rows for every level but the commonest, a nat at least: each free share pays for what informs
+    it, and a rare one for what chance alone gains by it (decision 28)."""
     rest = np.sort(weight)[:-1]
-    return float(np.log(np.maximum(rest, 1.0)).sum() / 2)
+    return float(np.maximum(np.log(np.maximum(rest, 1.0)) / 2, RARE_LEVEL).sum())
 
 
 def _visit_reading(state: Any, block: Block) -> Sums:
