@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import time
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -17,9 +22,10 @@ import ilk.cli.run_folder
 from ilk.analysis import on_cluster as afar
 from ilk.assorted.growth import GrowthSearch as Growth
 from ilk.fitting import loop
+from ilk.fitting.interrupt import heard
 from ilk.selection import from_partition as parted
 from ilk.selection import mixture_vs_assorted as contest
-from ilk.selection import mixtures, units
+from ilk.selection import mixtures, resampling, units
 
 N = 240
 
@@ -216,3 +222,48 @@ def test_letters_are_carried_over_by_the_rows_of_the_sample(mixed, monkeypatch):
         result = ilk.cluster(mixed, k=2, method="k-means", ignore="count", match_to=before.model)
     assert [group.name for group in result.groups] == ["first", "second"]
     assert [entry["letter"] for entry in result.summary()["matching"]["kept"]] == ["A", "B"]
+
+
+def _signal_at(stage: str | None, number: int):
+    """A callback that sends SIGINT at the first event of a stage, or at some event of the search."""
+    seen = []
+
+    def callback(progress):
+        seen.append(progress)
+        if len(seen) == number or (stage is not None and progress.stage == stage):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return callback
+
+
+@pytest.mark.parametrize(("stage", "number"), [("resampling", 0), ("describing", 0), (None, 2), (None, 4)])
+def test_a_signal_is_heard_at_every_stage(stage, number):
+    draws = np.random.default_rng(0)
+    X = np.vstack([draws.normal(centre, 1, (60, 3)) for centre in (0, 6, 12)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ilk.cluster(X, callback=_signal_at(stage, number))
+    assert result.interrupted
+    assert not heard()
+
+
+def test_a_signal_whose_exception_is_caught_on_its_way_is_heard(monkeypatch):
+    """The loop keeps what it has reached and returns; nobody may take a resample that was cut short for a whole one."""
+    refitted = resampling._refitted
+
+    def cut_short(*given):
+        if given[-1] == 2:
+            with contextlib.suppress(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(1)
+        return refitted(*given)
+
+    monkeypatch.setattr(resampling, "_refitted", cut_short)
+    draws = np.random.default_rng(0)
+    X = np.vstack([draws.normal(centre, 1, (60, 3)) for centre in (0, 6, 12)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ilk.cluster(X, threads=1)
+    assert result.interrupted
+    assert result.verdict.word == "not tested"
+    assert result.verdict.stability_min is None

@@ -19,6 +19,7 @@ from ilk.assorted.problem import CELLS, InverseTransform
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown
 from ilk.fitting.deadline import Deadline
+from ilk.fitting.interrupt import heard, listening
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.methods import K_MEANS, METHODS, names, parted
@@ -40,7 +41,13 @@ N_STARTS = 30  # of K-means and its kin, for each K
 
 
 def run(job: Job) -> Result:
-    """Read, type, encode, search, group, describe."""
+    """Read, type, encode, search, group, describe; a signal to stop at any moment leaves a mark on the result."""
+    with listening():
+        result = _run(job)
+        return result.stopped() if heard() else result
+
+
+def _run(job: Job) -> Result:
     clock = Deadline.none()
     known("method", job.method, names())
     known("merge", job.merge, MERGES)
@@ -59,7 +66,6 @@ def run(job: Job) -> Result:
         found = sampled if afar is None else afar.polished(counted, seen, sampled, deadline)
         more = [] if afar is None else afar.cautions(sampled, found)
         searched = deadline.spent
-        _at(job, found, "resampling", clock)
         grouping = _grouped(job, seen, found, ks[0], deadline)
     return _answer(
         Findings(
@@ -100,7 +106,10 @@ def _grouped(job: Job, seen: Seen, found: Search, least: int, deadline: Deadline
     )
     untreat = None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
     try:
-        return group(seen.rows, found, wish, job.seed, untreat)
+        _at(job, found, "resampling", deadline)
+        return group(
+            seen.rows, replace(found, interrupted=found.interrupted or heard()), wish, job.seed, untreat
+        )
     except KeyboardInterrupt:
         return group(seen.rows, replace(found, interrupted=True), wish, job.seed, untreat)
 

@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass, field
 from math import inf
 
+from ilk.fitting.interrupt import heard
+
 
 @dataclass(frozen=True)
 class Deadline:
@@ -41,7 +43,8 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        return time.monotonic() >= self.end
+        """Whether the time has run out, or somebody asked to stop."""
+        return heard() or time.monotonic() >= self.end
 
     @property
     def spent(self) -> float:

@@ -16,6 +16,7 @@ import numpy as np
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Family, Partial, Trim
 from ilk.fitting.deadline import Deadline
+from ilk.fitting.interrupt import heard
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
 
@@ -164,7 +165,7 @@ def run_starts(
             if number == stop.max_passes:
                 _end(running, PASS_LIMIT)
             elif stop.deadline.over:
-                _end(running, TIME_LIMIT)
+                _end(running, INTERRUPTED if heard() else TIME_LIMIT)
             else:
                 number += 1
                 advance(rows, running, number, trim, stop)

@@ -20,6 +20,7 @@ from ilk.families.base import Family
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.deadline import Deadline
+from ilk.fitting.interrupt import heard
 from ilk.fitting.loop import (
     DEGENERATE,
     INTERRUPTED,
@@ -148,7 +149,7 @@ def _run_one(table: _SharedTable, run: Run) -> None:
         elif len(run.trace) >= table.stop.max_passes:
             run.reason = PASS_LIMIT
         elif table.stop.deadline.over:
-            run.reason = TIME_LIMIT
+            run.reason = INTERRUPTED if heard() else TIME_LIMIT
         elif run.reopened:  # the loop knows when a cost may rise
             advance(table.rows, [run], len(run.trace) + 1, 0.0, table.stop)
         else:

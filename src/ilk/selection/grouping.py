@@ -13,6 +13,7 @@ from ilk.assorted.problem import InverseTransform
 from ilk.engines.base import Rows
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
+from ilk.fitting.interrupt import heard
 from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.restarts import from_labels
@@ -162,6 +163,8 @@ def group(
                 merged = stable_merge(again, merge, grouped, ground.thresholds.merge)
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
+        if interrupted := interrupted or heard():  # resamples that were cut short measure nothing
+            stable, merged = None, None
     return Grouping(
         grouped=grouped,
         labels=labels,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ilk.errors import UsageError
+from ilk.fitting.interrupt import heard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,9 @@ def told(callback: Callable[[Progress], None] | None, progress: Progress) -> Non
         return
     try:
         callback(progress)
+    except KeyboardInterrupt:
+        if not heard():  # a mark was left, and every deadline is over
+            raise
     except Exception as error:
         raise UsageError(
             "callback-failed",
