@@ -119,7 +119,7 @@ def test_an_interrupt_of_the_resamples_leaves_the_groups(table, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(grouping, "returns", stop)
+    monkeypatch.setattr(grouping, "resampled", stop)
     with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
         result = ilk.cluster(table, k=range(1, 4))
     assert result.k == 2
