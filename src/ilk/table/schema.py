@@ -10,11 +10,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ilk.errors import DataError, ModelFileError, UsageError, shown
+from ilk.errors import Caution, DataError, ModelFileError, Option, UsageError, shown
 from ilk.store.plain_file import NotPlain, plain_bytes
 from ilk.table.block import Array
 from ilk.table.cells import TableColumns
-from ilk.table.ledger import Caution
 
 Kind = Literal["numeric", "count", "binary", "categorical", "ordinal", "left out"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -185,12 +184,13 @@ def infer(
 
     asked = asked_kinds(types, ignore)
     for name, kind in asked.items():
-        _check_name(table, name, "types")
+        named = Option("ignore", [shown(name)]) if kind == "ignore" else Option("types", {shown(name): kind})
+        _check_name(table, name, named)
         _check_kind(name, kind)
     roles = {"id": id, "weight": weight, "truth": truth}
     for role, column in roles.items():
         if column is not None:
-            _check_name(table, column, role)
+            _check_name(table, column, Option(role, shown(column)))
     judge = Judge(table)
     columns = tuple(
         judge.special(name, next(role for role, column in roles.items() if column == name))
@@ -215,7 +215,7 @@ def asked_kinds(
     return asked
 
 
-def _check_name(table: TableColumns, name: str, role: str) -> None:
+def _check_name(table: TableColumns, name: str, given: Option) -> None:
     if name not in table.names:
         near = difflib.get_close_matches(str(name), table.names, n=3)
         hint = (
@@ -224,7 +224,7 @@ def _check_name(table: TableColumns, name: str, role: str) -> None:
             else "Columns: " + _listed(table.names)
         )
         raise UsageError(
-            "unknown-column", f"{role} names a column {shown(name)!r} that {table.source} lacks", do=hint
+            "unknown-column", f"{given} names a column that {table.source} lacks", do=hint, options=[given]
         )
 
 
@@ -250,14 +250,16 @@ def _nothing_left(schema: Schema, source: str) -> DataError:
         return DataError("no-columns", f"{source} has no columns")
     parts = "; ".join(f"{shown(c.name)!r}: {c.reason}" for c in schema.columns[:10])
     more = f"; and {len(schema.columns) - 10} more" if len(schema.columns) > 10 else ""
-    do = 'Name a type for a column that should be used, as in types={"column": "categorical"}'
+    option = Option("types", {"column": "categorical"})
+    do, options = f"Name a type for a column that should be used, as in {option}", [option]
     if all(column.reason in ("constant", "all missing") for column in schema.columns):
-        do = "Give a table with at least one column whose cells differ"
+        do, options = "Give a table with at least one column whose cells differ", []
     return DataError(
         "no-columns",
         f"no column of {source} can be used",
         where=parts + more,
         do=do,
+        options=options,
     )
 
 
