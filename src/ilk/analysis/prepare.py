@@ -28,7 +28,8 @@ from ilk.table.out_of_core.memory_limit import memory_bytes, open_table
 from ilk.table.out_of_core.pack import Layout, PackedTable, pack
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
-from ilk.table.schema import Schema, asked_kinds, infer
+from ilk.table.schema import Schema, asked_kinds
+from ilk.table.understand import understand
 from ilk.table.weights import Divided, check_weights, conditioned_weight, in_unit
 from ilk.threads import thread_count
 
@@ -155,7 +156,9 @@ def prepare(job: Job) -> Input:
 
 
 def _typed(job: Job, table: Table | PieceTable) -> Schema:
-    return infer(table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth)
+    return understand(
+        table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth
+    )
 
 
 def _in_memory(job: Job, table: Table, threads: int) -> Input:

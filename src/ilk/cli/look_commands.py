@@ -27,11 +27,12 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
     from ilk.report.summary import column_entries
     from ilk.store import write_atomically
     from ilk.table.read import read
-    from ilk.table.schema import infer, types_text
+    from ilk.table.schema import types_text
+    from ilk.table.understand import understand
     from ilk.text.summary import columns_table
 
     table = read(data, **reading_of(options))
-    schema = infer(
+    schema = understand(
         table,
         types=types_of(options["types"]),
         ignore=options["ignore"],

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, rows_shown, shown
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
 from ilk.table.cells import EXACT_WHOLE, as_numbers, is_number, level_codes, type_name
-from ilk.table.columns import Column
+from ilk.table.columns import Column, number_text
 from ilk.table.condition import Survey, condition, encoding_of, precision_cautions, survey
 from ilk.table.ledger import Ledger
 from ilk.table.read import Table
@@ -229,6 +229,16 @@ def level_value(level: str, kind: str) -> Any:
 
 def numbers_of(table: Table, columns: Sequence[ColumnInfo]) -> Array:
     """The numeric cells, (rows, columns); the user's own float array wherever it can serve."""
+    numbers = _as_they_are(table, columns)
+    coded = [j for j, info in enumerate(columns) if info.missing_codes]
+    if coded:
+        numbers = np.array(numbers)  # the array may be the user's
+        for j in coded:
+            numbers[np.isin(numbers[:, j], columns[j].missing_codes), j] = np.nan
+    return numbers
+
+
+def _as_they_are(table: Table, columns: Sequence[ColumnInfo]) -> Array:
     if table.array is not None and all(c.name in table.names for c in columns):
         places = [table.names.index(c.name) for c in columns]
         array = (
@@ -260,7 +270,8 @@ def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None,
         texts, places = level_codes(table.column(info.name))
         lookup = np.array([-1 if t is None else place.get(t, -1) for t in texts] + [-1], dtype=np.int32)
         codes[:, j] = lookup[places]
-        strange = {i for i, t in enumerate(texts) if t is not None and t not in place}
+        known = {*place, *map(number_text, info.missing_codes)}
+        strange = {i for i, t in enumerate(texts) if t is not None and t not in known}
         count = int(np.isin(places, list(strange)).sum()) if strange else 0
         if count:
             seen = sorted({str(texts[i]) for i in np.unique(places) if i in strange})

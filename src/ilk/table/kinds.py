@@ -27,6 +27,7 @@ _DATE = re.compile(
     r"|\d{1,2}[/.]\d{1,2}[/.]\d{4}|\d{4}/\d{2}/\d{2}"
 )
 _DRESSED = re.compile(r"[€$£¥]?\s?[+-]?\d{1,3}([,.' ]?\d{3})*([.,]\d+)?\s?[%€$£¥]?")
+_ID_ENDING = re.compile(r"[a-z0-9](ID|Id|UUID|Uuid|GUID|Guid)$")  # RespondentID, but not Madrid
 _ID_NAME = re.compile(
     r"(^|[_\s.-])(id|uuid|guid|key|index|rownames|row_names)$|^(id|index)[_\s.-]?|^unnamed", re.I
 )
@@ -136,7 +137,7 @@ class Judge:
         few = whole and len(distinct) <= FEW_VALUES
         count = len(distinct) if len(distinct) <= FEW_VALUES else column.n_distinct()
         if whole and count == column.n_rows - facts["missing"] > FEW_VALUES:
-            if _ID_NAME.search(name):
+            if _ID_NAME.search(name) or _ID_ENDING.search(name):
                 self._warn("id-like", name)
                 return ColumnInfo(name, "left out", "identifier: all different", distinct=count, **facts)
             if _is_run(column):

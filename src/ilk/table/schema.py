@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
@@ -37,6 +38,7 @@ class ColumnInfo:
     missing: int = 0
     distinct: int = 0
     note: str = ""
+    missing_codes: tuple[float, ...] = ()  # numbers that stand for missing cells
 
     @property
     def used(self) -> bool:
@@ -114,7 +116,12 @@ class Schema:
         True
         """
         columns = [
-            {**asdict(c), "levels": None if c.levels is None else list(c.levels)} for c in self.columns
+            {
+                **asdict(c),
+                "levels": None if c.levels is None else list(c.levels),
+                "missing_codes": list(c.missing_codes),
+            }
+            for c in self.columns
         ]
         return {"columns": columns, "weight": self.weight, "truth": self.truth, "id": self.id}
 
@@ -162,7 +169,15 @@ def _column_from(entry: Any) -> ColumnInfo:
     )
     if (coded and not good) or (texts["kind"] in ("numeric", "count") and levels is not None):
         raise _bad_schema(f"categories of column {shown(texts['name'])!r}")
-    return ColumnInfo(**texts, **counts, levels=tuple(levels) if isinstance(levels, list) else None)
+    codes = entry.get("missing_codes", [])
+    if not isinstance(codes, list) or not all(type(v) in (int, float) and math.isfinite(v) for v in codes):
+        raise _bad_schema(f"missing codes of column {shown(texts['name'])!r}")
+    return ColumnInfo(
+        **texts,
+        **counts,
+        levels=tuple(levels) if isinstance(levels, list) else None,
+        missing_codes=tuple(map(float, codes)),
+    )
 
 
 def infer(
@@ -281,7 +296,10 @@ def types_text(schema: Schema) -> str:
         value = (
             "[" + ", ".join(map(_quoted, c.levels or ())) + "]" if c.kind == "ordinal" else _quoted(_asked(c))
         )
-        lines.append(f"{_quoted(c.name)} = {value}  # {shown(c.reason, 120)}")
+        # A type that is named takes every number as it is: the line waits for whoever wants that.
+        aside = "# " if c.missing_codes else ""
+        told = shown(c.reason + (f"; {c.note}" if c.note else ""), 120)
+        lines.append(f"{aside}{_quoted(c.name)} = {value}  # {told}")
     return "\n".join(lines) + "\n"
 
 
