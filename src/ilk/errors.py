@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 SHOWN_CHARACTERS = 40
@@ -51,6 +52,112 @@ def rows_shown(rows: Sequence[int]) -> str:
     return f"rows {first}{more} ({len(rows)} in all)"
 
 
+@dataclass(frozen=True)
+class Option:
+    """An argument with its value, as a text names it: in Python, and as it is typed on a command line.
+
+    >>> for option in Option("k", range(1, 19)), Option("types", {"year": "categorical"}), Option("max_rejects", 2):
+    ...     print(option, "|", option.typed())
+    k=range(1, 19) | --k 1..18
+    types={"year": "categorical"} | --types year=categorical
+    max_rejects=2 | --max-rejects 2
+    """
+
+    name: str
+    value: Any
+
+    def __str__(self) -> str:
+        return f"{self.name}={_python(self.value)}"
+
+    def typed(self) -> str:
+        """The option of the command line; one that takes one value a time is repeated."""
+        flag = f"--{self.name.replace('_', '-')}"
+        return " ".join(f"{flag} {quoted(text)}" for text in _typed(self.value))
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain data for `summary.json`: both spellings."""
+        return {"python": str(self), "command_line": self.typed()}
+
+
+def _python(value: Any) -> str:
+    """A value as Python has it, texts in the quotes that our examples have."""
+    if isinstance(value, str):
+        return repr(value) if '"' in value or "'" in value else f'"{repr(value)[1:-1]}"'
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_python(key)}: {_python(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_python, value)) + "]"
+    return repr(value)
+
+
+def _typed(value: Any) -> list[str]:
+    """What is typed for a value, once for every time that the option is to be given."""
+    if isinstance(value, range) and len(value):
+        return [f"{value[0]}..{value[-1]}"]
+    if isinstance(value, Mapping):  # an order of categories is given in a file
+        return [f"{key}={kind}" if isinstance(kind, str) else "FILE" for key, kind in value.items()]
+    if isinstance(value, (list, tuple)) and value:
+        return [str(one) for one in value]
+    return ["none" if value is None else str(value)]
+
+
+def quoted(text: str) -> str:
+    """A name as it is typed in a shell.
+
+    >>> print(quoted("a.csv"), quoted("it's"))
+    a.csv 'it'"'"'s'
+    """
+    plain = bool(text) and all(c.isalnum() or c in "_./+-=" for c in text)
+    return text if plain else shlex.quote(text)
+
+
+def spelled(text: str, pairs: Iterable[tuple[str, str]]) -> str:
+    """The text with one spelling in the place of another, each read once and the longer first.
+
+    >>> spelled("k=18 or k=1", [("k=1", "--k 1"), ("k=18", "--k 18")])
+    '--k 18 or --k 1'
+    """
+    known = sorted((pair for pair in pairs if pair[0]), key=lambda pair: -len(pair[0]))
+    parts, at = list[str](), 0
+    while at < len(text):
+        old, new = next((pair for pair in known if text.startswith(pair[0], at)), (text[at], text[at]))
+        parts.append(new)
+        at += len(old)
+    return "".join(parts)
+
+
+def typed(text: str, options: Iterable[Option]) -> str:
+    """The text with its options as they are typed on a command line."""
+    return spelled(text, [(str(option), option.typed()) for option in options])
+
+
+class Caution(tuple[str, str]):
+    """A warning as plain data: a stable code and a text, with the options that the text names.
+
+    >>> code, text = Caution("k-at-limit", "try k=9", [Option("k", 9)])
+    """
+
+    options: tuple[Option, ...]
+
+    def __new__(cls, code: str, text: str, options: Sequence[Option] = ()) -> Caution:
+        made = super().__new__(cls, (code, text))
+        made.options = tuple(options)
+        return made
+
+    def __getnewargs__(self) -> Any:
+        """Cautions of workers travel."""
+        return (*self, self.options)
+
+    def warn(self, depth: int = 3) -> None:
+        """Issue it as a warning, attributed to the caller of the function that warns."""
+        warnings.warn(IlkWarning(*self, options=self.options), stacklevel=depth)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for `summary.json`."""
+        code, text = self
+        return {"code": code, "text": text, "options": [option.to_dict() for option in self.options]}
+
+
 class IlkError(Exception):
     """A refusal: what is wrong, where, and how to fix it.
 
@@ -64,6 +171,8 @@ class IlkError(Exception):
         File, column or rows.
     do : str, default=""
         What to do about it.
+    options : sequence of Option, default=()
+        The arguments that the texts name.
 
     Attributes
     ----------
@@ -75,6 +184,8 @@ class IlkError(Exception):
         File, column or rows; empty where there is nothing to point at.
     do : str
         What to do about it.
+    options : tuple of Option
+        The arguments that the texts name; `typed()` of each is its spelling on a command line.
     exit_code : int
         What the command line returns.
 
@@ -94,14 +205,26 @@ class IlkError(Exception):
 
     exit_code = 1
 
-    def __init__(self, code: str, what: str, *, where: str = "", do: str = "") -> None:
+    def __init__(
+        self, code: str, what: str, *, where: str = "", do: str = "", options: Sequence[Option] = ()
+    ) -> None:
         self.code, self.what, self.where, self.do = code, what, where, do
+        self.options = tuple(options)
         text = what + (f" ({where})" if where else "") + "."
         super().__init__(text + (f" {do}{'' if do.endswith('?') else '.'}" if do else ""))
 
     def __reduce__(self) -> Any:
         """Errors of workers travel."""
-        return partial(type(self), where=self.where, do=self.do), (self.code, self.what)
+        return _arrived, (type(self), (self.code, self.what), self.where, self.do, self.options)
+
+
+def _arrived(
+    kind: type[IlkError], texts: tuple[str, str], where: str, do: str, options: Sequence[Option]
+) -> IlkError:
+    """An error as it was raised elsewhere, whatever its class is made of."""
+    error = kind.__new__(kind)
+    IlkError.__init__(error, *texts, where=where, do=do, options=options)
+    return error
 
 
 class UsageError(IlkError, ValueError):
@@ -149,6 +272,8 @@ class IlkWarning(UserWarning):
         Stable and machine-readable name of the caution.
     text : str
         What to beware of.
+    options : sequence of Option, default=()
+        The arguments that the text names.
 
     Attributes
     ----------
@@ -156,6 +281,8 @@ class IlkWarning(UserWarning):
         Stable and machine-readable name of the caution.
     text : str
         What to beware of.
+    options : tuple of Option
+        The arguments that the text names.
 
     See Also
     --------
@@ -171,9 +298,13 @@ class IlkWarning(UserWarning):
     'not-converged'
     """
 
-    def __init__(self, code: str, text: str) -> None:
-        self.code, self.text = code, text
+    def __init__(self, code: str, text: str, options: Sequence[Option] = ()) -> None:
+        self.code, self.text, self.options = code, text, tuple(options)
         super().__init__(text)
+
+    def __reduce__(self) -> Any:
+        """Warnings of workers travel."""
+        return type(self), (self.code, self.text, self.options)
 
 
 def warn(code: str, text: str, *, depth: int = 3) -> None:
@@ -181,6 +312,10 @@ def warn(code: str, text: str, *, depth: int = 3) -> None:
     warnings.warn(IlkWarning(code, text), stacklevel=depth)
 
 
-def recorded(made: Iterable[Any]) -> list[tuple[str, str]]:
+def recorded(made: Iterable[Any]) -> list[Caution]:
     """Coded warnings caught by `warnings.catch_warnings(record=True)`, as plain data."""
-    return [(w.message.code, w.message.text) for w in made if isinstance(w.message, IlkWarning)]
+    return [
+        Caution(w.message.code, w.message.text, w.message.options)
+        for w in made
+        if isinstance(w.message, IlkWarning)
+    ]

@@ -10,7 +10,7 @@ from functools import cache
 from numbers import Integral
 from typing import Generic, TypeVar
 
-from ilk.errors import UsageError
+from ilk.errors import Option, UsageError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -22,8 +22,9 @@ def thread_count(threads: int | None) -> int:
     if threads is None or threads == -1:
         return available
     if isinstance(threads, bool) or threads < 1:
+        given = Option("threads", threads)
         raise UsageError(
-            "bad-threads", f"threads={threads!r}", do="Give a number of 1 or more, or -1 for all"
+            "bad-threads", f"{given}", do="Give a number of 1 or more, or -1 for all", options=[given]
         )
     return min(int(threads), 256)
 

@@ -192,7 +192,7 @@ def test_summary_is_valid_json_of_the_promised_shape(ilk, tmp_path, name):
     summary = json.loads(result.stdout, parse_constant=refuse)
     assert json.loads((tmp_path / "out" / "summary.json").read_text(), parse_constant=refuse) == summary
     has(summary, KEYS)
-    assert (summary["schema"], summary["version"]) == ("ilk-summary", [2, 0])
+    assert (summary["schema"], summary["version"]) == ("ilk-summary", [2, 1])
     for candidate in summary["candidates"]:
         has(candidate, CANDIDATE)
         assert candidate["bic"] is None or math.isfinite(candidate["bic"])
@@ -204,7 +204,7 @@ def test_summary_is_valid_json_of_the_promised_shape(ilk, tmp_path, name):
             (f["nats"] for f in group["facts"]), reverse=True
         )
     for warning in summary["warnings"]:
-        assert set(warning) == {"code", "text"}
+        assert set(warning) == {"code", "text", "options"}
         assert warning["code"].replace("-", "").isalnum()
     ledger = summary["table"]["ledger"]
     assert ledger["read"] == ledger["used"] + sum(p["count"] for p in ledger["set_aside"])

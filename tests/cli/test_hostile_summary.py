@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 from ilk.cli.main import cli
 from ilk.cli.run_folder import json_bytes
-from ilk.errors import ModelFileError, UsageError, acts, shown
+from ilk.errors import ModelFileError, UsageError, acts, quoted, shown
 from ilk.report.reading import read_summary
 from ilk.text import explain
-from ilk.text.layout import Surface, line, quoted
+from ilk.text.layout import Surface, line
 from tests.store.hostile import at, paths
 from tests.store.test_hostile_models import special
 

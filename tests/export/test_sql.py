@@ -287,3 +287,19 @@ def test_every_dialect_is_on_the_command_line(tmp_path):
         refused = CliRunner().invoke(cli, ["export", str(tmp_path / "m.ilk"), *args])
         assert refused.exit_code == 2
         assert "error [what-to-export]" in refused.stderr
+
+
+@pytest.mark.parametrize("n_columns", [2, 12])
+def test_columns_that_ilk_named_are_those_that_duckdb_names(tmp_path, n_columns):
+    """A header with an empty cell, and one that repeats a name."""
+    import duckdb
+
+    cells = np.random.default_rng(0).normal(size=(60, n_columns)) + 9 * (np.arange(60)[:, None] % 2)
+    header = ["", *(["y"] * (n_columns - 1))]
+    path = tmp_path / "empty.csv"
+    path.write_text("\n".join(",".join(line) for line in [header, *cells.round(3).astype(str)]) + "\n")
+    result = ilk.cluster(path, k=2)
+    con = duckdb.connect()
+    con.sql("create table data as select * from read_csv(?)", params=[str(path)])
+    found = [row[-1] for row in con.sql(select(result.model, DUCKDB, "data")).fetchall()]
+    assert found == result.assign(path)["group"].to_pylist()

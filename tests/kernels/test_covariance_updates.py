@@ -75,6 +75,23 @@ def assert_agrees(structure: Structure, count: Array, scatter: Array, previous: 
         )
 
 
+def test_rounding_raises_no_cost_of_proportional_covariances() -> None:
+    """Eigenvalues eight powers of ten apart: the second update is as good as the first, not better."""
+    structure, rng = Structure("VEE"), np.random.default_rng(3458)
+    count = rng.uniform(1, 50, 2)
+    half = np.stack(
+        [np.linalg.qr(rng.normal(size=(3, 3)))[0] * np.exp(3 * rng.normal(size=3)) for _ in count]
+    )
+    scatter = count[:, None, None] * half @ half.swapaxes(1, 2)
+    covariance = update_covariance(structure, count, scatter).covariance
+    cost = scatter_cost(count, scatter, covariance)
+    for _ in range(9):
+        covariance, _, _ = compiled_update(structure, count, scatter, covariance, np.ones(3))
+        new = scatter_cost(count, scatter, covariance)
+        assert new <= cost + 1e-12 * (abs(cost) + 3 * count.sum())
+        cost = new
+
+
 @every_structure
 @pytest.mark.parametrize("instructions", _compiled.all_instructions())
 @pytest.mark.parametrize(("k", "d"), [(1, 2), (3, 2), (2, 3), (5, 4), (4, 8), (3, 13), (2, 40)])

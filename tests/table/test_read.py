@@ -239,12 +239,12 @@ def test_infinity_in_text(put):
 @pytest.mark.badinput("C9")
 def test_column_names(put):
     table = read(put("a,a,,b\n1,2,3,4\n5,6,7,8\n"))
-    assert table.names == ("a", "a_2", "column_3", "b")
+    assert table.names == ("a", "a_1", "column2", "b")
     assert codes(table) == ["column-names", "duplicate-columns"]
     assert "'a'" in refused(pd.DataFrame([[1, 2]], columns=["a", "a"]), "duplicate-columns")
     refused(pa.table([[1], [2]], names=["a", "a"]), "duplicate-columns")
     frame = read(pd.DataFrame(np.eye(3), columns=["", None, 7]))
-    assert frame.names == ("column_1", "column_2", "7")
+    assert frame.names == ("column0", "column1", "7")
     assert set(codes(frame)) == {"column-names"}
 
 

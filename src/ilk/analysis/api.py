@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ilk.analysis.cautions import STOPPED
 from ilk.analysis.prepare import Job, prepare
 from ilk.analysis.result import Result
 from ilk.analysis.run import ks_to_try, run, seconds_of
-from ilk.errors import warn
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.deadline import Deadline
 from ilk.methods import GAUSSIAN
@@ -144,7 +144,7 @@ def cluster(
     )
     result = run(job)
     if result.interrupted:
-        warn("interrupted", "the run was interrupted; this is the best found so far")
+        STOPPED.warn()
     return result
 
 

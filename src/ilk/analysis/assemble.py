@@ -16,6 +16,7 @@ from ilk.analysis.prepare import Input
 from ilk.analysis.result import Result
 from ilk.analysis.shown import Shown
 from ilk.analysis.summary import reproduction, summary_of
+from ilk.errors import Caution
 from ilk.fitting.fit import label_counts
 from ilk.model.model import Model
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
@@ -31,7 +32,6 @@ from ilk.selection.grouping import Grouping
 from ilk.selection.sharpness import Sharpness, sharpness_of
 from ilk.selection.verdict import judge
 from ilk.table.block import Array
-from ilk.table.ledger import Caution
 from ilk.table.weights import in_unit
 
 

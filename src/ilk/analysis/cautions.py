@@ -7,14 +7,14 @@ import numpy as np
 from ilk import kernels
 from ilk.analysis.findings import Findings
 from ilk.analysis.shown import Shown
+from ilk.errors import Caution, Option
 from ilk.errors import shown as shown_text
 from ilk.fitting.fit import label_counts
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.selection.candidates import Search
-from ilk.table.ledger import Caution
 
 SHARP = 0.50  # silhouette; Kaufman and Rousseeuw 1990: from 0.51 a reasonable structure
-STOPPED: Caution = ("interrupted", "the run was interrupted; this is the best found so far")
+STOPPED = Caution("interrupted", "the run was interrupted; this is the best found so far")
 DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
 
 
@@ -25,7 +25,7 @@ def cautions(findings: Findings, shown: Shown) -> list[Caution]:
         *_fewer_groups(findings),
         *_choice_of_k(findings.search),
         *_samples(findings, shown),
-        *([("numpy-kernels", kernels.LACKING)] if kernels.LACKING else []),
+        *([Caution("numpy-kernels", kernels.LACKING)] if kernels.LACKING else []),
         *_dominated(findings, shown),
     ]
 
@@ -38,9 +38,9 @@ def _end_of_run(findings: Findings) -> list[Caution]:
         return [STOPPED]
     if fit.reason == TIME_LIMIT or untried:
         before = f" before K {', '.join(untried)}" if untried else ""
-        return [("time-limit", f"the time limit was reached{before}")]
+        return [Caution("time-limit", f"the time limit was reached{before}")]
     if fit.reason == PASS_LIMIT:
-        return [("not-converged", f"the fit did not converge within {fit.n_passes} passes")]
+        return [Caution("not-converged", f"the fit did not converge within {fit.n_passes} passes")]
     return []
 
 
@@ -50,17 +50,18 @@ def _fewer_groups(findings: Findings) -> list[Caution]:
     made: list[Caution] = []
     if fit.status == FEWER_DISTINCT_ROWS or chosen.status == FEWER_DISTINCT_ROWS:
         text = f"{chosen.k} groups were asked for, but the table has only {len(fit.size)} distinct rows"
-        made.append(("fewer-distinct-rows", text))
+        made.append(Caution("fewer-distinct-rows", text))
     elif chosen.status in ("ok_exact", "singular"):
         text = "every row equals the centre of its group: there are as many groups as distinct rows"
-        made.append(("exact-fit", text))
+        made.append(Caution("exact-fit", text))
     elif asked is not None and len(fit.size) < asked:
         text = f"{asked} groups were asked for and {len(fit.size)} found; the others were empty"
-        made.append(("fewer-groups", text))
+        made.append(Caution("fewer-groups", text))
     lone = [g for g, n in enumerate(label_counts(fit.labels, len(fit.size))) if n == 1]
     if lone and len(fit.size) > 1:
         text = "a group holds" if len(lone) == 1 else f"{len(lone)} groups hold"
-        made.append(("single-row-group", f"{text} only one row, which is also its centre in the model"))
+        told = f"{text} only one row, which is also its centre in the model"
+        made.append(Caution("single-row-group", told))
     return made
 
 
@@ -69,14 +70,16 @@ def _choice_of_k(search: Search) -> list[Caution]:
     made: list[Caution] = []
     limit = max((c.k for c in search.candidates if c.status != "reference"), default=1)
     if search.chosen.k == limit > 2 and search.runner_up is not None:
-        text = f"K={limit} is the largest K that was tried; to try more: k=range(1, {2 * limit + 1})"
-        made.append(("k-at-limit", text))
+        more = Option("k", range(1, 2 * limit + 1))
+        text = f"K={limit} is the largest K that was tried; to try more: {more}"
+        made.append(Caution("k-at-limit", text, [more]))
     sharpest = max(search.candidates, key=lambda c: c.silhouette or 0.0)
     if len(search.fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:
         text = (
             f"BIC prefers one group, but {sharpest.k} groups have a silhouette of {sharpest.silhouette:.2f}"
         )
-        made.append(("silhouette-disagrees", f"{text}; try k={sharpest.k}"))
+        instead = Option("k", sharpest.k)
+        made.append(Caution("silhouette-disagrees", f"{text}; try {instead}", [instead]))
     return made
 
 
@@ -90,10 +93,10 @@ def _samples(findings: Findings, shown: Shown) -> list[Caution]:
     )
     if n_searched < n_rows:
         text = f"K was chosen on a sample of {n_searched} rows; the fit is on all rows"
-        made.append(("sampled-search", text))
+        made.append(Caution("sampled-search", text))
     if shown.sample and n_shown < n_rows:
         text = f"groups are described on a sample of {n_shown} rows; labels and sizes are of all rows"
-        made.append(("described-on-sample", text))
+        made.append(Caution("described-on-sample", text))
     return made
 
 
@@ -108,8 +111,9 @@ def _dominated(findings: Findings, shown: Shown) -> list[Caution]:
     if variance.max() <= DOMINANT * variance.sum():
         return []
     name = shown_text(names[int(variance.argmax())])
+    instead = Option("scale", "standard")
     text = (
         f"{name} has {100 * variance.max() / variance.sum():.0f} % of the variance "
-        'and decides alone; scale="standard" gives all columns the same weight'
+        f"and decides alone; {instead} gives all columns the same weight"
     )
-    return [("one-column-decides", text)]
+    return [Caution("one-column-decides", text, [instead])]

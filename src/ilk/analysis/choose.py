@@ -15,12 +15,12 @@ import numpy as np
 
 from ilk.analysis.prepare import Input, Job, prepare
 from ilk.analysis.shown import columns_at, first_places
-from ilk.errors import shown
+from ilk.errors import quoted, shown
 from ilk.methods import METHODS, by_search
 from ilk.paradigms.distance import MOST_ROWS
 from ilk.report.facts import Described
 from ilk.report.figures import plural
-from ilk.text.layout import Piece, Surface, line, quoted, words_of, wrap
+from ilk.text.layout import Piece, Surface, line, words_of, wrap
 
 LOOKED_ROWS = 800  # rows on which is seen whether groups wind around each other
 LEAST_ROWS = 30  # fewer show no shape

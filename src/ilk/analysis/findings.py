@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ilk.analysis.prepare import Input, Job, Seen
+from ilk.errors import Caution
 from ilk.fitting.deadline import Deadline
 from ilk.model.model import Model
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import Grouping
-from ilk.table.ledger import Caution
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,7 +17,7 @@ from ilk.engines.base import Rows
 from ilk.engines.condition import is_complete, weight_facts
 from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
-from ilk.errors import DataError
+from ilk.errors import Caution, DataError
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
@@ -29,7 +29,6 @@ from ilk.model.packer import ModelPacker
 from ilk.selection.candidates import Search
 from ilk.selection.mixtures import full_bic
 from ilk.selection.search import runner_up
-from ilk.table.ledger import Caution
 from ilk.table.read import Table, from_arrow
 
 SAMPLE_ROWS = 100_000
@@ -69,7 +68,7 @@ class ClusterFrame:
             f"rows; the parameters come from {origin}. Labels and probabilities are those of the sample: "
             "result.assign(frame) labels every row"
         )
-        return [("sampled-frame", text)]
+        return [Caution("sampled-frame", text)]
 
     def polished(self, given: Input, seen: Seen, found: Search, deadline: Deadline) -> Search:
         """The models found on the sample, run to their end on all rows in shared passes: the best of them, as a fit

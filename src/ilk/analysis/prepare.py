@@ -13,7 +13,7 @@ from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
-from ilk.errors import DataError, rows_shown, shown
+from ilk.errors import Caution, DataError, Option, rows_shown, shown
 from ilk.methods import METHODS
 from ilk.model.columns import design, numbers_only
 from ilk.report.facts import Described
@@ -22,13 +22,14 @@ from ilk.selection.progress import Progress
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.encode import Encoded, encode
-from ilk.table.ledger import Caution, Ledger
+from ilk.table.ledger import Ledger
 from ilk.table.out_of_core.disk import Sliceable
 from ilk.table.out_of_core.memory_limit import memory_bytes, open_table
 from ilk.table.out_of_core.pack import Layout, PackedTable, pack
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
-from ilk.table.schema import Schema, asked_kinds, infer
+from ilk.table.schema import Schema, asked_kinds
+from ilk.table.understand import understand
 from ilk.table.weights import Divided, check_weights, conditioned_weight, in_unit
 from ilk.threads import thread_count
 
@@ -109,7 +110,7 @@ class Input:
         if not len(lost):
             return self
         numbers = self.numbers_of(lost)
-        note = "rows-in-small-groups", f"{len(lost)} rows are {why} and get no group"
+        note = Caution("rows-in-small-groups", f"{len(lost)} rows are {why} and get no group")
         return replace(
             self,
             rows=MemoryRows.of_block(self.rows.take(counted), self.rows.threads),
@@ -155,7 +156,9 @@ def prepare(job: Job) -> Input:
 
 
 def _typed(job: Job, table: Table | PieceTable) -> Schema:
-    return infer(table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth)
+    return understand(
+        table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth
+    )
 
 
 def _in_memory(job: Job, table: Table, threads: int) -> Input:
@@ -310,7 +313,7 @@ def _set_aside(table: PieceTable, packed: PackedTable, method: str) -> tuple[Led
     if len(packed.empty):
         ledger = ledger.without("entirely missing", packed.empty)
         text = f"{rows_shown(packed.empty.tolist())} have no value in the columns used and were left out"
-        notes.append(("empty-rows", text))
+        notes.append(Caution("empty-rows", text))
     if len(packed.blank):
         ledger = ledger.without(f"without a value that {method} can use", packed.blank)
         notes.append(_no_group(len(packed.blank), method))
@@ -318,7 +321,8 @@ def _set_aside(table: PieceTable, packed: PackedTable, method: str) -> tuple[Led
 
 
 def _no_group(n_rows: int, method: str) -> Caution:
-    return "empty-rows", f"{n_rows} rows have no value in the columns {method} uses and get no group"
+    text = f"{n_rows} rows have no value in the columns {method} uses and get no group"
+    return Caution("empty-rows", text)
 
 
 def _takes_anything(method: str) -> bool:
@@ -344,9 +348,11 @@ def described(schema: Schema, used: Schema, numbers: Array, codes: Array | None)
 def _no_numbers(schema: Schema, source: str, method: str) -> DataError:
     why = "; ".join(f"{shown(c.name)!r}: {c.kind if c.used else c.reason}" for c in schema.columns[:10])
     more = f"; and {len(schema.columns) - 10} more" if len(schema.columns) > 10 else ""
+    option = Option("types", {"column": "numeric"})
     return DataError(
         "no-columns",
         f"{source} has no numeric or binary column, and {method} uses no other",
         where=why + more,
-        do='If categories are amounts, say so: types={"column": "numeric"}',
+        do=f"If categories are amounts, say so: {option}",
+        options=[option],
     )

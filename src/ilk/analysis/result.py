@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ilk.analysis.cautions import STOPPED
-from ilk.errors import UsageError, shown
+from ilk.errors import Caution, UsageError, shown
 from ilk.model.model import Model
 from ilk.model.placed import Placed
 from ilk.report.explanation import without_rows
@@ -17,7 +17,6 @@ from ilk.report.groups import Group
 from ilk.selection.candidates import Candidate
 from ilk.selection.verdict import Verdict
 from ilk.table.block import Array
-from ilk.table.ledger import Caution
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
 
@@ -101,8 +100,7 @@ class Result:
         """
         if self.interrupted:
             return self
-        code, text = STOPPED
-        told = {"interrupted": True, "warnings": [*self._summary["warnings"], {"code": code, "text": text}]}
+        told = {"interrupted": True, "warnings": [*self._summary["warnings"], STOPPED.to_dict()]}
         return replace(self, warnings=(*self.warnings, STOPPED), _summary={**self._summary, **told})
 
     def summary(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ilk.analysis.result import Result
 from ilk.analysis.shown import rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, InverseTransform
 from ilk.engines.base import Rows
-from ilk.errors import NoModelError, ResourceError, UsageError, shown
+from ilk.errors import Caution, NoModelError, Option, ResourceError, UsageError, shown
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import heard, listening
 from ilk.fitting.restarts import Recipe
@@ -34,7 +34,6 @@ from ilk.selection.progress import Progress, told
 from ilk.selection.search import search
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
-from ilk.table.ledger import Caution
 from ilk.table.out_of_core.table import PieceTable
 
 N_STARTS = 30  # of K-means and its kin, for each K
@@ -155,7 +154,7 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
         if job.method != "auto":
             raise
         other = prepare(replace(job, data=given.table, method=K_MEANS.name))
-    note = (
+    note = Caution(
         "no-mixture",
         "no Gaussian mixture could be fitted to this table, so the groups are those of K-means",
     )
@@ -176,10 +175,12 @@ def _parted(job: Job, given: Input, ks: tuple[int, ...]) -> tuple[Input, Search,
     from ilk.selection.from_partition import part_rows  # imports scikit-learn, which takes a second
 
     if given.weight is not None:
+        option = Option("weight", shown(job.weight))
         raise UsageError(
             "weight-not-taken",
-            f"{given.method} counts every row once, and weight={shown(job.weight)!r} was given",
+            f"{given.method} counts every row once, and {option} was given",
             do="Leave the weights out, or use k-means, k-medians or a mixture method",
+            options=[option],
         )
     if isinstance(given.table, PieceTable) or ClusterFrame.of(job.data, job.seed) is not None:
         raise ResourceError(
@@ -187,11 +188,17 @@ def _parted(job: Job, given: Input, ks: tuple[int, ...]) -> tuple[Input, Search,
             f"{given.method} needs all rows in memory, and the table is larger or elsewhere",
             do="Give a sample of the rows, or use k-means, k-medians or a mixture method",
         )
-    if job.min_size is not None or job.max_size is not None:
+    sizes = [
+        Option(name, size)
+        for name, size in (("min_size", job.min_size), ("max_size", job.max_size))
+        if size is not None
+    ]
+    if sizes:
         raise UsageError(
             "sizes-not-taken",
-            f"{given.method} cannot limit the sizes of groups, and min_size or max_size was given",
-            do="Leave them out, or use k-means, k-medians or a mixture method",
+            f"{given.method} cannot limit the sizes of groups, and {' and '.join(map(str, sizes))} was given",
+            do="Leave it out, or use k-means, k-medians or a mixture method",
+            options=sizes,
         )
     found = part_rows(given.rows, given.used, given.method, job.k, ks, job.seed)
     counted = given.only(found.counted, "in groups too small to count")
@@ -218,8 +225,10 @@ def known(option: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         near = difflib.get_close_matches(str(value).lower().replace(" ", "-"), allowed, 1)
         meant = "".join(f"Did you mean {name}? " for name in near)
-        what = f"{option}={shown(value)!r} is not known"
-        raise UsageError(f"bad-{option}", what, do=f"{meant}Use {', '.join(allowed)}")
+        given = Option(option, shown(value))
+        raise UsageError(
+            f"bad-{option}", f"{given} is not known", do=f"{meant}Use {', '.join(allowed)}", options=[given]
+        )
 
 
 def seconds_of(budget: float | None) -> float | None:
@@ -230,7 +239,8 @@ def seconds_of(budget: float | None) -> float | None:
         or not isinstance(budget, (int, float))
         or not (math.isfinite(budget) and budget > 0)
     ):
-        raise UsageError("bad-budget", f"budget={budget!r} is not a time", do="Give seconds, above 0")
+        given = Option("budget", budget)
+        raise UsageError("bad-budget", f"{given} is not a time", do="Give seconds, above 0", options=[given])
     return float(budget)
 
 
@@ -245,14 +255,18 @@ def ks_to_try(
     if least > 1:
         enough = tuple(number for number in ks if number >= least)
         if not enough and k != "auto":
+            sized, enough_groups = Option("max_size", max_size), Option("k", least)
             raise UsageError(
                 "too-few-groups",
-                f"{max(ks)} groups cannot hold {rows.n_rows} rows within max_size",
-                do=f"Give k={least} or more, or a larger max_size",
+                f"{max(ks)} groups cannot hold {rows.n_rows} rows with {sized}",
+                do=f"Give {enough_groups} or more, or allow larger groups",
+                options=[sized, enough_groups],
             )
         return enough or (least,), []
     if isinstance(k, (range, list, tuple)) and len(ks) < len(k):
         return ks, [
-            ("k-trimmed", f"K above {n_rows}, the number of rows, is not possible; tried up to {ks[-1]}")
+            Caution(
+                "k-trimmed", f"K above {n_rows}, the number of rows, is not possible; tried up to {ks[-1]}"
+            )
         ]
     return ks, []

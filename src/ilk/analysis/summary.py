@@ -9,6 +9,7 @@ import ilk
 from ilk.analysis.findings import Findings
 from ilk.analysis.prepare import Input, Job
 from ilk.analysis.shown import Shown
+from ilk.errors import Caution
 from ilk.methods import parted
 from ilk.model.model import Model
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
@@ -17,7 +18,6 @@ from ilk.report.summary import NULL_MEANS, SCHEMA, VERSION, column_entries, miss
 from ilk.selection.candidates import Search
 from ilk.selection.sharpness import Sharpness
 from ilk.table.fingerprint import fingerprint
-from ilk.table.ledger import Caution
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.weights import in_unit
 
@@ -37,7 +37,7 @@ def summary_of(findings: Findings, sharp: Sharpness | None, notes: Sequence[Caut
         "search": _search(findings),
         "candidates": [c.to_dict() for c in findings.search.candidates],
         "chosen": _chosen(findings, sharp),
-        "warnings": [{"code": code, "text": text} for code, text in notes],
+        "warnings": [caution.to_dict() for caution in notes],
         "interrupted": findings.grouping.interrupted,
         "files": [],
     }

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ilk.cli.options import reading_of, types_of
-from ilk.cli.process import READING, SAYING, TYPING, put, say, surface_of
-from ilk.errors import shown
+from ilk.cli.process import READING, SAYING, TYPING, put, say, say_caution, surface_of
+from ilk.errors import quoted, shown
 
 
 @click.command()
@@ -27,12 +27,12 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
     from ilk.report.summary import column_entries
     from ilk.store import write_atomically
     from ilk.table.read import read
-    from ilk.table.schema import infer, types_text
-    from ilk.text.layout import quoted
+    from ilk.table.schema import types_text
+    from ilk.table.understand import understand
     from ilk.text.summary import columns_table
 
     table = read(data, **reading_of(options))
-    schema = infer(
+    schema = understand(
         table,
         types=types_of(options["types"]),
         ignore=options["ignore"],
@@ -47,8 +47,8 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
         put(json_bytes({"columns": column_entries(schema, schema), **roles}).decode(), end="")
     elif not quiet:
         put(columns_table(schema.print_lines(), surface_of(sys.stdout)))
-        for code, text in (*table.warnings, *schema.warnings):
-            say(f"caution [{code}]: {shown(text, 400)}")
+        for caution in (*table.warnings, *schema.warnings):
+            say_caution(caution)
         if output is not None:
             name = shown(output, 80)
             again = f"ilk fit {quoted(shown(data, 80))} --types {quoted(name)}"

@@ -25,6 +25,7 @@ from ilk.cli.process import (
     progress_to_stderr,
     put,
     say,
+    say_caution,
     surface_of,
 )
 from ilk.cli.run_commands import check, compare, explain, export, judge
@@ -294,8 +295,8 @@ def assign(
         else:
             write_parts(output, parts, table.n_rows, overwrite=force)
     if not quiet:
-        for code, text in dict.fromkeys(recorded(made)):
-            say(f"caution [{code}]: {shown(text, 400)}")
+        for caution in dict.fromkeys(recorded(made)):
+            say_caution(caution)
     return 0
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import ilk
-from ilk.errors import IlkError, escaped, shown
+from ilk.errors import Caution, IlkError, escaped, shown, typed
 
 if TYPE_CHECKING:
     from ilk.cli.progress import Meter
@@ -60,7 +60,7 @@ class Commands(click.Group):
         except IlkError as error:
             if debug:
                 raise
-            say(f"error [{error.code}]: {shown(error, 2000)}")
+            say(f"error [{error.code}]: {shown(typed(str(error), error.options), 2000)}")
             code = error.exit_code
         except MemoryError:
             if debug:
@@ -79,8 +79,13 @@ class Commands(click.Group):
 
 
 def say(text: str) -> None:
-    surface = surface_of(sys.stderr)
-    sys.stderr.write(surface.fit(surface.say(escaped(text, "\n"))) + "\n")
+    sys.stderr.write(surface_of(sys.stderr).fit(escaped(text, "\n")) + "\n")
+
+
+def say_caution(caution: Caution) -> None:
+    """A caution, the options it names as they are typed."""
+    code, text = caution
+    say(f"caution [{code}]: {shown(typed(text, caution.options), 400)}")
 
 
 def _tell_usage(error: click.ClickException) -> None:

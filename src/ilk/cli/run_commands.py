@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ilk.cli.options import reading_of
-from ilk.cli.process import CONDITION_FAILED, READING, SAYING, put, say, surface_of
-from ilk.errors import DataError, UsageError, recorded, shown
+from ilk.cli.process import CONDITION_FAILED, READING, SAYING, put, say, say_caution, surface_of
+from ilk.errors import Caution, DataError, UsageError, recorded, shown
 
 
 @click.command()
@@ -185,8 +185,8 @@ def export(
             from ilk.export.sql import select
 
             text = select(model, dialect_of(dialect), table)
-    for code, words in recorded(made) if not options["quiet"] else ():
-        say(f"caution [{code}]: {shown(words, 400)}")
+    for caution in recorded(made) if not options["quiet"] else ():
+        say_caution(caution)
     if output is None:
         put(text, end="")
     else:
@@ -226,8 +226,8 @@ def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any)
         if table.n_rows == 0:
             raise DataError("no-rows", f"{shown(data, 80)} has no rows to check", do="Give at least one row")
         document = drift.check(model, table, absent=absent)
-    for code, words in _told(made) if not options["quiet"] else ():
-        say(f"caution [{code}]: {shown(words, 400)}")
+    for caution in _told(made) if not options["quiet"] else ():
+        say_caution(caution)
     if options["as_json"]:
         put(json_bytes(plain(document)).decode(), end="")
     elif not options["quiet"]:
@@ -235,7 +235,6 @@ def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any)
     return CONDITION_FAILED if fail_on and document["verdict"]["word"] == fail_on else 0
 
 
-def _told(made: Any) -> list[tuple[str, str]]:
+def _told(made: Any) -> list[Caution]:
     """Warnings that the check does not say itself."""
-
-    return [(code, text) for code, text in recorded(made) if code not in ("unseen-category", "empty-rows")]
+    return [caution for caution in recorded(made) if caution[0] not in ("unseen-category", "empty-rows")]

@@ -15,7 +15,16 @@ from typing import IO, Any
 import numpy as np
 
 from ilk.analysis.result import Result
-from ilk.errors import DataError, IlkError, ModelFileError, ResourceError, UsageError, recorded, shown
+from ilk.errors import (
+    Caution,
+    DataError,
+    IlkError,
+    ModelFileError,
+    ResourceError,
+    UsageError,
+    recorded,
+    shown,
+)
 from ilk.model.file import read_model
 from ilk.model.model import Model
 from ilk.model.placed import settled
@@ -114,14 +123,14 @@ def write_run(
     if rows and result.interrupted and result.table.n_rows > HURRIED_ROWS:
         rows = False
         text = f"there was no time for the assignments of all rows; ilk assign {shown(folder, 200)} DATA gives them"
-        summary["warnings"].append({"code": "no-assignments", "text": text})
+        summary["warnings"].append(Caution("no-assignments", text).to_dict())
     if rows:
         with warnings.catch_warnings(record=True) as made:
             warnings.simplefilter("always")
             name = "assignments.parquet" if parquet else "assignments.csv"
             write_parts(target / name, assignment_parts(result), result.table.n_rows, overwrite=force)
         summary["warnings"] += [
-            {"code": code, "text": text} for code, text in recorded(made) if code == "column-renamed"
+            caution.to_dict() for caution in recorded(made) if caution[0] == "column-renamed"
         ]
         files.insert(0, name)
     stale = {"assignments.csv", "assignments.parquet"} - set(files)

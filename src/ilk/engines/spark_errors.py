@@ -23,6 +23,7 @@ from ilk.errors import (
     IlkError,
     ModelFileError,
     NoModelError,
+    Option,
     ResourceError,
     UsageError,
     shown,
@@ -50,12 +51,32 @@ class Refused:
     @classmethod
     def of(cls, error: IlkError) -> Refused:
         kind = next((name for name, kind in CLASSES.items() if isinstance(error, kind)), "")
-        return cls(json.dumps({"class": kind} | {name: getattr(error, name) for name in FIELDS}))
+        options = [(option.name, _plain(option.value)) for option in error.options]
+        texts = {name: getattr(error, name) for name in FIELDS}
+        return cls(json.dumps({"class": kind, "options": options} | texts))
 
     def error(self) -> IlkError:
         document = json.loads(self.text)
         code, what, where, do = (document[name] for name in FIELDS)
-        return CLASSES.get(document["class"], IlkError)(code, what, where=where, do=do)
+        options = [Option(name, _value(value)) for name, value in document["options"]]
+        return CLASSES.get(document["class"], IlkError)(code, what, where=where, do=do, options=options)
+
+
+def _plain(value: Any) -> Any:
+    """The value of an option as JSON has it; a range by its ends."""
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    return value if isinstance(value, (str, int, float, list, dict, type(None))) else str(value)
+
+
+def _value(plain: Any) -> Any:
+    """The value of an option that `_plain` wrote.
+
+    >>> _value(_plain(range(1, 9))), _value(_plain({"year": "numeric"}))
+    (range(1, 9), {'year': 'numeric'})
+    """
+    bounds = plain.get("range") if isinstance(plain, dict) else None
+    return range(*bounds) if isinstance(bounds, list) else plain
 
 
 @dataclass(frozen=True)

@@ -92,8 +92,8 @@ def training_rows(
             do="Ask for fewer groups",
         )
     facts = survey(raw, weight=weight)
-    for code, text in precision_cautions(facts):
-        warn(code, text, depth=5)
+    for caution in precision_cautions(facts):
+        caution.warn(depth=5)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
     encoding = replace(encoding, weight_unit=unit)
     return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)

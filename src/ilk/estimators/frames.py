@@ -18,13 +18,12 @@ from ilk.engines.condition import Unconditioned, conditioned, survey_rows, weigh
 from ilk.engines.frames import FRAMES, DaskArray, Frame, Packer, frame_of
 from ilk.engines.packed import Cutter, NumberPacker, Pack, PackLayout
 from ilk.engines.pieces import PieceFrame
-from ilk.errors import DataError, UsageError, shown, warn
+from ilk.errors import Caution, DataError, UsageError, shown
 from ilk.model.columns import free_names
 from ilk.model.packer import ModelPacker
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
 from ilk.table.cells import as_numbers
 from ilk.table.condition import Survey, precision_cautions
-from ilk.table.ledger import Caution
 from ilk.table.out_of_core.memory_limit import open_table
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table, from_arrow
@@ -79,8 +78,8 @@ def frame_rows(
     rows = number_rows(estimator, frame, sample_weight, threads=threads, k=k)
     names = estimator.feature_names_in_.tolist()
     facts = survey_rows(rows, names)
-    for code, text in precision_cautions(facts, names):
-        warn(code, text, depth=6)
+    for caution in precision_cautions(facts, names):
+        caution.warn(depth=6)
     found: Rows = conditioned(rows, facts, scale)
     return found
 
@@ -197,7 +196,7 @@ def _schema_of(
         f"types and categories of the columns come from a sample of {table.n_rows:,} of {n_rows:,} rows; a category "
         "that it lacks is treated as missing"
     )
-    return schema, (*table.warnings, *schema.warnings, ("sampled-frame", told))
+    return schema, (*table.warnings, *schema.warnings, Caution("sampled-frame", told))
 
 
 def answered(

@@ -107,8 +107,8 @@ def table_rows(
     weight, unit = given_weight(sample_weight, table.n_rows)
     _check_rows(table.n_rows if weight is None else int(np.count_nonzero(weight)), k)
     facts = survey(raw, weight=weight, names=[c.name for c in told.numeric])
-    for code, text in [*cautions, *precision_cautions(facts, [c.name for c in told.numeric])]:
-        warn(code, text, depth=4)
+    for caution in [*cautions, *precision_cautions(facts, [c.name for c in told.numeric])]:
+        caution.warn(depth=4)
     schema, varies = _without_constants(told, facts, table.n_rows)
     if not varies.all():
         raw, facts = raw[:, varies], _part(facts, varies)
@@ -140,8 +140,8 @@ def _frame_rows(
     estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
     _check_rows(found.n_counting, k)
     cautions = precision_cautions(found.facts, [c.name for c in found.schema.numeric])
-    for code, text in [*found.cautions, *cautions]:
-        warn(code, text, depth=5)
+    for caution in [*found.cautions, *cautions]:
+        caution.warn(depth=5)
     rows: Rows = conditioned(found.rows, found.facts, scale)
     schema, varies = _without_constants(found.schema, found.facts, rows.n_rows)
     if not varies.all():
@@ -209,8 +209,8 @@ def _cells(table: Table, schema: Schema) -> tuple[Array, Array | None]:
         return (raw if len(places) == raw.shape[1] else raw[:, places]), None
     untouched = Encoding(1.0, np.zeros(len(schema.numeric)))
     encoded = encode_new(table, schema, untouched)
-    for code, text in encoded.warnings:
-        warn(code, text, depth=5)
+    for caution in encoded.warnings:
+        caution.warn(depth=5)
     return encoded.numbers, encoded.codes
 
 

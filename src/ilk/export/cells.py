@@ -95,17 +95,23 @@ def _read(column: ColumnInfo, dialect: SqlDialect) -> str:
     if column.levels is None:
         text = column.type in ("text", "category")
         value = f"CAST({f'TRIM(CAST({name} AS STRING))' if text else name} AS DOUBLE)"
-        return f"NULLIF({value}, {NAN})"
+        return _without_codes(f"NULLIF({value}, {NAN})", column)
     if column.type == "bool":
         return f"CAST({name} AS BOOLEAN)"
     if column.type.startswith(NUMBERS):
-        return f"NULLIF(CAST({name} AS DOUBLE), {NAN})"
+        return _without_codes(f"NULLIF(CAST({name} AS DOUBLE), {NAN})", column)
     as_text = f"CAST({name} AS STRING)"
     if tuple(level.lower() for level in column.levels) not in TRUTHS:
         return as_text
     no, yes = (dialect.text(level) for level in column.levels)
     truth = f"CASE CAST({name} AS BOOLEAN) WHEN TRUE THEN {yes} WHEN FALSE THEN {no} END"
     return f"CASE WHEN LOWER(TYPEOF({name})) = 'boolean' THEN {truth} ELSE {as_text} END"
+
+
+def _without_codes(value: str, column: ColumnInfo) -> str:
+    for code in column.missing_codes:
+        value = f"NULLIF({value}, {number(code)})"
+    return value
 
 
 def _key(level: str, column: ColumnInfo, dialect: SqlDialect) -> str:

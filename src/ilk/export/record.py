@@ -50,6 +50,7 @@ def record(model: Model) -> dict[str, Any]:
                 "type": c.kind,
                 "dtype": c.type,
                 "categories": None if c.levels is None else list(c.levels),
+                "missing_codes": list(c.missing_codes),
             }
             for c in model.schema.used
         ],

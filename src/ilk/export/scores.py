@@ -14,7 +14,7 @@ import numpy as np
 
 from ilk.assorted.blended import Blend
 from ilk.assorted.family import Clusters
-from ilk.errors import UsageError, shown
+from ilk.errors import Option, UsageError, shown
 from ilk.export.cells import CellExpression, TableExpressions
 from ilk.export.dialects import less, number
 from ilk.families.centroid import Centroids
@@ -115,11 +115,13 @@ _DENSITY = "log of share times density"
 
 
 def _cannot(model: Model) -> UsageError:
+    option = Option("method", "gaussian")
     return UsageError(
         "not-exportable",
         f"{shown(model.method)} has no formula per row that a SELECT could hold",
         do=("Place rows with ilk assign, or fit" if model.has_rule else "Fit")
-        + " with --method gaussian, assorted, k-means or k-medians",
+        + f" with {option}, or assorted, k-means, k-medians",
+        options=[option],
     )
 
 

@@ -280,10 +280,19 @@ def _solve(structure: Structure, count: Array, scatter: Array, previous: Covaria
             log_volume, common = proportional(count, scatter, log_volume)
             along, axes = eigen_descending(common)
             log_variance = log_volume[:, None] + np.log(along)
-            return Covariance(np.where(np.isnan(log_variance), -np.inf, log_variance), axes)
+            found = Covariance(np.where(np.isnan(log_variance), -np.inf, log_variance), axes)
+            return _not_worse(count, scatter, found, previous)
         case _:
             return _solve_common_axes(structure, count, scatter, previous)
     return Covariance(profile(volume, shape, count, along, log_volume), axes)
+
+
+def _not_worse(count: Array, scatter: Array, found: Covariance, previous: Covariance | None) -> Covariance:
+    """What was found, or what there was before where rounding has made it worse."""
+    if previous is None or previous.axes is None or previous.axes.ndim != 2:
+        return found
+    worse = scatter_cost(count, scatter, previous) < scatter_cost(count, scatter, found)
+    return previous if worse else found
 
 
 def _solve_common_axes(

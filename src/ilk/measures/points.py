@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilk import kernels
-from ilk.errors import DataError, UsageError, rows_shown
+from ilk.errors import DataError, Option, UsageError, rows_shown
 from ilk.measures.labels import Labels, complete_codes, same_length
 
 Array = NDArray[Any]
@@ -138,7 +138,10 @@ def need_two_clusters(points: Points, measure: str) -> None:
 def checked_threads(threads: int) -> int:
     """A whole number of threads from 1."""
     if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise UsageError("bad-threads", f"threads={threads!r} cannot be", do="Give a whole number from 1")
+        given = Option("threads", threads)
+        raise UsageError(
+            "bad-threads", f"{given} cannot be", do="Give a whole number from 1", options=[given]
+        )
     return int(threads)
 
 

@@ -259,8 +259,8 @@ class Model:
             NO_PREDICTION_RULE.refuse()
         untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
         encoded = encode_new(table, self.schema, untouched, absent=absent)
-        for code, text in encoded.warnings:
-            warn(code, text, depth=5)
+        for caution in encoded.warnings:
+            caution.warn(depth=5)
         placed = self.place_rows(self._rows(encoded))
         n_lost = int((placed.group < 0).sum())
         if n_lost:

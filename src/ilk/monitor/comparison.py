@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ilk.errors import DataError, UsageError, rows_shown, shown
+from ilk.errors import DataError, Option, UsageError, rows_shown, shown
 from ilk.measures.counts import Contingency, contingency
 from ilk.measures.external import ari, nmi
 from ilk.measures.repeats import corresponding
@@ -23,6 +23,8 @@ EVENTS_TOLD = 4
 HALF = 0.5  # of a group's rows must be shared for it to join, or to split from, another
 FEW_MOVED = 0.05
 
+BY_COLUMN = Option("id", "column")
+
 
 @dataclass(frozen=True)
 class RunLabels:
@@ -35,11 +37,12 @@ class RunLabels:
 
 def labels_of(table: Table, source: str, id: str | None) -> RunLabels:
     """The column `group` of a table: rows by the column `id`, by `row` where there is one, or by their place."""
-    for name, option in (("group", ""), (id, "--id")):
+    for name, options in (("group", []), (id, [Option("id", shown(id))])):
         if name is not None and name not in table.names:
             listed = ", ".join(shown(n) for n in table.names[:8])
-            do = f"Its columns are {listed}" + ("; fit with --id to keep one more" if option else "")
-            raise UsageError("unknown-column", f"{table.source} has no column {shown(name)!r}", do=do)
+            do = f"Its columns are {listed}" + "".join(f"; fit with {one} to keep it too" for one in options)
+            what = f"{table.source} has no column {shown(name)!r}"
+            raise UsageError("unknown-column", what, do=do, options=options)
     name = id if id is not None else "row" if "row" in table.names else None
     keys = list(range(table.n_rows)) if name is None else table.column(name).to_pylist()
     twice = len(keys) - len(set(keys))
@@ -50,7 +53,8 @@ def labels_of(table: Table, source: str, id: str | None) -> RunLabels:
             "id-repeated",
             f"the column {shown(name)!r} of {table.source} does not name rows: {twice} values come again",
             where=rows_shown(again),
-            do="Give a column whose values are all different: --id COL",
+            do=f"Give a column whose values are all different: {BY_COLUMN}",
+            options=[BY_COLUMN],
         )
     groups = [None if value is None else str(value) for value in table.column("group").to_pylist()]
     return RunLabels(source, keys, groups)
@@ -74,7 +78,8 @@ def compare(first: RunLabels, second: RunLabels) -> dict[str, Any]:
         raise DataError(
             "no-common-rows",
             f"{first.source} and {second.source} have no row in common",
-            do="Compare runs of the same rows, or name the column that both know them by: --id COL",
+            do=f"Compare runs of the same rows, or name the column that both know them by: {BY_COLUMN}",
+            options=[BY_COLUMN],
         )
     counts = contingency([one for _, one, _ in placed], [two for _, _, two in placed])
     pairs = _pairs(counts)

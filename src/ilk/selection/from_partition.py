@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.errors import UsageError
+from ilk.errors import Option, UsageError
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, StartRecord
 from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
@@ -73,10 +73,13 @@ def wanted_k(paradigm: Method, k: Any, ks: tuple[int, ...]) -> int | None:
         return None
     if paradigm.k == "fixed":
         return ks[0]
-    instead = "Leave K out" + (
-        ", or give a range up to the most: k=range(1, 9)" if paradigm.k == "most" else ""
+    options = [Option("k", range(1, 9))] if paradigm.k == "most" else []
+    raise UsageError(
+        "k-not-taken",
+        f"{paradigm.name} finds K itself: {paradigm.how_k}",
+        do="Leave K out" + "".join(f", or give a range up to the most: {option}" for option in options),
+        options=options,
     )
-    raise UsageError("k-not-taken", f"{paradigm.name} finds K itself: {paradigm.how_k}", do=instead)
 
 
 def _search(

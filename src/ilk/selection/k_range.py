@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ilk.errors import UsageError
+from ilk.errors import Option, UsageError
 
 K_MOST = 9
 ROWS_PER_GROUP = (
@@ -27,8 +27,12 @@ def k_range(k: object, n_rows: int) -> tuple[int, ...]:
     if isinstance(k, (range, list, tuple)):
         wanted = tuple(_whole(one) for one in k)
         if not wanted or len(set(wanted)) < len(wanted) or list(wanted) != sorted(wanted):
+            given, good = Option("k", k), Option("k", range(2, 10))
             raise UsageError(
-                "bad-k", f"k={k!r} is empty, reversed or repeats itself", do="Give k=range(2, 10)"
+                "bad-k",
+                f"{given} is empty, reversed or repeats itself",
+                do=f"Give {good}",
+                options=[given, good],
             )
     else:
         wanted = (_whole(k),)
@@ -61,6 +65,10 @@ def _whole(k: object) -> int:
 
 
 def _bad_k(k: object) -> UsageError:
+    given = Option("k", k)
     return UsageError(
-        "bad-k", f"k={k!r} is not a number of groups", do='Give a whole number from 1, a range, or "auto"'
+        "bad-k",
+        f"{given} is not a number of groups",
+        do='Give a whole number from 1, a range, or "auto"',
+        options=[given],
     )

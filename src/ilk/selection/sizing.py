@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.errors import NoModelError, UsageError
+from ilk.errors import Caution, NoModelError, Option, UsageError
 from ilk.model.grouped import Grouped, visit_costs
 from ilk.table.block import Array
 
@@ -62,19 +62,21 @@ class Sizing:
             "cost": self.cost,
         }
 
-    def cautions(self, group_of: Array, letters: Sequence[str]) -> list[tuple[str, str]]:
+    def cautions(self, group_of: Array, letters: Sequence[str]) -> list[Caution]:
         """The same in words."""
-        made = []
+        made = list[Caution]()
         for one in self.joined:
             rows = f"{one.rows} row{'s' * (one.rows != 1)}"
             text = (
                 f"a group of {rows}, fewer than {self.least}, was merged into {letters[group_of[one.piece]]}"
             )
-            made.append(("min-size", f"{text}, at {one.cost / max(1, one.rows):.2f} {self.unit} a row"))
+            made.append(
+                Caution("min-size", f"{text}, at {one.cost / max(1, one.rows):.2f} {self.unit} a row")
+            )
         if self.n_moved:
             text = f"{self.n_moved} rows moved from their best group, so that none has more than {self.most}"
             each = self.cost / self.n_moved
-            made.append(("max-size", f"{text}: {self.cost:.4g} {self.unit} in all, {each:.2g} a row"))
+            made.append(Caution("max-size", f"{text}: {self.cost:.4g} {self.unit} in all, {each:.2g} a row"))
         return made
 
 
@@ -82,14 +84,19 @@ def check_sizes(least: Any, most: Any, n_rows: int) -> None:
     """Refuse sizes that cannot be."""
     for name, value in (("min_size", least), ("max_size", most)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            given = Option(name, value)
             raise UsageError(
-                "bad-size", f"{name}={value!r} is not a number of rows", do="Give a whole number from 1"
+                "bad-size",
+                f"{given} is not a number of rows",
+                do="Give a whole number from 1",
+                options=[given],
             )
+    low, high = Option("min_size", least), Option("max_size", most)
     if least is not None and most is not None and least > most:
-        raise UsageError("bad-size", f"min_size={least} is above max_size={most}", do="Give sizes in order")
+        raise UsageError("bad-size", f"{low} is above {high}", do="Give sizes in order", options=[low, high])
     if least is not None and least > n_rows:
         raise UsageError(
-            "bad-size", f"min_size={least}, and the table has {n_rows} rows", do="Give a smaller one"
+            "bad-size", f"{low}, and the table has {n_rows} rows", do="Give a smaller one", options=[low]
         )
 
 
@@ -146,7 +153,7 @@ def within(costs: Array, label: Array, most: int) -> Array:
         raise NoModelError(
             "no-room",
             f"{n_groups} groups of at most {most} rows hold {n_groups * most} of {len(costs)} rows",
-            do="Ask for more groups with k, or for a larger max_size",
+            do="Ask for more groups, or allow larger ones",
         )
     moves = _Moves(costs, np.array(label, dtype=np.intp))
     size = np.bincount(moves.label, minlength=n_groups)

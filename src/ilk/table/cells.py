@@ -6,7 +6,7 @@ what was gathered on the way (`out_of_core/facts.py`), with the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -54,6 +54,18 @@ class ColumnCells(Protocol):
 
     def has_sentinel(self) -> bool:
         """Whether a known stand-in for "missing" lies at an end of the column, far from the rest and often."""
+        ...
+
+    def parts(self) -> Iterator[Column]:
+        """The cells in order, part by part."""
+        ...
+
+    def number_parts(self) -> Iterator[Any]:
+        """The numbers that are there, part by part."""
+        ...
+
+    def without(self, codes: Mapping[float, int]) -> ColumnCells:
+        """The column with some numbers, and how often they stand there, as missing cells."""
         ...
 
     def texts(self) -> list[str]:
@@ -135,6 +147,16 @@ class HeldCells:
                     return True
         return False
 
+    def parts(self) -> Iterator[Column]:
+        yield self.column
+
+    def number_parts(self) -> Iterator[Any]:
+        numbers = as_numbers(self.column, "")
+        yield numbers[~np.isnan(numbers)]
+
+    def without(self, codes: Mapping[float, int]) -> HeldCells:
+        return HeldCells(null_codes(self.column, codes))
+
     def texts(self) -> list[str]:
         return list(pc.drop_null(pc.unique(self.column)).to_pylist())
 
@@ -157,6 +179,12 @@ def is_sentinel(value: float, n_all: int, n_rest: int, mean: float, deviation: f
     """Whether a value is frequent, and so many deviations of the others away from them."""
     often = n_all - n_rest >= max(2, SENTINEL_SHARE * n_all)
     return bool(often and abs(mean - float(value)) > SENTINEL_DEVIATIONS * (deviation or 1.0))
+
+
+def null_codes(column: Column, codes: Iterable[float]) -> Column:
+    """A column of numbers with some of them as missing cells."""
+    values = pa.array([int(code) for code in codes], pa.int64()).cast(column.type, safe=False)
+    return pc.if_else(pc.is_in(column, values), pa.scalar(None, column.type), column)
 
 
 def check_counts(numbers: Any, name: str) -> None:

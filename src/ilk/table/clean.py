@@ -9,7 +9,7 @@ import re
 import zlib
 from dataclasses import dataclass
 
-from ilk.errors import DataError, ResourceError, UsageError, shown
+from ilk.errors import DataError, Option, ResourceError, UsageError, shown
 from ilk.table.files import copy_capped
 
 MAX_LINE_BYTES = 8 * 2**20
@@ -52,7 +52,8 @@ def clean(path: str, folder: str, name: str, encoding: str | None) -> str:
     try:
         codec = codecs.lookup(encoding).name if encoding else "utf-8"
     except LookupError:
-        raise UsageError("bad-encoding", f"encoding {shown(encoding)!r} is not known") from None
+        given = Option("encoding", shown(encoding))
+        raise UsageError("bad-encoding", f"{given} is not known", options=[given]) from None
     if found is not None and (encoding is None or codec.startswith("utf")):
         codec = found
     if codec == "utf-8" and not _has_returns(path):
@@ -91,11 +92,13 @@ def _transcode(path: str, target: str, codec: str, name: str) -> None:
 
 
 def _bad_bytes(name: str, codec: str, offset: int) -> DataError:
+    usual = Option("encoding", "cp1252"), Option("encoding", "latin-1")
     return DataError(
         "bad-encoding",
         f"{name} is not {codec.removesuffix('-sig')} text",
         where=f"first bad byte at offset {offset}",
-        do='Name its encoding, often encoding="cp1252" or encoding="latin-1"',
+        do=f"Name its encoding, often {usual[0]} or {usual[1]}",
+        options=usual,
     )
 
 
@@ -107,11 +110,13 @@ def scan(path: str, name: str) -> TextFacts:
     with open(path, "rb") as stream:
         while chunk := stream.read(_CHUNK):
             if (at := chunk.find(b"\0")) >= 0:
+                option = Option("encoding", "utf-16-le")
                 raise DataError(
                     "nul-byte",
                     f"{name} holds a NUL byte",
                     where=f"offset {offset + at}",
-                    do='Not a text file, or UTF-16 without its mark: then give encoding="utf-16-le"',
+                    do=f"Not a text file, or UTF-16 without its mark: then give {option}",
+                    options=[option],
                 )
             pending = len(decoder.getstate()[0])
             try:

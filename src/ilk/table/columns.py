@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import SHOWN_ROWS, DataError, rows_shown, shown
-from ilk.table.ledger import Caution
+from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, rows_shown, shown
 
 Column = Any
 """A pyarrow Array or ChunkedArray."""
@@ -23,8 +22,10 @@ Column = Any
 def usable_names(names: Iterable[object], *, text: bool = False) -> tuple[tuple[str, ...], list[Caution]]:
     """Text names for columns; empty ones are generated, repeated ones refused (in a text file made unique).
 
+    Both as DuckDB names the columns of a text file, so that the SELECT of `ilk export` reads the same file.
+
     >>> usable_names(["a", "", None])[0]
-    ('a', 'column_2', 'column_3')
+    ('a', 'column1', 'column2')
     """
     given = list(names)
     cautions: list[Caution] = []
@@ -32,16 +33,15 @@ def usable_names(names: Iterable[object], *, text: bool = False) -> tuple[tuple[
     blank = [i for i, name in enumerate(plain) if not name.strip()]
     taken = {name for name in plain if name.strip()}
     for i in blank:
-        plain[i] = _free(f"column_{i + 1}", taken)
+        plain[i] = _free(f"column{i:0{len(str(len(given) - 1))}}", taken)
         taken.add(plain[i])
     if blank:
         made = ", ".join(plain[i] for i in blank[:SHOWN_ROWS])
-        cautions.append(("column-names", f"{len(blank)} columns have no name and are called {made}"))
+        cautions.append(Caution("column-names", f"{len(blank)} columns have no name and are called {made}"))
     numbers = [n for n in given if not isinstance(n, (str, tuple)) and n is not None]
     if numbers:
-        cautions.append(
-            ("column-names", f"{len(numbers)} column names are not text and are written as {plain[0]!r} …")
-        )
+        told = f"{len(numbers)} column names are not text and are written as {plain[0]!r} …"
+        cautions.append(Caution("column-names", told))
     return _unique(plain, cautions, text=text), cautions
 
 
@@ -54,7 +54,7 @@ def _plain_name(name: object) -> str:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    number, free = 2, name
+    number, free = 1, name
     while free in taken:
         free, number = f"{name}_{number}", number + 1
     return free
@@ -78,7 +78,8 @@ def _unique(names: list[str], cautions: list[Caution], *, text: bool) -> tuple[s
         done.add(name)
         taken.add(free)
         unique.append(free)
-    cautions.append(("duplicate-columns", f"column names repeated in the file were numbered: {listed}"))
+    told = f"column names repeated in the file were numbered: {listed}"
+    cautions.append(Caution("duplicate-columns", told))
     return tuple(unique)
 
 
@@ -117,10 +118,12 @@ def from_objects(values: Sequence[Any], name: str) -> tuple[Column, DataError | 
 
 def unsupported(name: str, what: str) -> DataError:
     """The refusal of a column whose type no model can use."""
+    out = Option("ignore", [shown(name)])
     return DataError(
         "unsupported-type",
         f"column {shown(name)!r} holds {what}, which cannot be clustered",
-        do="Take the parts you need into columns of their own, or leave the column out (ignore)",
+        do=f"Take the parts you need into columns of their own, or leave the column out: {out}",
+        options=[out],
     )
 
 
@@ -175,11 +178,13 @@ def _mixed(values: Sequence[Any], kinds: dict[str, type], name: str) -> DataErro
         if not _missing(value):
             rows[_kind(type(value))].append(i)
     parts = "; ".join(f"{kind}: {rows_shown(where)}" for kind, where in rows.items())
+    options = Option("types", {shown(name): "categorical"}), Option("ignore", [shown(name)])
     return DataError(
         "data-mixed",
         f"column {shown(name)!r} mixes {' and '.join(rows)}",
         where=parts,
-        do='Clean the column, or name its type: types={"' + shown(name) + '": "categorical"} or "ignore"',
+        do=f"Clean the column, name its type ({options[0]}), or leave it out: {options[1]}",
+        options=options,
     )
 
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilk import kernels
-from ilk.errors import SHOWN_ROWS, DataError, UsageError, shown, warn
+from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, shown
 from ilk.kernels import plain
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
-from ilk.table.ledger import Caution
 from ilk.table.out_of_core.disk import Sliceable
 
 SAMPLE_ROWS = 2_000
@@ -69,8 +68,8 @@ def condition(
     True
     """
     facts = survey(raw, weight=weight, names=names)
-    for code, text in precision_cautions(facts, names):
-        warn(code, text)
+    for caution in precision_cautions(facts, names):
+        caution.warn()
     return encoding_of(raw, facts, scale=scale, weight=weight)
 
 
@@ -193,7 +192,8 @@ def encoding_of(
 
 def check_scale(scale: str | None) -> None:
     if scale not in (None, "standard"):
-        raise UsageError("bad-scale", f"scale={scale!r} is not known", do='Use None or "standard"')
+        given = Option("scale", scale)
+        raise UsageError("bad-scale", f"{given} is not known", do='Use None or "standard"', options=[given])
 
 
 def _power(facts: Survey) -> float:
@@ -331,7 +331,7 @@ def precision_cautions(facts: Survey, names: Sequence[str] | None = None) -> lis
         steps = 2 * float(facts.width[j]) / spacing if spacing > 0 else np.inf
         if steps < FEW_STEPS and far > np.finfo(facts.dtype).tiny * FEW_STEPS:
             found.append(
-                (
+                Caution(
                     "precision-exhausted",
                     f"column {_name(names, j)} lies so far from zero that {facts.dtype} leaves at most "
                     f"{int(steps) + 1} distinct values in its range; subtract an offset before storing it",

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import SHOWN_ROWS, DataError, UsageError, rows_shown, shown
+from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, rows_shown, shown
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
 from ilk.table.cells import EXACT_WHOLE, as_numbers, is_number, level_codes, type_name
-from ilk.table.columns import Column
+from ilk.table.columns import Column, number_text
 from ilk.table.condition import Survey, condition, encoding_of, precision_cautions, survey
-from ilk.table.ledger import Caution, Ledger
+from ilk.table.ledger import Ledger
 from ilk.table.read import Table
 from ilk.table.schema import ColumnInfo, Schema
 from ilk.table.weights import check_weight, conditioned_weight
@@ -96,7 +96,7 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
         facts = survey(numbers, weight=heft, names=names)
         ledger = ledger.without("entirely missing", empty)
         warnings.append(
-            (
+            Caution(
                 "empty-rows",
                 f"{rows_shown(empty.tolist())} have no value in the columns used and were left out",
             )
@@ -165,22 +165,24 @@ def encode_new(
     """
     lacking = [c.name for c in schema.used if c.name not in table.names]
     if lacking and absent != "missing":
+        option = Option("absent", "missing")
         raise DataError(
             "absent-column",
             f"{table.source} lacks {len(lacking)} column{'s' if len(lacking) > 1 else ''} of the model: "
             + ", ".join(repr(shown(n)) for n in lacking[:SHOWN_ROWS])
             + (f" and {len(lacking) - SHOWN_ROWS} more" if len(lacking) > SHOWN_ROWS else ""),
-            do='Add them, or treat them as missing: absent="missing"',
+            do=f"Add them, or treat them as missing: {option}",
+            options=[option],
         )
     warnings: list[Caution] = []
     if lacking:
-        warnings.append(("absent-column", f"{len(lacking)} columns are absent and treated as missing"))
+        warnings.append(Caution("absent-column", f"{len(lacking)} columns are absent and treated as missing"))
     known = {c.name for c in schema.columns}
     extra = [name for name in table.names if name not in known]
     if extra:
         listed = ", ".join(repr(shown(n)) for n in extra[:SHOWN_ROWS])
         warnings.append(
-            ("extra-column", f"{len(extra)} columns are not part of the model and ignored: {listed}")
+            Caution("extra-column", f"{len(extra)} columns are not part of the model and ignored: {listed}")
         )
     for info in schema.used:
         if info.name not in lacking:
@@ -227,6 +229,16 @@ def level_value(level: str, kind: str) -> Any:
 
 def numbers_of(table: Table, columns: Sequence[ColumnInfo]) -> Array:
     """The numeric cells, (rows, columns); the user's own float array wherever it can serve."""
+    numbers = _as_they_are(table, columns)
+    coded = [j for j, info in enumerate(columns) if info.missing_codes]
+    if coded:
+        numbers = np.array(numbers)  # the array may be the user's
+        for j in coded:
+            numbers[np.isin(numbers[:, j], columns[j].missing_codes), j] = np.nan
+    return numbers
+
+
+def _as_they_are(table: Table, columns: Sequence[ColumnInfo]) -> Array:
     if table.array is not None and all(c.name in table.names for c in columns):
         places = [table.names.index(c.name) for c in columns]
         array = (
@@ -258,7 +270,8 @@ def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None,
         texts, places = level_codes(table.column(info.name))
         lookup = np.array([-1 if t is None else place.get(t, -1) for t in texts] + [-1], dtype=np.int32)
         codes[:, j] = lookup[places]
-        strange = {i for i, t in enumerate(texts) if t is not None and t not in place}
+        known = {*place, *map(number_text, info.missing_codes)}
+        strange = {i for i, t in enumerate(texts) if t is not None and t not in known}
         count = int(np.isin(places, list(strange)).sum()) if strange else 0
         if count:
             seen = sorted({str(texts[i]) for i in np.unique(places) if i in strange})
@@ -267,7 +280,7 @@ def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None,
     if not unseen:
         return codes, []
     return codes, [
-        (
+        Caution(
             "unseen-category",
             "categories that the model has not seen are treated as missing: " + "; ".join(unseen),
         )
@@ -337,4 +350,4 @@ def whole_number_cautions(array: Array) -> list[Caution]:
         return []
     if max(abs(int(array.min())), abs(int(array.max()))) <= EXACT_WHOLE:
         return []
-    return [("precision-lost", "whole numbers above 2^53 are rounded by float64")]
+    return [Caution("precision-lost", "whole numbers above 2^53 are rounded by float64")]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from ilk.errors import SHOWN_ROWS, DataError, rows_shown, shown
+from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, rows_shown, shown
 from ilk.table.cells import EXACT_WHOLE, MANY_LEVELS, ColumnCells, TableColumns, is_number, type_name
 from ilk.table.columns import NUMBER
-from ilk.table.ledger import Caution
 from ilk.table.schema import ColumnInfo
 
 FEW_VALUES = 10
@@ -28,29 +27,36 @@ _DATE = re.compile(
     r"|\d{1,2}[/.]\d{1,2}[/.]\d{4}|\d{4}/\d{2}/\d{2}"
 )
 _DRESSED = re.compile(r"[€$£¥]?\s?[+-]?\d{1,3}([,.' ]?\d{3})*([.,]\d+)?\s?[%€$£¥]?")
+_ID_ENDING = re.compile(r"[a-z0-9](ID|Id|UUID|Uuid|GUID|Guid)$")  # RespondentID, but not Madrid
 _ID_NAME = re.compile(
     r"(^|[_\s.-])(id|uuid|guid|key|index|rownames|row_names)$|^(id|index)[_\s.-]?|^unnamed", re.I
 )
 
 _TEXTS = {
-    "few-values": "whole numbers with at most {few} values, treated as numbers; if they are codes, "
-    'say so: types={{"{first}": "categorical"}}',
-    "digits-as-text": "digits stored as text stay categories; if they are numbers: "
-    'types={{"{first}": "numeric"}}',
+    "few-values": f"whole numbers with at most {FEW_VALUES} values, treated as numbers; if they are codes, say so: ",
+    "digits-as-text": "digits stored as text stay categories; if they are numbers: ",
     "number-format": "numbers with thousands marks, decimal commas, per cent or currency signs stay text; "
-    "clean them, or read the file with decimal=','",
+    "clean them, or read the file with ",
     "look-alike-categories": "categories that differ only in case, spaces or the encoding of accents are kept apart; "
     "normalise them if they mean the same",
     "sentinel": "a far value such as -999 is frequent and may mean missing; if so, make those cells empty",
     "doubtful-marks": "cells such as '-', '?' or 'unknown' are kept as values; make them empty if they "
-    "mean missing (missing=['-'] for a text file)",
+    "mean missing; in a text file: ",
     "id-like": "left out: all different, or with too many categories",
     "all-missing": "left out, no cell has a value",
     "precision-lost": "whole numbers above 2^53 are rounded by float64",
     "looks-like-id": "whole numbers, all different, without a break; if they only number the rows, "
-    "leave them out (ignore)",
+    "leave them out: ",
     "decimal": "decimals are converted to float64",
 }
+_ADVICE: dict[str, Callable[[str], Option]] = {
+    "few-values": lambda name: Option("types", {name: "categorical"}),
+    "digits-as-text": lambda name: Option("types", {name: "numeric"}),
+    "number-format": lambda _: Option("decimal", ","),
+    "doubtful-marks": lambda _: Option("missing", ["-"]),
+    "looks-like-id": lambda name: Option("ignore", [name]),
+}
+"""The option that a text ends with, from the first column that it is about."""
 
 
 class Judge:
@@ -65,8 +71,11 @@ class Judge:
         for code, names in self.found.items():
             listed = ", ".join(repr(shown(n)) for n in names[:SHOWN_ROWS])
             more = f" and {len(names) - SHOWN_ROWS} more" if len(names) > SHOWN_ROWS else ""
-            text = _TEXTS[code].format(few=FEW_VALUES, first=shown(names[0]))
-            texts.append((code, f"column{'s' if len(names) > 1 else ''} {listed}{more}: {text}"))
+            options = [_ADVICE[code](shown(names[0]))] if code in _ADVICE else []
+            text = _TEXTS[code] + "".join(map(str, options))
+            texts.append(
+                Caution(code, f"column{'s' if len(names) > 1 else ''} {listed}{more}: {text}", options)
+            )
         return texts
 
     def special(self, name: str, role: str) -> ColumnInfo:
@@ -102,7 +111,7 @@ class Judge:
         kind = column.type
         if pa.types.is_temporal(kind):
             what = "duration or time" if pa.types.is_duration(kind) or pa.types.is_time(kind) else "date"
-            reason = f'{what}; as a number of days: types={{"{shown(name)}": "numeric"}}'
+            reason = f"{what}; as type numeric it is a number of days"
             return ColumnInfo(name, "left out", reason, **facts)
         if pa.types.is_dictionary(kind):
             return self._category(name, column, facts)
@@ -128,7 +137,7 @@ class Judge:
         few = whole and len(distinct) <= FEW_VALUES
         count = len(distinct) if len(distinct) <= FEW_VALUES else column.n_distinct()
         if whole and count == column.n_rows - facts["missing"] > FEW_VALUES:
-            if _ID_NAME.search(name):
+            if _ID_NAME.search(name) or _ID_ENDING.search(name):
                 self._warn("id-like", name)
                 return ColumnInfo(name, "left out", "identifier: all different", distinct=count, **facts)
             if _is_run(column):
@@ -174,12 +183,15 @@ class Judge:
         if count < MIXED_SHARE * (count + n_texts):
             return
         cell = shown(first)
+        missing, kind = Option("missing", [cell]), Option("types", {shown(name): "categorical"})
+        out = Option("ignore", [shown(name)])
         raise DataError(
             "data-mixed",
             f"column {shown(name)!r} mixes {count} numbers and {n_texts} texts such as {cell!r}",
             where=f"{self.table.source}, text in {rows_shown(rows)}",
-            do=f'Correct the cells, read them as missing (missing=["{cell}"] for a text file), or name the type '
-            f'types={{"{shown(name)}": "categorical"}} or "ignore"',
+            do=f"Correct the cells, read them as missing ({missing} for a text file), name the type "
+            f"({kind}), or leave the column out: {out}",
+            options=[missing, kind, out],
         )
 
     def _levels(self, name: str, column: ColumnCells, reason: str, facts: dict[str, Any]) -> ColumnInfo:
@@ -225,18 +237,22 @@ class Judge:
         levels = column.levels(ordered=asked == "ordinal")
         text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if asked == "ordinal" and text and not all(NUMBER.fullmatch(level) for level in levels):
+            order = Option("types", {shown(name): ["low", "middle", "high"]})
             raise DataError(
                 "no-order",
                 f"column {shown(name)!r} is text and its categories have no order of their own",
-                do=f'List them in order: types={{"{shown(name)}": ["low", "middle", "high"]}}',
+                do=f"List them in order: {order}",
+                options=[order],
             )
         if len(levels) == 1:
             return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
         if _how_many(levels, column) > len(levels):
+            out = Option("ignore", [shown(name)])
             raise DataError(
                 "too-many-categories",
                 f"column {shown(name)!r} has more than {MANY_LEVELS:,} categories, too many for a table read in chunks",
-                do='Merge categories first, or leave the column out: "ignore"',
+                do=f"Merge categories first, or leave the column out: {out}",
+                options=[out],
             )
         if asked == "binary" and len(levels) != 2:
             raise DataError(

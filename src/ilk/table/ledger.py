@@ -8,9 +8,6 @@ from typing import Any
 
 from ilk.errors import SHOWN_ROWS
 
-Caution = tuple[str, str]
-"""A warning as plain data: a stable code and a text."""
-
 
 @dataclass(frozen=True)
 class SetAside:

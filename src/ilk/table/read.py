@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import DataError, UsageError, shown
+from ilk.errors import Caution, DataError, Option, UsageError, shown
 from ilk.table.block import Array
 from ilk.table.cells import ColumnCells, HeldCells
 from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, unsupported, usable_names
-from ilk.table.ledger import Caution, Ledger
+from ilk.table.ledger import Ledger
 
 if TYPE_CHECKING:
     from ilk.table.files import TextOptions
@@ -130,9 +130,8 @@ def text_options(
 
 def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:
     if isinstance(missing, str):
-        raise UsageError(
-            "bad-option", f"missing={shown(missing)!r} is one text", do='Give a list: ["NA", "-"]'
-        )
+        given = Option("missing", shown(missing))
+        raise UsageError("bad-option", f"{given} is one text", do='Give a list: ["NA", "-"]', options=[given])
     return None if missing is None else tuple(missing)
 
 
@@ -266,7 +265,7 @@ def _native_numbers(array: Array) -> tuple[Array, tuple[Caution, ...]]:
         return array.astype(np.float32), ()
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         text = "long double numbers were rounded to float64"
-        return array.astype(np.float64), (("precision-lost", text),)
+        return array.astype(np.float64), (Caution("precision-lost", text),)
     if array.dtype.kind in "fiu" and not array.dtype.isnative:
         return array.astype(array.dtype.newbyteorder("=")), ()
     return array, ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
@@ -10,11 +11,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ilk.errors import DataError, ModelFileError, UsageError, shown
+from ilk.errors import Caution, DataError, ModelFileError, Option, UsageError, shown
 from ilk.store.plain_file import NotPlain, plain_bytes
 from ilk.table.block import Array
 from ilk.table.cells import TableColumns
-from ilk.table.ledger import Caution
 
 Kind = Literal["numeric", "count", "binary", "categorical", "ordinal", "left out"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -38,6 +38,7 @@ class ColumnInfo:
     missing: int = 0
     distinct: int = 0
     note: str = ""
+    missing_codes: tuple[float, ...] = ()  # numbers that stand for missing cells
 
     @property
     def used(self) -> bool:
@@ -115,7 +116,12 @@ class Schema:
         True
         """
         columns = [
-            {**asdict(c), "levels": None if c.levels is None else list(c.levels)} for c in self.columns
+            {
+                **asdict(c),
+                "levels": None if c.levels is None else list(c.levels),
+                "missing_codes": list(c.missing_codes),
+            }
+            for c in self.columns
         ]
         return {"columns": columns, "weight": self.weight, "truth": self.truth, "id": self.id}
 
@@ -163,7 +169,15 @@ def _column_from(entry: Any) -> ColumnInfo:
     )
     if (coded and not good) or (texts["kind"] in ("numeric", "count") and levels is not None):
         raise _bad_schema(f"categories of column {shown(texts['name'])!r}")
-    return ColumnInfo(**texts, **counts, levels=tuple(levels) if isinstance(levels, list) else None)
+    codes = entry.get("missing_codes", [])
+    if not isinstance(codes, list) or not all(type(v) in (int, float) and math.isfinite(v) for v in codes):
+        raise _bad_schema(f"missing codes of column {shown(texts['name'])!r}")
+    return ColumnInfo(
+        **texts,
+        **counts,
+        levels=tuple(levels) if isinstance(levels, list) else None,
+        missing_codes=tuple(map(float, codes)),
+    )
 
 
 def infer(
@@ -185,12 +199,13 @@ def infer(
 
     asked = asked_kinds(types, ignore)
     for name, kind in asked.items():
-        _check_name(table, name, "types")
+        named = Option("ignore", [shown(name)]) if kind == "ignore" else Option("types", {shown(name): kind})
+        _check_name(table, name, named)
         _check_kind(name, kind)
     roles = {"id": id, "weight": weight, "truth": truth}
     for role, column in roles.items():
         if column is not None:
-            _check_name(table, column, role)
+            _check_name(table, column, Option(role, shown(column)))
     judge = Judge(table)
     columns = tuple(
         judge.special(name, next(role for role, column in roles.items() if column == name))
@@ -215,7 +230,7 @@ def asked_kinds(
     return asked
 
 
-def _check_name(table: TableColumns, name: str, role: str) -> None:
+def _check_name(table: TableColumns, name: str, given: Option) -> None:
     if name not in table.names:
         near = difflib.get_close_matches(str(name), table.names, n=3)
         hint = (
@@ -224,7 +239,7 @@ def _check_name(table: TableColumns, name: str, role: str) -> None:
             else "Columns: " + _listed(table.names)
         )
         raise UsageError(
-            "unknown-column", f"{role} names a column {shown(name)!r} that {table.source} lacks", do=hint
+            "unknown-column", f"{given} names a column that {table.source} lacks", do=hint, options=[given]
         )
 
 
@@ -250,14 +265,16 @@ def _nothing_left(schema: Schema, source: str) -> DataError:
         return DataError("no-columns", f"{source} has no columns")
     parts = "; ".join(f"{shown(c.name)!r}: {c.reason}" for c in schema.columns[:10])
     more = f"; and {len(schema.columns) - 10} more" if len(schema.columns) > 10 else ""
-    do = 'Name a type for a column that should be used, as in types={"column": "categorical"}'
+    option = Option("types", {"column": "categorical"})
+    do, options = f"Name a type for a column that should be used, as in {option}", [option]
     if all(column.reason in ("constant", "all missing") for column in schema.columns):
-        do = "Give a table with at least one column whose cells differ"
+        do, options = "Give a table with at least one column whose cells differ", []
     return DataError(
         "no-columns",
         f"no column of {source} can be used",
         where=parts + more,
         do=do,
+        options=options,
     )
 
 
@@ -279,7 +296,10 @@ def types_text(schema: Schema) -> str:
         value = (
             "[" + ", ".join(map(_quoted, c.levels or ())) + "]" if c.kind == "ordinal" else _quoted(_asked(c))
         )
-        lines.append(f"{_quoted(c.name)} = {value}  # {shown(c.reason, 120)}")
+        # A type that is named takes every number as it is: the line waits for whoever wants that.
+        aside = "# " if c.missing_codes else ""
+        told = shown(c.reason + (f"; {c.note}" if c.note else ""), 120)
+        lines.append(f"{aside}{_quoted(c.name)} = {value}  # {told}")
     return "\n".join(lines) + "\n"
 
 

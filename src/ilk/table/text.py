@@ -12,15 +12,16 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ilk.errors import SHOWN_ROWS, DataError, UsageError, shown
+from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, shown
 from ilk.table.clean import MAX_LINE_BYTES, TextFacts, clean, scan, unpack
 from ilk.table.columns import NUMBER, Column, usable_names
 from ilk.table.files import TextOptions
-from ilk.table.ledger import Caution, Ledger, SetAside
+from ilk.table.ledger import Ledger, SetAside
 from ilk.table.read import Table
 from ilk.table.text_cells import as_typed, look_at, mark_cautions, marks_of, marks_taken, total_row
 
 SEPARATORS = (",", ";", "\t", "|")
+SEMICOLON = Option("sep", ";")
 SAMPLE_BYTES = 256 * 1024
 MAX_REJECTS_KEPT = 10_000
 CUT_ROWS = 1 << 16  # that are cut at a time
@@ -87,8 +88,9 @@ def dialect_of(path: str, name: str, options: TextOptions) -> tuple[CsvDialect, 
     if '\\"' in text and not _fits(text, sep, escape, more) and _fits(text, sep, "\\", more):
         escape = "\\"
     if not 1 <= len(sep.encode()) <= 4 or sep in ('"', "\n", "\r"):
+        given = Option("sep", shown(sep))
         raise UsageError(
-            "bad-separator", f"sep={shown(sep)!r} cannot separate fields", do='Use "," or ";" or "\\t"'
+            "bad-separator", f"{given} cannot separate fields", do='Use "," or ";" or "\\t"', options=[given]
         )
     records = _records(text, sep, escape, more)
     if not any(fields != [""] for _, fields in records):
@@ -99,9 +101,9 @@ def dialect_of(path: str, name: str, options: TextOptions) -> tuple[CsvDialect, 
     skip = above if names is None else body[0][0]
     breaks = sum(cell.count("\n") for line, fields in records if line <= skip for cell in fields)
     if escape == "\\":
-        cautions.append(("dialect", "quotes inside fields are escaped by a backslash"))
+        cautions.append(Caution("dialect", "quotes inside fields are escaped by a backslash"))
     if sep != ",":
-        cautions.append(("dialect", f"fields are separated by {_escaped(sep)!r}"))
+        cautions.append(Caution("dialect", f"fields are separated by {_escaped(sep)!r}"))
     return CsvDialect(
         sep=sep, escape=escape, above=above, skip=skip, breaks=breaks, n_fields=width, names=names
     ), cautions
@@ -162,10 +164,12 @@ def _separator(text: str, escape: str, more: bool, name: str) -> str:
     share = max(s for s, _ in found)
     best = [sep for s, sep in found if s == share]
     if len(best) > 1:
+        option = Option("sep", best[0])
         raise DataError(
             "ambiguous-separator",
             f"{name} can be cut at {' or at '.join(map(_escaped, best))}",
-            do="Say which: sep (--sep)",
+            do=f"Say which: {option}",
+            options=[option],
         )
     return best[0]
 
@@ -201,7 +205,7 @@ def _above_header(
         return 0, records, []
     skip = records[first - 1][0]
     text = f"{skip} lines above the header of {name} were skipped (lines 1 to {skip})"
-    return skip, records[first:], [("lines-skipped", text)]
+    return skip, records[first:], [Caution("lines-skipped", text)]
 
 
 def _header(
@@ -214,12 +218,14 @@ def _header(
         numbers = any(_is_number(cell.replace(options.decimal, ".")) for cell in fields)
         header = any(cell.strip() for cell in fields) and not numbers
         if not header:
-            cautions.append(("no-header", f"{name} has no header line: its first line holds numbers"))
+            cautions.append(Caution("no-header", f"{name} has no header line: its first line holds numbers"))
     if not header:
         return None, width
     if len(fields) == width - 1 and len(records) > 1:
         cautions.append(
-            ("column-names", "the header names one column less than the rows have; the first is row_names")
+            Caution(
+                "column-names", "the header names one column less than the rows have; the first is row_names"
+            )
         )
         return ("row_names", *(cell.strip() for cell in fields)), width
     if len(fields) != width and len(records) > 1:
@@ -227,7 +233,8 @@ def _header(
             "header-mismatch",
             f"the header has {len(fields)} names and most rows have {width} fields",
             where=f"{name} line {line}",
-            do="Correct the header, or give the separator (sep)",
+            do=f"Correct the header, or give the separator: {SEMICOLON}",
+            options=[SEMICOLON],
         )
     return tuple(cell.strip() for cell in fields), len(fields)
 
@@ -306,6 +313,7 @@ def account(
 def _rejected(rejects: list[tuple[int, str, int]], name: str, width: int) -> DataError:
     parts = ", ".join(f"line {line}: {kind}" for line, kind, _ in rejects[:SHOWN_ROWS])
     quote = any("unquoted" in kind for _, kind, _ in rejects)
+    allowed = Option("max_rejects", len(rejects))
     return DataError(
         "unclosed-quote" if quote else "rows-rejected",
         f"{len(rejects)} lines of {name} cannot be cut into {width} fields",
@@ -313,8 +321,9 @@ def _rejected(rejects: list[tuple[int, str, int]], name: str, width: int) -> Dat
         do=(
             "Close the quote in that line"
             if quote
-            else f'Correct the lines, give the separator (sep=";"), or allow them: max_rejects={len(rejects)}'
+            else f"Correct the lines, give the separator ({SEMICOLON}), or allow them: {allowed}"
         ),
+        options=() if quote else (SEMICOLON, allowed),
     )
 
 
@@ -332,7 +341,8 @@ def _without_headers(
 
 
 def repeated_header(rows: Sequence[int]) -> Caution:
-    return "repeated-header", f"{len(rows)} rows repeat the header and were skipped (row {rows[0]} first)"
+    text = f"{len(rows)} rows repeat the header and were skipped (row {rows[0]} first)"
+    return Caution("repeated-header", text)
 
 
 def header_rows(columns: Sequence[Column], dialect: CsvDialect) -> Column | None:

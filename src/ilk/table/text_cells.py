@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ilk.errors import SHOWN_ROWS, shown
+from ilk.errors import SHOWN_ROWS, Caution, Option, shown
 from ilk.table.columns import NUMBER, Column
 from ilk.table.files import TextOptions
-from ilk.table.ledger import Caution
 
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null", "None", "<NA>", "?")
 """Cells of a text file that mean "not known"; each but the empty one is reported when it is taken."""
@@ -112,7 +111,9 @@ def mark_cautions(taken: Counter[tuple[str, str]]) -> list[Caution]:
         parts = ", ".join(
             f"{mark!r} {n} times in {shown(name)!r}" for (mark, name), n in taken.most_common(SHOWN_ROWS)
         )
-        found.append(("missing-marks", f"treated as missing: {parts}; to change this give missing=[…]"))
+        option = Option("missing", [taken.most_common(1)[0][0][0]])
+        text = f"treated as missing: {parts}; to change this, name the only ones that are: {option}"
+        found.append(Caution("missing-marks", text, [option]))
     return found
 
 
@@ -120,7 +121,6 @@ def total_row(cell: str | None) -> list[Caution]:
     """A warning where the first cell of the last row says that it is a total."""
     last = str(cell or "").strip().lower().rstrip(":")
     if last in ("total", "totals", "sum", "grand total", "gesamt", "summe"):
-        return [
-            ("total-row", f"the last row starts with {last!r} and may be a total, not a row; it was kept")
-        ]
+        text = f"the last row starts with {last!r} and may be a total, not a row; it was kept"
+        return [Caution("total-row", text)]
     return []

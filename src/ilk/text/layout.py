@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ilk.errors import escaped
+from ilk.errors import escaped, spelled
 from ilk.report.figures import THIN
 
 LABEL = 15
@@ -20,7 +19,6 @@ PLAIN = str.maketrans(
      "∞": "inf", "█": "#", "░": "."}
 )  # fmt: skip
 
-NAMED = "scale|decimal|absent|encoding|sep|method|merge|weight|memory|match_to"  # arguments that are texts
 Piece = tuple[str, str]
 """Text and its styles, separated by blanks."""
 Word = list[Piece]
@@ -40,9 +38,11 @@ class Surface:
     def columns(self) -> int:
         return max(NARROWEST, min(WIDEST, self.width))
 
-    def say(self, text: str) -> str:
-        """Advice in the language of the reader: options on a command line, arguments in Python."""
-        return as_options(text) if self.command_line else text
+    def say(self, text: str, options: Iterable[Mapping[str, str]]) -> str:
+        """Advice in the language of the reader: the options it names as they are typed on a command line."""
+        if not self.command_line:
+            return text
+        return spelled(text, [(option["python"], option["command_line"]) for option in options])
 
     def paint(self, text: str, styles: str) -> str:
         """The text in some styles; whatever it holds, no character of it acts."""
@@ -60,45 +60,6 @@ class Surface:
         if self.encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf8sig"):
             return text
         return text.translate(PLAIN).encode(self.encoding, "backslashreplace").decode(self.encoding)
-
-
-def as_options(text: str) -> str:
-    """Python arguments in a text as the options of the command line.
-
-    >>> as_options('say so: types={"year": "categorical"}; more: k=range(1, 19)')
-    'say so: --types year=categorical; more: --k 1..18'
-    >>> as_options("min_size=9 is above max_size=5")
-    '--min-size 9 is above --max-size 5'
-    >>> as_options('give sep=";", or allow them: max_rejects=2')
-    "give --sep ';', or allow them: --max-rejects 2"
-    """
-    text = re.sub(
-        r'types=\{"(.+?)": "(\w+)"\} or "ignore"',
-        lambda m: f"--types {quoted(m[1])}={m[2]} or --ignore {quoted(m[1])}",
-        text,
-    )
-    text = re.sub(r'types=\{"(.+?)": "(\w+)"\}', lambda m: f"--types {quoted(m[1])}={m[2]}", text)
-    text = re.sub(r"\bk=(\d+)", r"--k \1", text)
-    text = re.sub(r"\b(min|max)_size(=?)", lambda m: f"--{m[1]}-size{' ' * bool(m[2])}", text)
-    text = re.sub(r"k=range\((\d+), (\d+)\)", lambda m: f"--k {m[1]}..{int(m[2]) - 1}", text)
-    text = re.sub(r"""missing=\[['"](.*?)['"]\]""", lambda m: f"--missing {quoted(m[1])}", text)
-    text = text.replace("missing=[…]", "--missing TEXT")
-    text = re.sub(r"(?<=: )(weight|types|truth|id|ignore) names a column", r"--\1 names a column", text)
-    text = re.sub(r"\b(max_rejects|threads|budget)=(\S+)", lambda m: f"--{_dashed(m[1])} {m[2]}", text)
-    return re.sub(rf"\b({NAMED})=(['\"])(.*?)\2", lambda m: f"--{_dashed(m[1])} {quoted(m[3])}", text)
-
-
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
-def quoted(text: str) -> str:
-    """A name as it is typed in a shell.
-
-    >>> print(quoted("a.csv"), quoted("it's"))
-    a.csv 'it'"'"'s'
-    """
-    return text if re.fullmatch(r"[\w./+-]+", text) else shlex.quote(text)
 
 
 def cells(text: str) -> int:

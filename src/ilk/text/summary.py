@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ilk.errors import shown
+from ilk.errors import quoted, shown
 from ilk.methods import METHODS
 from ilk.report.figures import (
     THIN,
@@ -21,7 +21,7 @@ from ilk.report.figures import (
     tenths_text,
     value_text,
 )
-from ilk.text.layout import Piece, Surface, Word, cells, line, quoted, words_of, wrap
+from ilk.text.layout import Piece, Surface, Word, cells, line, words_of, wrap
 
 MOST_GROUPS = 12
 MOST_LEFT_OUT = 5
@@ -182,8 +182,7 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 
 def _trust(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     verdict = summary["verdict"]
-    word = verdict["word"]
-    said = surface.say(shown(verdict["sentence"], 400))
+    word, said = verdict["word"], shown(verdict["sentence"], 500)
     return line("trust", [(f"{word}:", f"bold {VERDICT_COLOURS[word]}"), (said, "")], surface)
 
 
@@ -255,12 +254,13 @@ def fact_pieces(fact: Mapping[str, Any]) -> list[Piece]:
     return [(f"{name} {value}", ""), (f"({whole})", "dim"), (ARROWS[fact["sign"]], "")]
 
 
-def _cautions(warnings: Sequence[Mapping[str, str]], surface: Surface) -> list[str]:
+def _cautions(warnings: Sequence[Mapping[str, Any]], surface: Surface) -> list[str]:
     lines: list[str] = []
     # Rows set aside have a line of their own.
     for number, warning in enumerate(w for w in warnings if w["code"] != "empty-rows"):
         label = "" if number else "caution"
-        pieces = [(warning["code"], "yellow"), (" " + surface.say(shown(warning["text"], 400)), "")]
+        text = surface.say(warning["text"], warning.get("options", ()))
+        pieces = [(warning["code"], "yellow"), (" " + shown(text, 400), "")]
         lines += line(label, pieces, surface)
     return lines
 

@@ -152,6 +152,20 @@ private:
             log_variance[i] = log_volume_[i / d_] + std::log(along_[i % d_]);
             if (__builtin_isnan(log_variance[i])) log_variance[i] = -infinity;
         }
+        keep_if_worse();
+    }
+
+    // VEE: what there was before where rounding has made it worse.
+    void keep_if_worse() {
+        if (sums_.previous_axes == nullptr) return;
+        Room room = room_;
+        double* old_along = room.take(k_ * d_);
+        scatter_along(sums_.scatter, result_.axes, k_, d_, along_, room);
+        scatter_along(sums_.scatter, sums_.previous_axes, k_, d_, old_along, room);
+        const double cost = cost_along(shares_, along_, result_.log_variance);
+        if (!(cost_along(shares_, old_along, sums_.previous_log_variance) < cost)) return;
+        copy_numbers(sums_.previous_axes, d_ * d_, result_.axes);
+        copy_numbers(sums_.previous_log_variance, k_ * d_, result_.log_variance);
     }
 
     // EVE, VVE: the new axes, or the old ones where rounding has made the new ones worse.

@@ -7,7 +7,7 @@ near to the number of cells that the rules could take the column for an identifi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from ilk.table.cells import (
     is_number,
     is_sentinel,
     level_texts,
+    null_codes,
     sorted_texts,
 )
 from ilk.table.columns import Column
@@ -161,6 +162,24 @@ class Gathered:
                     if is_sentinel(value, count, rest, mean + float(value), deviation):
                         return True
         return False
+
+    def parts(self) -> Iterator[Column]:
+        return (column for _, column in self._again())
+
+    def number_parts(self) -> Iterator[Array]:
+        for column in self.parts():
+            yield _plain_numbers(column, as_number=self._as_number).astype(np.float64)
+
+    def without(self, codes: Mapping[float, int]) -> Gathered:
+        """With these numbers as missing cells; the others are looked at once more."""
+
+        def again() -> Iterator[tuple[int, Column]]:
+            return ((first, null_codes(column, codes)) for first, column in self._again())
+
+        other = Gathered(self.type, again)
+        for _, column in again():
+            other.add(column)
+        return other
 
     def texts(self) -> list[str]:
         return self._levels()

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ilk.errors import Caution
 from ilk.table.block import Array
 from ilk.table.cells import ColumnCells
 from ilk.table.columns import Column
 from ilk.table.fingerprint import fingerprint
-from ilk.table.ledger import Caution, Ledger
+from ilk.table.ledger import Ledger
 from ilk.table.out_of_core.facts import Gathered
 from ilk.table.out_of_core.pieces import Pieces
 from ilk.table.read import Table, from_arrow

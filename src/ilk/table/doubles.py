@@ -1,0 +1,145 @@
+"""Columns that say the same: each value of one goes with one value of the other, row for row."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ilk.errors import SHOWN_ROWS, Caution, Option, shown
+from ilk.table.block import Array
+from ilk.table.cells import MANY_LEVELS, ColumnCells, TableColumns, as_numbers
+from ilk.table.columns import Column
+from ilk.table.schema import ColumnInfo, Schema
+
+ALIKE, EQUAL = 0.99, 0.9999
+"""Correlation from which numbers say the same: where values come again, and where nearly every row has its own."""
+LEAST_ROWS = 5  # with another value than the most frequent one: fewer may agree by chance
+
+
+@dataclass(frozen=True)
+class Sequel:
+    """The values of a column in the order they first come: a digest of their numbers, and the count of rows of each."""
+
+    digest: bytes
+    counts: Array
+
+    @classmethod
+    def of(cls, column: ColumnCells) -> Sequel:
+        digest, place, counts = hashlib.sha256(), dict[Any, int](), np.zeros(0, np.int64)
+        for part in column.parts():
+            values, indices = _encoded(part)
+            code = np.array([place.setdefault(value, len(place)) for value in values] + [-1], dtype=np.int32)
+            codes = code[pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)]
+            digest.update(codes.tobytes())
+            counts = np.pad(counts, (0, len(place) - len(counts)))
+            counts += np.bincount(codes[codes >= 0], minlength=len(place))
+        return cls(digest.digest(), counts)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether a value has more than two rows on average."""
+        return bool(self.counts.sum() > 2 * len(self.counts))
+
+    @property
+    def telling(self) -> bool:
+        return bool(self.counts.sum() - self.counts.max() >= LEAST_ROWS)
+
+
+def _encoded(column: Column) -> tuple[list[Any], Any]:
+    """Values in the order they first come, and the place of each row among them (null where missing)."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(whole, pa.ChunkedArray):
+        whole = whole.chunk(0) if whole.num_chunks else pa.array([], column.type)
+    if pa.types.is_dictionary(whole.type):
+        whole = whole.cast(whole.type.value_type)
+    coded = pc.dictionary_encode(whole)
+    return coded.dictionary.to_pylist(), coded.indices
+
+
+def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) -> dict[str, str]:
+    """Columns that say what an earlier one says, which is named; not those whose type the user named.
+
+    >>> from ilk.table.read import read
+    >>> from ilk.table.schema import infer
+    >>> table = read({"school": ["low", "high", "mid"] * 9, "years": [9, 16, 12] * 9})
+    >>> same_columns(table, infer(table), ())
+    {'years': 'school'}
+    """
+    alike: dict[tuple[int, int], list[ColumnInfo]] = {}
+    for info in schema.used:
+        if 2 <= info.distinct <= MANY_LEVELS:
+            alike.setdefault((info.distinct, info.missing), []).append(info)
+    found: dict[str, str] = {}
+    for candidates in alike.values():
+        kept: list[tuple[ColumnInfo, Sequel]] = []
+        for info in candidates if len(candidates) > 1 else ():
+            sequel = Sequel.of(table.cells(info.name))
+            first = next(
+                (
+                    other
+                    for other, its in kept
+                    if its.digest == sequel.digest and _agree(table, other, info, sequel)
+                ),
+                None,
+            )
+            if first is not None and info.name not in asked:
+                found[info.name] = first.name
+            else:
+                kept.append((info, sequel))
+    return found
+
+
+def _agree(table: TableColumns, one: ColumnInfo, other: ColumnInfo, sequel: Sequel) -> bool:
+    if not sequel.telling:
+        return False
+    if one.levels is None and other.levels is None:
+        return abs(_correlation(table, one.name, other.name)) > (ALIKE if sequel.repeats else EQUAL)
+    return sequel.repeats
+
+
+def _correlation(table: TableColumns, one: str, other: str) -> float:
+    """Of the rows that have both numbers, in one pass over their parts."""
+    sums, shift = np.zeros((3, 3)), None
+    for pair in _numbers(table, one, other):
+        pair = pair[~np.isnan(pair).any(axis=1)]
+        if not len(pair):
+            continue
+        shift = pair[0] if shift is None else shift
+        rows = np.column_stack([pair - shift, np.ones(len(pair))])
+        sums += rows.T @ rows
+    if not sums[2, 2]:
+        return 0.0
+    within = sums[:2, :2] - np.outer(sums[2, :2], sums[2, :2]) / sums[2, 2]
+    size = np.sqrt(within[0, 0] * within[1, 1])
+    return float(within[0, 1] / size) if size > 0 else 0.0
+
+
+def _numbers(table: TableColumns, one: str, other: str) -> Iterator[Array]:
+    for a, b in zip(table.cells(one).parts(), table.cells(other).parts(), strict=True):
+        yield np.column_stack([as_numbers(a, one), as_numbers(b, other)])
+
+
+def counted_once(schema: Schema, same: dict[str, str]) -> Schema:
+    """The schema without columns that say what another says, and with a caution that names them."""
+    if not same:
+        return schema
+    columns = tuple(
+        replace(c, kind="left out", reason=f"says the same as {shown(same[c.name])!r}", levels=None)
+        if c.name in same
+        else c
+        for c in schema.columns
+    )
+    pairs = [f"{shown(name)!r} says the same as {shown(first)!r}" for name, first in same.items()]
+    more = f" and {len(pairs) - SHOWN_ROWS} more" if len(pairs) > SHOWN_ROWS else ""
+    name = next(iter(same))
+    option = Option("types", {shown(name): schema[name].kind})
+    text = f"{', '.join(pairs[:SHOWN_ROWS])}{more}, row for row, and is left out; to use both: {option}"
+    return replace(
+        schema, columns=columns, warnings=(*schema.warnings, Caution("same-columns", text, [option]))
+    )
