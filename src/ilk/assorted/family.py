@@ -275,9 +275,8 @@ class Assorted:
         """What it costs to say how the clusters share each column."""
         if self.sharing == "groups":
             return float(naming_costs(group).sum())
-        if self.two_codes:
-            return switch_cost(*group.shape, int(relevant(group).sum()))
-        return coins(*group.shape)
+        k, d = group.shape
+        return switch_cost(k, d, int(relevant(group).sum())) if self.two_codes else coins(k, d)
 
     def prior_cost(self, params: Clusters) -> float:
         """Minus the log prior: 0 at the pooled spreads and shares."""
