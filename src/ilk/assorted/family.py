@@ -37,6 +37,7 @@ from ilk.assorted.sharing import (
     within_budget,
 )
 from ilk.assorted.switches import coins, regroup_background, relevant, switch_cost
+from ilk.assorted.width import is_wide
 from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.table.block import Array, Block
@@ -108,6 +109,11 @@ class Assorted:
     def two_codes(self) -> bool:
         """Whether switches cost the cheaper of two codes, and columns are grouped together; a coin each where not."""
         return self.sharing == "background" and self.budget is None
+
+    @property
+    def wide(self) -> bool:
+        """Whether columns are screened before rows are parted."""
+        return self.two_codes and is_wide(self.n_rows, self.columns.n_columns)
 
     # --- rows
 
