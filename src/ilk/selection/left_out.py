@@ -34,6 +34,8 @@ class LeftOut(NumberGround):
     """Numbers and indicators on the diagonal discriminant of two groups:
 
     position_i = sum over axes of (b - a)/s2 (x_i - (a + b)/2),  a and b the group means without row i
+
+    All of the values whose ties are pulled apart: a column that is constant in each group would hide the others.
     """
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
@@ -54,7 +56,7 @@ class LeftOut(NumberGround):
     def _means_without(self, group: Array, both: Array) -> Array:
         """The mean of a group without each row of both groups (rows, axes)."""
         total, weight = float(self.weight[group].sum()), self.weight[both]
-        mean = np.average(self.points[group], axis=0, weights=self.weight[group])
+        mean = np.average(self.spread[group], axis=0, weights=self.weight[group])
         own = np.where(group[both], weight, 0.0)[:, None]
         left = np.maximum(total - own, 1e-9)
         return np.asarray(mean + own / left * (mean - self.spread[both]))
@@ -63,7 +65,7 @@ class LeftOut(NumberGround):
         """Variances about the means of the two groups."""
         squares, total = 0.0, 0.0
         for group in (first, second):
-            weight, points = self.weight[group], self.points[group]
+            weight, points = self.weight[group], self.spread[group]
             squares = squares + weight @ np.square(points - np.average(points, axis=0, weights=weight))
             total += float(weight.sum())
         return np.maximum(np.asarray(squares) / total, LEAST_VARIANCE)
