@@ -7,7 +7,7 @@ import pytest
 
 import ilk
 from ilk import kernels
-from ilk.assorted.problem import _level_penalty
+from ilk.assorted.transform import Category, TransformPlan
 from ilk.measures import ari
 
 SEEDS = range(3 if kernels.COMPILED else 1)
@@ -50,6 +50,17 @@ def test_a_column_of_many_levels_that_knows_the_groups_is_used():
 
 
 def test_a_free_share_costs_half_a_log_of_its_rows_and_a_nat_at_least():
-    assert _level_penalty(np.array([50.0, 1.0, 2.0, 7.0])) == 3.0
-    assert _level_penalty(np.array([100.0, 50.0, 8.0])) == pytest.approx((np.log(50) + np.log(8)) / 2)
-    assert _level_penalty(np.array([9.0])) == 0.0
+    weights = (50.0, 1.0, 2.0, 7.0), (100.0, 50.0, 8.0)
+    categories = tuple(
+        Category(
+            name="c",
+            source=0,
+            kind="levels",
+            keys=tuple(map(float, range(len(w)))),
+            names="abcd"[: len(w)],
+            weight=w,
+        )
+        for w in weights
+    )
+    plan = TransformPlan((), categories, (), 158.0)
+    assert plan.level_penalty == pytest.approx([3.0, (np.log(50) + np.log(8)) / 2])

@@ -60,6 +60,7 @@ class Blended:
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
     runs_compiled: ClassVar[bool] = False
+    wide: ClassVar[bool] = False  # a block needs rows for its covariances
 
     @property
     def name(self) -> str:

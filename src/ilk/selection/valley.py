@@ -99,6 +99,7 @@ class NumberGround:
     thresholds: Thresholds = NUMBERS
     n_levels: int = 0
     noise: Array | None = None
+    some_columns: bool = False  # those of the table in which the pieces differ
 
     @classmethod
     def of(

@@ -6,7 +6,8 @@ likelihood, too, prefers more than one group (mixtures only).
 
     no clear groups   one group explains the table, or no density dip separates its components
     weak              separation < 0.40, or icl_k = 1, or a group dissolves (stability < 0.50),
-                      or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65))
+                      or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
+                      or mean stability < 0.75 where columns are more than a fifth of the rows
     not tested        not weak as far as known, and stability was not measured (interrupt, budget)
     solid             separation >= 0.55 and least stability >= 0.75
     fair              otherwise
@@ -30,6 +31,9 @@ from ilk.selection.merging import lowest
 Word = Literal["solid", "fair", "weak", "no clear groups", "not tested"]
 
 STABLE_MEAN = 0.65
+STABLE_CROWDED = (
+    0.75  # of all groups: the most bimodal of hundreds of columns shows a valley, but does not return
+)
 STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square is a very stable group
 FEW_ROWS = 30
 UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
@@ -218,6 +222,10 @@ def _weak_reasons(case: _Case) -> list[Reason]:
     if not _separated(case):
         reasons += _few_in_group(case) or [_unparted(case)]
     reasons += _unstable(case, 0.0, DISSOLVED)
+    if _unsteady(case):
+        text = f"mean Jaccard {beside(float(np.mean(case.stable)), STABLE_CROWDED)} in bootstrap resamples"
+        few = f"(threshold {STABLE_CROWDED:.2f} for a table with few rows for its columns)"
+        reasons.append(Reason("unstable-group", f"the groups are recovered with {text} {few}"))
     if case.icl_k == 1:
         reasons.append(Reason("icl-one", "ICL (integrated completed likelihood) prefers one group"))
     return reasons
@@ -231,6 +239,11 @@ def _separated(case: _Case) -> bool:
     parted = valley >= grouping.thresholds.merge and grouping.n_rows >= STABLE_ROWS
     stable_enough = not case.stable or float(np.mean(case.stable)) >= STABLE_MEAN
     return stable_enough and (parted or (grouping.gap or 0.0) > CLEAR_GAP)
+
+
+def _unsteady(case: _Case) -> bool:
+    """Whether the groups of a table with few rows for its columns do not return."""
+    return case.grouping.crowded and bool(case.stable) and float(np.mean(case.stable)) < STABLE_CROWDED
 
 
 def _few_in_group(case: _Case) -> list[Reason]:
