@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "hull.hpp"
 #include "parts.hpp"
 
 namespace nb = nanobind;
@@ -269,6 +270,12 @@ void grow_tree(const Matrix& points, const Vector& weight, const Filled<Index, 1
                       second.data());
 }
 
+Index corners_below(const Vector& x, const Vector& y, const Filled<Index, 1>& corners) {
+    require(x.shape(0) == y.shape(0) && corners.shape(0) == x.shape(0), "x, y and corners differ in length");
+    nb::gil_scoped_release released;
+    return lower_hull(x.data(), y.data(), size_of(x, 0), corners.data());
+}
+
 template <class Number>
 void define_for(nb::module_& module) {
     module.def("nearest_step", nearest_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
@@ -307,6 +314,7 @@ NB_MODULE(_compiled, module) {
     module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),
                "sums"_a.noconvert());
     module.def("grow_tree", grow_tree, "points"_a, "weight"_a, "first"_a.noconvert(), "second"_a.noconvert());
+    module.def("lower_hull", corners_below, "x"_a, "y"_a, "corners"_a.noconvert());
     module.def("instructions", [] { return chosen->instructions; });
     module.def("all_instructions", [] {
         nb::list names;
