@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 import pytest
@@ -74,7 +75,9 @@ def definition(scene: AssortedProblem, params: Clusters) -> float:
                 share = columns.share[here]
                 cost += columns.level_prior * (share * (np.log(share) - params.log_level[c, here])).sum()
     weight = block.weights.sum()
-    cost += (k - 1) * (columns.n_columns * np.log(2) + np.log(weight) / 2) + family.open_cost * k
+    d, n_relevant = columns.n_columns, sum(len(set(names)) > 1 for names in params.group.T.tolist())
+    named = np.log(d + 1) + np.log(comb(d, n_relevant)) + n_relevant * np.log(max(2**k - k - 1, 1))
+    cost += min((k - 1) * d * np.log(2), named) + (k - 1) * np.log(weight) / 2 + family.open_cost * k
     jacobian = sum(number.log_jacobian[s] for number, s in zip(scene.plan.numbers, scene.scales, strict=True))
     changed = sum(
         np.log(number.weight) / 2 for number, s in zip(scene.plan.numbers, scene.scales, strict=True) if s

@@ -2,11 +2,11 @@
 
 In every column the clusters form groups that share one distribution: the background group, and clusters that
 are alone, for which the column is *chosen*. The cost J is minus the log-likelihood plus weak priors anchored at
-the pooled table, a penalty per group, a fair coin per switch, and half a log N per mixing share:
+the pooled table, a penalty per group, what the switches cost (`switches.py`), and half a log N per mixing share:
 
     J = - sum_n w_n log sum_k mixing_k prod_d f_d(x_nd | group of k)  +  penalty(params)
 
-All but the first term is `penalty`, so the loop's cost is J, and it never rises (`grouping.py`).
+All but the first term is `penalty`, so the loop's cost is J, and it never rises (`sharing.py`).
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from ilk.assorted.sharing import (
     variances,
     within_budget,
 )
+from ilk.assorted.switches import coins, regroup_background, relevant, switch_cost
 from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.table.block import Array, Block
 
 VANISHED = 1e-3  # rows; a cluster of less weight is dropped
-LOG_2 = float(np.log(2.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +103,11 @@ class Assorted:
     def ungrouped(self) -> Assorted:
         """The same with every cell chosen: the warm-up, without which a vague start is one background for ever."""
         return replace(self, sharing="none", budget=None)
+
+    @property
+    def two_codes(self) -> bool:
+        """Whether switches cost the cheaper of two codes, and columns are grouped together; a coin each where not."""
+        return self.sharing == "background" and self.budget is None
 
     # --- rows
 
@@ -206,6 +211,8 @@ class Assorted:
 
     def grouped(self, cells: CellSums, previous: Array | None) -> Array:
         """The grouping step, with the budget if there is one."""
+        if self.two_codes:
+            return regroup_background(cells, self.columns, previous)
         group = regroup(cells, self.columns, self.sharing, previous)
         if self.budget is None:
             return group
@@ -254,18 +261,23 @@ class Assorted:
         columns, k = self.columns, len(params)
         first = firsts(params.group)
         n_groups = first.sum(axis=0)
-        naming = naming_costs(params.group).sum() if self.sharing == "groups" else 0.0
-        switches = 0.0 if self.sharing == "groups" else (k - 1) * columns.n_columns * LOG_2
         return float(
             self.prior_cost(params)
             + n_groups @ columns.penalty
             + columns.column_penalty
-            + switches
-            + naming
+            + self._switch_cost(params.group)
             + (k - 1) / 2 * np.log(self.n_rows)
             + self.open_cost * k
             + self.offset
         )
+
+    def _switch_cost(self, group: Array) -> float:
+        """What it costs to say how the clusters share each column."""
+        if self.sharing == "groups":
+            return float(naming_costs(group).sum())
+        if self.two_codes:
+            return switch_cost(*group.shape, int(relevant(group).sum()))
+        return coins(*group.shape)
 
     def prior_cost(self, params: Clusters) -> float:
         """Minus the log prior: 0 at the pooled spreads and shares."""

@@ -13,6 +13,7 @@ from ilk import kernels
 from ilk.assorted.blended import Blended
 from ilk.assorted.family import Assorted, Clusters
 from ilk.assorted.sharing import CellSums, ColumnCosts, grouping_costs, regroup
+from ilk.assorted.switches import relevance_price, relevant
 from ilk.assorted.transform import PLAIN, SCALES, TransformPlan
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
@@ -185,11 +186,16 @@ class AssortedProblem:
         candidates = [_cells_on(scale, n, params, sums) for scale in range(len(SCALES))]
         costs = np.empty((len(SCALES), n))
         groups = []
+        k, d = params.group.shape
+        price = (
+            relevance_price(k, d, int(relevant(params.group).sum())) if family.two_codes and k > 1 else 0.0
+        )
         for scale, cells in enumerate(candidates):
             columns = columns_of(plan, (scale,) * n, self.options)
-            group = regroup(cells, columns, self.options.sharing, params.group)
+            group = regroup(cells, columns, self.options.sharing, params.group, price)
             groups.append(group)
-            costs[scale] = grouping_costs(cells, group, columns)[:n] + scale_costs(plan)[:, scale]
+            told = grouping_costs(cells, group, columns) + price * relevant(group)
+            costs[scale] = told[:n] + scale_costs(plan)[:, scale]
         current, place = np.array(self.scales), np.arange(n)
         best = costs.argmin(axis=0)
         slack = 1e-9 * np.abs(costs[current, place])

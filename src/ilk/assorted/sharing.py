@@ -8,7 +8,7 @@ grouping is judged without looking at a row, and all columns are searched at onc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -194,8 +194,11 @@ def singles(n_clusters: int, n_columns: int) -> Array:
     return np.repeat(np.arange(n_clusters)[:, None], n_columns, axis=1)
 
 
-def regroup(cells: CellSums, columns: ColumnCosts, sharing: str, previous: Array | None) -> Array:
-    """The best grouping found (clusters, columns): each cluster's group is named by its first member.
+def regroup(
+    cells: CellSums, columns: ColumnCosts, sharing: str, previous: Array | None, price: float = 0.0
+) -> Array:
+    """The best grouping found (clusters, columns), every column on its own: each cluster's group is named by its first
+    member; `price` is what a second group in a column costs beside itself.
 
     The previous grouping is always a candidate, and wins ties: without it the search could end above where it was.
     """
@@ -203,8 +206,11 @@ def regroup(cells: CellSums, columns: ColumnCosts, sharing: str, previous: Array
     alone = singles(k, columns.n_columns)
     if k == 1 or sharing == "none":
         return alone
-    if sharing == "background" and k <= MOST_EXHAUSTIVE:
-        return _best_background(cells, columns, previous)
+    if sharing == "background":
+        choice = background_choices(cells, columns, previous)
+        kept = np.zeros(columns.n_columns, bool) if previous is None else (previous != 0).any(axis=0)
+        many = choice.many + price
+        return np.where((many < choice.one) | (kept & (many == choice.one)), choice.group, 0)
     found = SEARCHES[sharing](cells, columns)
     cost = _named_costs(cells, found, columns, sharing)
     for other in (alone, previous):
@@ -226,9 +232,24 @@ def naming_costs(group: Array) -> Array:
     return np.asarray(len(group) * np.log(n_groups) - gammaln(n_groups + 1))
 
 
-def _best_background(cells: CellSums, columns: ColumnCosts, previous: Array | None) -> Array:
+class Choices(NamedTuple):
+    """Of each column its cost with one group, the least with more, and the grouping (clusters, columns) of that."""
+
+    one: Array
+    many: Array
+    group: Array
+
+
+def background_choices(cells: CellSums, columns: ColumnCosts, previous: Array | None) -> Choices:
+    """The best background of each column that leaves out a cluster at least; the previous one wins ties."""
+    return (_every_background if len(cells) <= MOST_EXHAUSTIVE else _few_backgrounds)(
+        cells, columns, previous
+    )
+
+
+def _every_background(cells: CellSums, columns: ColumnCosts, previous: Array | None) -> Choices:
     """Every set of two or more clusters tried as the background, and none."""
-    k = len(cells)
+    k, place = len(cells), np.arange(columns.n_columns)
     sets = cells[:1]
     sets = CellSums(*(np.zeros_like(part) for part in sets.parts))
     for cluster in range(k):  # set number = sum of 2^member
@@ -238,18 +259,36 @@ def _best_background(cells: CellSums, columns: ColumnCosts, previous: Array | No
     terms = group_terms(sets, columns)
     alone = terms[1 << np.arange(k)]
     sums = terms + (1 - member) @ alone
-    kept = np.flatnonzero(size != 1)  # the empty set stands for "all alone"
     n_groups = np.where(size == 0, k, k - size + 1)[:, None]
     sums[0] = alone.sum(axis=0)
     totals = column_totals(sums, np.broadcast_to(n_groups, sums.shape), cells, columns)
+    kept = np.flatnonzero((size != 1) & (size != k))  # the empty set stands for "all alone"
     best = kept[np.argmin(totals[kept], axis=0)]
     if previous is not None:
         before = _background_set(previous)
-        place = np.arange(columns.n_columns)
-        best = np.where(totals[before, place] <= totals[best, place], before, best)
-    chosen = member[best].T.astype(bool)  # clusters, columns
-    first = np.argmax(chosen, axis=0)
-    return np.where(chosen, first, np.arange(k)[:, None])
+        better = (before != 2**k - 1) & (totals[before, place] <= totals[best, place])
+        best = np.where(better, before, best)
+    return Choices(totals[-1], totals[best, place], _of_background(member[best].T.astype(bool)))
+
+
+def _few_backgrounds(cells: CellSums, columns: ColumnCosts, previous: Array | None) -> Choices:
+    """No background, a greedy one, and the previous one."""
+    k, d = len(cells), columns.n_columns
+    one = grouping_costs(cells, np.zeros((k, d), dtype=np.intp), columns)
+    group = _greedy_background(cells, columns)
+    many = grouping_costs(cells, group, columns)
+    for other in (singles(k, d), previous):
+        if other is None:
+            continue
+        there = grouping_costs(cells, other, columns)
+        better = (there <= many) & (other != 0).any(axis=0)
+        group, many = np.where(better, other, group), np.where(better, there, many)
+    return Choices(one, many, group)
+
+
+def _of_background(chosen: Array) -> Array:
+    """Groups from a mask (clusters, columns) of those that share the background."""
+    return np.where(chosen, np.argmax(chosen, axis=0), np.arange(len(chosen))[:, None])
 
 
 def _background_set(group: Array) -> Array:
@@ -259,7 +298,7 @@ def _background_set(group: Array) -> Array:
 
 
 def _greedy_background(cells: CellSums, columns: ColumnCosts) -> Array:
-    """The cheapest pair, then always the cheapest cluster to add to it; the number of groups with the least cost."""
+    """The cheapest pair, then always the cheapest cluster to add to it; of two or more groups the least cost."""
     k, d = len(cells), columns.n_columns
     place = np.arange(d)
     terms = group_terms(cells, columns)
@@ -273,7 +312,7 @@ def _greedy_background(cells: CellSums, columns: ColumnCosts) -> Array:
     stages, sums, counts = [np.zeros((k, d), dtype=bool), inside.copy()], [terms.sum(axis=0)], [k]
     sums.append(own + np.where(inside, 0.0, terms).sum(axis=0))
     counts.append(k - 1)
-    for n_groups in range(k - 2, 0, -1):
+    for n_groups in range(k - 2, 1, -1):
         grown = group_terms(cells + background, columns)
         rise = np.where(inside, np.inf, grown - terms)
         added = np.argmin(rise, axis=0)
@@ -285,8 +324,7 @@ def _greedy_background(cells: CellSums, columns: ColumnCosts) -> Array:
         counts.append(n_groups)
     n_groups_of = np.broadcast_to(np.array(counts)[:, None], (len(counts), d))
     totals = column_totals(np.array(sums), n_groups_of, cells, columns)
-    chosen = np.array(stages)[np.argmin(totals, axis=0), :, place].T
-    return np.where(chosen, np.argmax(chosen, axis=0), np.arange(k)[:, None])
+    return _of_background(np.array(stages)[np.argmin(totals, axis=0), :, place].T)
 
 
 def _greedy_groups(cells: CellSums, columns: ColumnCosts) -> Array:
@@ -313,7 +351,7 @@ def _all_or_none(cells: CellSums, columns: ColumnCosts) -> Array:
     return np.zeros((len(cells), columns.n_columns), dtype=np.intp)
 
 
-SEARCHES = {"background": _greedy_background, "groups": _greedy_groups, "global": _all_or_none}
+SEARCHES = {"groups": _greedy_groups, "global": _all_or_none}
 
 
 def within_budget(cells: CellSums, columns: ColumnCosts, group: Array, budget: int) -> Array:
