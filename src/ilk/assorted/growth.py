@@ -52,6 +52,7 @@ FINAL_FIT = Stop(tolerance=1e-7, max_passes=300)
 MOVE_WARM_UP = 2
 SPLITS_TRIED, MERGES_TRIED = 3, 2
 SPLIT_MERGE_ROUNDS, SPLIT_MERGE_SPLITS = 3, 2
+EXCHANGES = 2  # of a split and a merge, when no move lowers J
 LEAST_FALL = 1e-6  # relative; a move must lower J by more
 MOST_CLUSTERS = 20
 BIRTH_SHARES = (0.05, 0.15)
@@ -106,19 +107,27 @@ class GrowthSearch:
             state = better
 
     def grown(self, scene: AssortedProblem) -> None:
-        """From one cluster on: splits, merges and births as long as J falls."""
-        state = self.keep(self.single(scene))
-        exchanges = 0
+        """From one cluster on: splits, merges and births as long as J falls, then the same K by other ways."""
+        state = self.moved(self.keep(self.single(scene)))
+        for _ in range(EXCHANGES):
+            better = None if self.stopped else self._split_merge(state)
+            if better is None:
+                return
+            state = self.moved(better)
+
+    def moved(self, state: FitState) -> FitState:
+        """Splits, merges and births from a state as long as J falls."""
         while not self.stopped:
             better = self._one_move(state)
             if better is None:
-                if exchanges == 2:
-                    return
-                exchanges += 1
-                better = self._split_merge(state)
-                if better is None:
-                    return
+                break
             state = better
+        return state
+
+    def from_other(self, scene: AssortedProblem, other: FitState) -> FitState:
+        """The fit on the scales of a scene from the partition of a state on others."""
+        start = self.from_labels(scene, labels_of(other.scene, other.params), other.k)
+        return self.keep(self.polished(scene, self._switched(scene, start)))
 
     def born(self, state: FitState) -> FitState:
         """Births among all rows of a table whose search was on a sample, as long as J falls."""
