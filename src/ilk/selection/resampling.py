@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,13 @@ from ilk.selection.samples import Samples
 from ilk.table.block import Array, Block
 
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
+LEAST_RESAMPLES = 4  # after which no more are drawn where they would hardly change the verdict
+RETURNS, HALF_LOST, MEAN_RETURNS = (
+    0.75,
+    0.5,
+    0.65,
+)  # what the verdict holds the groups, and their mean, against
+SURE, LEAST_ERROR = 2.5, 0.02  # standard errors from there; a few resamples that agree may do so by chance
 MOST_ROWS = 1500
 COLD_STARTS = ("k-means", "tree")
 COLD_PARTITIONS: tuple[Partition, ...] = (
@@ -61,7 +69,8 @@ class ResamplingPlan:
 def returns(
     samples: Samples, grouped: Grouped, plan: ResamplingPlan, seed: int, threads: int | None = None
 ) -> tuple[float, ...]:
-    """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples.
+    """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples: as many as the
+    verdict needs, ten at most.
 
     Of `samples` in their canonical order: a part of them then is the same for weights and repeated rows.
     """
@@ -75,10 +84,41 @@ def returns(
             return np.zeros(grouped.n_groups)
         return _jaccard(label, grouped.n_groups, found.label(sample), sample)
 
-    made = [*inner.map(one, range(FEWEST_RESAMPLES))]
-    if not plan.deadline.over:
-        made += inner.map(one, range(FEWEST_RESAMPLES, N_RESAMPLES))
+    made: list[Array] = []
+    for batch in _batches(inner.threads):
+        if (made and told(np.array(made))) or (len(made) >= FEWEST_RESAMPLES and plan.deadline.over):
+            break
+        for found in inner.map(one, batch):
+            made.append(found)
+            if len(made) >= LEAST_RESAMPLES and told(np.array(made)):
+                break
     return tuple(float(value) for value in np.mean(made, axis=0))
+
+
+def _batches(threads: int) -> list[range]:
+    """The numbers of the resamples that are drawn at a time: no more at once than are needed, or than threads."""
+    starts = [0, LEAST_RESAMPLES, *range(FEWEST_RESAMPLES, N_RESAMPLES, threads), N_RESAMPLES]
+    return [range(first, end) for first, end in pairwise(starts)]
+
+
+def told(returned: Array) -> bool:
+    """Whether further resamples would hardly change the verdict, given the Jaccard indices so far (resamples, groups):
+    every group returns, or some group surely does not and nothing else is near a threshold.
+
+    >>> told(np.full((4, 2), 0.9)), told(np.array([[0.9, 0.7], [0.8, 0.8], [0.9, 0.8], [0.9, 0.6]]))
+    (True, False)
+    """
+    mean, error = _mean_and_error(returned)
+    if (mean - SURE * error > RETURNS).all():
+        return True
+    total, total_error = _mean_and_error(returned.mean(axis=1))
+    lost = (mean + SURE * error < RETURNS).any() and not (np.abs(mean - HALF_LOST) < SURE * error).any()
+    return bool(lost and abs(total - MEAN_RETURNS) > SURE * total_error)
+
+
+def _mean_and_error(values: Array) -> tuple[Array, Array]:
+    """Mean over the resamples, and its standard error."""
+    return values.mean(axis=0), np.sqrt(values.var(axis=0, ddof=1) / len(values) + LEAST_ERROR**2)
 
 
 def _resampled(
