@@ -81,8 +81,12 @@ def _drawn(draws: np.random.Generator, share: Any) -> list[str]:
 def shared(name: str) -> tuple[str, dict[str, Any]]:
     """File and options of a shared table: its truth is no column, and what is no number is a category."""
     about = json.loads((DATA / "manifest.json").read_text())[name]
-    kinds = {c["name"]: "categorical" for c in about["columns"] if c["kind"] != "numeric"}
-    return str(DATA / about["file"]), {"ignore": ["target"], "types": kinds}
+    file = DATA / about["file"]
+    with file.open() as lines:
+        there = {name.strip().strip('"') for name in lines.readline().split(",")}
+    other = {c["name"] for c in about["columns"] if c["kind"] != "numeric"} & there
+    kinds = {name: "categorical" for name in sorted(other - {"target"})}
+    return str(file), {"ignore": sorted({"target"} & there), "types": kinds}
 
 
 def table_of(name: str) -> tuple[Any, dict[str, Any]]:
