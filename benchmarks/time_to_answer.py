@@ -85,7 +85,7 @@ def shared(name: str) -> tuple[str, dict[str, Any]]:
     with file.open() as lines:
         there = {name.strip().strip('"') for name in lines.readline().split(",")}
     other = {c["name"] for c in about["columns"] if c["kind"] != "numeric"} & there
-    kinds = {name: "categorical" for name in sorted(other - {"target"})}
+    kinds = dict.fromkeys(sorted(other - {"target"}), "categorical")
     return str(file), {"ignore": sorted({"target"} & there), "types": kinds}
 
 

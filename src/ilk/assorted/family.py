@@ -11,6 +11,7 @@ All but the first term is `penalty`, so the loop's cost is J, and it never rises
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
@@ -20,8 +21,9 @@ import numpy as np
 from scipy.special import xlogy
 
 from ilk import kernels
+from ilk.assorted.clusters import Clusters
+from ilk.assorted.compiled_update import compiled_update
 from ilk.assorted.sharing import (
-    LOG_2_PI,
     CellSums,
     ColumnCosts,
     firsts,
@@ -41,36 +43,9 @@ from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.table.block import Array, Block
 
+__all__ = ["VANISHED", "Assorted", "Clusters"]
+
 VANISHED = 1e-3  # rows; a cluster of less weight is dropped
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clusters:
-    """Parameters: shares (K,), means and variances (K, numbers), log shares of levels (K, levels), and the group of
-    each cluster in each column (K, columns), named by the group's first member."""
-
-    mixing: Array
-    mean: Array
-    variance: Array
-    log_level: Array
-    group: Array
-    status: str = "ok"
-
-    def __len__(self) -> int:
-        return len(self.mixing)
-
-    @property
-    def log_mixing(self) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.log(self.mixing)
-
-    @cached_property
-    def precision(self) -> Array:
-        return 1.0 / self.variance
-
-    @cached_property
-    def log_norm(self) -> Array:
-        return np.asarray(-(LOG_2_PI + np.log(self.variance)) / 2)
 
 
 @dataclass(frozen=True)
@@ -99,7 +74,7 @@ class Assorted:
     def hard(self) -> bool:
         return self.membership == "hard"
 
-    @property
+    @cached_property
     def ungrouped(self) -> Assorted:
         """The same with every cell chosen: the warm-up, without which a vague start is one background for ever."""
         return replace(self, sharing="none", budget=None)
@@ -108,6 +83,12 @@ class Assorted:
     def two_codes(self) -> bool:
         """Whether switches cost the cheaper of two codes, and columns are grouped together; a coin each where not."""
         return self.sharing == "background" and self.budget is None
+
+    @property
+    def updates_compiled(self) -> bool:
+        """Whether the update is one call of a kernel."""
+        plain = self.two_codes or self.sharing == "none"
+        return kernels.COMPILED and plain and not self.columns.common_variance
 
     # --- rows
 
@@ -189,6 +170,16 @@ class Assorted:
             kept = kept if len(kept) else np.array([int(np.argmax(weight))])
             cells, weight = cells[kept], weight[kept]
             previous = None if previous is None else renamed(previous[kept])
+        if self.updates_compiled:
+            update = compiled_update(cells, self.columns, previous, sharing=self.two_codes)
+            return Clusters(
+                mixing=weight / weight.sum(),
+                mean=update.mean,
+                variance=update.variance,
+                log_level=update.log_level,
+                group=update.group,
+                made=(self.columns, update),
+            )
         group = self.grouped(cells, previous)
         shared = pooled(cells, group, self.columns)
         return Clusters(
@@ -259,28 +250,31 @@ class Assorted:
     def penalty(self, params: Clusters) -> float:
         """J without the likelihood."""
         columns, k = self.columns, len(params)
-        first = firsts(params.group)
-        n_groups = first.sum(axis=0)
+        known = params.known(columns)
+        groups = firsts(params.group).sum(axis=0) @ columns.penalty if known is None else known.groups
         return float(
             self.prior_cost(params)
-            + n_groups @ columns.penalty
+            + groups
             + columns.column_penalty
-            + self._switch_cost(params.group)
-            + (k - 1) / 2 * np.log(self.n_rows)
+            + self._switch_cost(params)
+            + (k - 1) / 2 * math.log(self.n_rows)
             + self.open_cost * k
             + self.offset
         )
 
-    def _switch_cost(self, group: Array) -> float:
+    def _switch_cost(self, params: Clusters) -> float:
         """What it costs to say how the clusters share each column."""
+        group, known = params.group, params.known(self.columns)
         if self.sharing == "groups":
             return float(naming_costs(group).sum())
         if self.two_codes:
-            return switch_cost(*group.shape, int(relevant(group).sum()))
+            return switch_cost(*group.shape, int(relevant(group).sum()) if known is None else known.relevant)
         return coins(*group.shape)
 
     def prior_cost(self, params: Clusters) -> float:
         """Minus the log prior: 0 at the pooled spreads and shares."""
+        if (known := params.known(self.columns)) is not None:
+            return known.prior
         columns, first = self.columns, firsts(params.group)
         spread = (np.log(params.variance) + params.precision - 1) * columns.spread_prior / 2
         groups = first[:, : columns.n_numbers]
@@ -309,7 +303,7 @@ class Assorted:
     def move(self, params: Clusters, which: Array, centres: Array) -> Clusters:
         mean = params.mean.copy()
         mean[which] = np.where(np.isnan(centres), mean[which], centres)
-        return replace(params, mean=mean, group=singles(len(params), self.columns.n_columns))
+        return replace(params, mean=mean, group=singles(len(params), self.columns.n_columns), made=None)
 
     def select(self, params: Clusters, which: Array | Sequence[int]) -> Clusters:
         which = np.asarray(which)
@@ -321,6 +315,7 @@ class Assorted:
             variance=params.variance[which],
             log_level=params.log_level[which],
             group=renamed(params.group[which]),
+            made=None,
         )
 
     def same(self, one: Clusters, other: Clusters) -> bool:

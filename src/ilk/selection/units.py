@@ -100,7 +100,7 @@ def came_near(few: MemoryRows, membership: Array, found: Search, deadline: Deadl
     pairs = [(family, start) for family in families for start in sums.first(family) if start.status == OK]
     stop = replace(RACE_STOP, deadline=deadline)
     runs = run_quick(few, [family for family, _ in pairs], [start for _, start in pairs], stop)
-    lowest = {structure: math.inf for structure in UNIT_BOUND}
+    lowest = dict.fromkeys(UNIT_BOUND, math.inf)
     for (family, _), run in zip(pairs, runs, strict=True):
         lowest[family.structure] = min(lowest[family.structure], full_bic(moments, few, run))
     alone = min((c.bic for c in found.candidates if c.k == 1 and c.bic is not None), default=math.inf)

@@ -307,6 +307,7 @@ NB_MODULE(_compiled, module) {
     define_for<double>(module);
     define_for<float>(module);
     define_mixtures(module);
+    define_assorted(module);
     module.def("group_sums", group_sums, "values"_a, "weight"_a, "labels"_a, "sums"_a.noconvert());
     module.def("tally", tally, "labels"_a, "cost"_a, "weight"_a.none(), "limit"_a, "share_at_limit"_a,
                "sizes"_a.noconvert(), "first_rows"_a.noconvert(), "total"_a.noconvert());
