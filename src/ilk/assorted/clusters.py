@@ -33,8 +33,22 @@ class Clusters:
         """The update that gave the parameters, where it counted the costs of these columns."""
         return self.made[1] if self.made is not None and self.made[0] is columns else None
 
-    @property
+    @classmethod
+    def of(cls, columns: ColumnCosts, update: Update) -> Clusters:
+        """The parameters of an update that counted the costs of these columns."""
+        return cls(
+            mixing=update.mixing,
+            mean=update.mean,
+            variance=update.variance,
+            log_level=update.log_level,
+            group=update.group,
+            made=(columns, update),
+        )
+
+    @cached_property
     def log_mixing(self) -> Array:
+        if self.made is not None and self.made[1].mixing is self.mixing:
+            return self.made[1].log_mixing
         with np.errstate(divide="ignore"):
             return np.log(self.mixing)
 

@@ -171,15 +171,8 @@ class Assorted:
             cells, weight = cells[kept], weight[kept]
             previous = None if previous is None else renamed(previous[kept])
         if self.updates_compiled:
-            update = compiled_update(cells, self.columns, previous, sharing=self.two_codes)
-            return Clusters(
-                mixing=weight / weight.sum(),
-                mean=update.mean,
-                variance=update.variance,
-                log_level=update.log_level,
-                group=update.group,
-                made=(self.columns, update),
-            )
+            update = compiled_update(cells, weight, self.columns, previous, sharing=self.two_codes)
+            return Clusters.of(self.columns, update)
         group = self.grouped(cells, previous)
         shared = pooled(cells, group, self.columns)
         return Clusters(
@@ -249,27 +242,29 @@ class Assorted:
 
     def penalty(self, params: Clusters) -> float:
         """J without the likelihood."""
-        columns, k = self.columns, len(params)
-        known = params.known(columns)
-        groups = firsts(params.group).sum(axis=0) @ columns.penalty if known is None else known.groups
-        return float(
-            self.prior_cost(params)
-            + groups
-            + columns.column_penalty
-            + self._switch_cost(params)
-            + (k - 1) / 2 * math.log(self.n_rows)
-            + self.open_cost * k
-            + self.offset
-        )
+        prior, groups, n_relevant = self.terms(params)
+        of_columns, of_mixing, of_clusters, of_treatment = self.constants(len(params))
+        switches = self._switch_cost(params.group, n_relevant)
+        return float(prior + groups + of_columns + switches + of_mixing + of_clusters + of_treatment)
 
-    def _switch_cost(self, params: Clusters) -> float:
+    def terms(self, params: Clusters) -> tuple[float, float, int]:
+        """Minus the log prior, the penalties of the groups, and the number of relevant columns."""
+        if (known := params.known(self.columns)) is not None:
+            return known.terms
+        groups = firsts(params.group).sum(axis=0) @ self.columns.penalty
+        return self.prior_cost(params), float(groups), int(relevant(params.group).sum())
+
+    def constants(self, k: int) -> tuple[float, float, float, float]:
+        """What K clusters cost whatever they are: in columns, mixing shares, clusters and treatment."""
+        mixing = (k - 1) / 2 * math.log(self.n_rows)
+        return self.columns.column_penalty, mixing, self.open_cost * k, self.offset
+
+    def _switch_cost(self, group: Array, n_relevant: int) -> float:
         """What it costs to say how the clusters share each column."""
-        group, known = params.group, params.known(self.columns)
+        k, d = group.shape
         if self.sharing == "groups":
             return float(naming_costs(group).sum())
-        if self.two_codes:
-            return switch_cost(*group.shape, int(relevant(group).sum()) if known is None else known.relevant)
-        return coins(*group.shape)
+        return switch_cost(k, d, n_relevant) if self.two_codes else coins(k, d)
 
     def prior_cost(self, params: Clusters) -> float:
         """Minus the log prior: 0 at the pooled spreads and shares."""

@@ -15,6 +15,7 @@ from scipy.special import xlogy
 
 from ilk import kernels
 from ilk.assorted.births import births_of
+from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import HALVES, KINDS, EmbeddedRows
 from ilk.assorted.problem import AssortedProblem
 from ilk.assorted.state import (
@@ -37,7 +38,6 @@ from ilk.fitting.loop import (
     Event,
     Run,
     Stop,
-    run_starts,
 )
 from ilk.fitting.restarts import memberships_of
 from ilk.table.block import Array, Block
@@ -239,7 +239,7 @@ class GrowthSearch:
         if not starts:
             return None
         everyone = from_labels(rows, family, np.zeros(rows.n_rows, dtype=np.int32), 1)
-        runs = run_starts(rows, [family] * len(starts), starts, stop=LOCAL_FIT)
+        runs = run_all_starts(rows, [family] * len(starts), starts, stop=LOCAL_FIT)
         self._note(runs)
         runs = [run for run in runs if run.measured is not None and len(run.measured) == 2]
         if not runs:
@@ -327,7 +327,7 @@ class GrowthSearch:
             return list(starts)
         families = [scene.family.ungrouped] * len(starts)
         stop = Stop(max_passes=n_passes, deadline=self.deadline)
-        runs = run_starts(scene.rows, families, starts, stop=stop, callback=self.callback)
+        runs = run_all_starts(scene.rows, families, starts, stop=stop, callback=self.callback)
         self._note(runs)
         return [run.params for run in runs]
 
@@ -337,7 +337,8 @@ class GrowthSearch:
 
     def run_all(self, scene: AssortedProblem, starts: Sequence[Any], stop: Stop) -> list[FitState]:
         stop = replace(stop, deadline=self.deadline)
-        runs = run_starts(scene.rows, [scene.family] * len(starts), starts, stop=stop, callback=self.callback)
+        families = [scene.family] * len(starts)
+        runs = run_all_starts(scene.rows, families, starts, stop=stop, callback=self.callback)
         self._note(runs)
         return [_state(scene, run) for run in runs]
 

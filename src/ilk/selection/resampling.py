@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ilk.assorted.blended import Blended
+from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import EmbeddedRows, Partition
 from ilk.assorted.family import Assorted
 from ilk.assorted.state import from_labels as given_labels
@@ -20,7 +21,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
-from ilk.fitting.loop import OK, Stop, run_starts
+from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
@@ -188,7 +189,7 @@ def refit_assorted(family: Assorted | Blended) -> Refit:
         points = EmbeddedRows.of_block(counted, family.columns)
         parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(COLD_PARTITIONS)])
         starts = [given_labels(rows, family, part, int(part.max()) + 1) for part in parts]
-        runs = run_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)
+        runs = run_all_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)
         return family, best_run(runs).params
 
     return refit

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -112,7 +113,8 @@ def came_near(few: MemoryRows, membership: Array, found: Search, deadline: Deadl
 def _memberships(rows: Rows, found: Search) -> Array:
     """Of the rows in the components of the model chosen."""
     block = rows.take(np.arange(rows.n_rows))
-    return kernels.memberships(found.recipe.family.scores(found.fit.params, block), False)[0]
+    family = cast(Gaussian, found.recipe.family)
+    return kernels.memberships(family.scores(found.fit.params, block), False)[0]
 
 
 def _on_all_rows(found: Search, whole: Search) -> Search:

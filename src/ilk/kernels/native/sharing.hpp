@@ -22,10 +22,11 @@ struct ColumnCosts {
     Index levels() const { return start[categories]; }
 };
 
-// Sums of the cells of each cluster: weight, mean and scatter about it (count, numbers), counts (count, levels).
+// Sums of the cells of each cluster: weight, mean and scatter about it (count, numbers), counts (count, levels); and
+// the weight of its rows (count,).
 struct ClusterSums {
     Index count;
-    const double *weight, *mean, *scatter, *counts;
+    const double *size, *weight, *mean, *scatter, *counts;
 };
 
 // What the switches cost: a coin for each, or the relevant columns named (columns + 1,); null where nothing is shared.
@@ -34,11 +35,11 @@ struct SwitchCosts {
     const double* sparse;
 };
 
-// Where the parameters go: (count, numbers) four times, (count, levels); the groups (count, columns) hold the previous
-// ones at first, or -1.
+// Where the parameters go: (count,) twice, (count, numbers) four times, (count, levels); the groups (count, columns)
+// hold the previous ones at first, or -1.
 struct SharedParameters {
     Index* group;
-    double *mean, *variance, *precision, *log_norm, *log_level;
+    double *mixing, *log_mixing, *mean, *variance, *precision, *log_norm, *log_level;
 };
 
 struct SharedTerms {
@@ -333,6 +334,12 @@ inline SharedTerms shared_update(const ColumnCosts& costs, const ClusterSums& su
     if (switches.sparse && count > 1) find_groups(costs, sums, switches, out.group);
     else
         for (Index place = 0; place < count * columns; ++place) out.group[place] = place / columns;
+    double rows = 0.0;
+    for (Index cluster = 0; cluster < count; ++cluster) rows += sums.size[cluster];
+    for (Index cluster = 0; cluster < count; ++cluster) {
+        out.mixing[cluster] = sums.size[cluster] / rows;
+        out.log_mixing[cluster] = std::log(out.mixing[cluster]);
+    }
     SharedTerms terms{0.0, 0.0, 0};
     std::vector<double> pool;
     for_each_column(costs, sums, [&](const auto& column, Index d) {
