@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from ilk.assorted.columns import assort
-from ilk.assorted.transform import SCALES, TransformPlan
+from ilk.assorted.growth import GrowthSearch
+from ilk.assorted.problem import AssortedProblem, ModelOptions
+from ilk.assorted.transform import SCALES, NumberColumns, TransformPlan
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError
 from ilk.table.condition import encoding_of, survey
@@ -154,3 +156,39 @@ def test_a_sample_weighs_what_it_holds(raw):
 def test_a_table_that_does_not_vary_is_refused():
     with pytest.raises(DataError, match="no column varies"):
         plan_of(np.full((5, 2), 1.0))
+
+
+def test_all_numbers_are_treated_at_once_as_each_on_its_own():
+    """No work of numbers runs column by column in Python: their figures lie in arrays, computed once per plan."""
+    draws = np.random.default_rng(0)
+    raw = np.column_stack([draws.normal(size=300), np.exp(draws.normal(size=300)), draws.gamma(2, size=300)])
+    raw[draws.random(raw.shape) < 0.1] = np.nan
+    raw[draws.random(300) < 0.3, 2] = 0.0
+    rows = rows_of(raw)
+    plan = assort(rows, ["a", "b", "c"], [])
+    assert plan.numbers[2].atom == 0.0
+    block, scales = rows.take(np.arange(300)), (0, 1, 3)
+    each = [
+        number.standardised(plan.values(block, number), s)
+        for number, s in zip(plan.numbers, scales, strict=True)
+    ]
+    np.testing.assert_allclose(plan.treated(block, scales).raw, np.column_stack(each), rtol=1e-13)
+    least = [number.least_variance(s) for number, s in zip(plan.numbers, scales, strict=True)]
+    np.testing.assert_allclose(plan.number_columns.least_variance(scales), least, rtol=1e-13)
+    assert plan.number_columns.scale_costs is plan.number_columns.scale_costs
+
+
+def test_what_scales_cost_is_known_once_for_a_plan(monkeypatch):
+    """It was computed for every column of every scene, which is quadratic in the columns."""
+    raw = np.exp(np.random.default_rng(1).normal(size=(80, 40)))
+    rows = rows_of(raw)
+    plan = assort(rows, [f"x{j}" for j in range(40)], [])
+    made = []
+    of = NumberColumns.of
+    monkeypatch.setattr(NumberColumns, "of", lambda numbers: made.append(1) or of(numbers))
+    scene = AssortedProblem.plain(rows, plan, ModelOptions())
+    params = GrowthSearch(0).single(scene).params
+    moved = scene.rescaled(params)
+    assert moved is not None
+    assert moved[0].family.offset != scene.family.offset
+    assert len(made) == 1

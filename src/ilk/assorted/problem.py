@@ -160,7 +160,7 @@ class AssortedProblem:
             membership="hard" if options.membership == "hard" else "soft",
             open_cost=options.open_cost,
             budget=options.budget,
-            offset=sum(scale_costs(plan)[j, scale] for j, scale in enumerate(self.scales)),
+            offset=plan.number_columns.scale_cost(self.scales),
         )
 
     def on(self, table: Rows, share: float) -> AssortedProblem:
@@ -186,16 +186,13 @@ class AssortedProblem:
         candidates = [_cells_on(scale, n, params, sums) for scale in range(len(SCALES))]
         costs = np.empty((len(SCALES), n))
         groups = []
-        k, d = params.group.shape
-        price = (
-            relevance_price(k, d, int(relevant(params.group).sum())) if family.two_codes and k > 1 else 0.0
-        )
+        price = relevance_price(params.group) if family.two_codes else 0.0
         for scale, cells in enumerate(candidates):
             columns = columns_of(plan, (scale,) * n, self.options)
             group = regroup(cells, columns, self.options.sharing, params.group, price)
             groups.append(group)
             told = grouping_costs(cells, group, columns) + price * relevant(group)
-            costs[scale] = told[:n] + scale_costs(plan)[:, scale]
+            costs[scale] = told[:n] + plan.number_columns.scale_costs[:, scale]
         current, place = np.array(self.scales), np.arange(n)
         best = costs.argmin(axis=0)
         slack = 1e-9 * np.abs(costs[current, place])
@@ -208,37 +205,21 @@ class AssortedProblem:
         )
         cells = CellSums(weight, mean, scatter, candidates[0].counts)
         previous = params.group.copy()
-        for d in np.flatnonzero(best != current):
-            previous[:, d] = groups[best[d]][:, d]
+        moved = np.flatnonzero(best != current)
+        previous[:, moved] = np.array(groups)[best[moved], :, moved].T
         scene = replace(self, scales=tuple(int(s) for s in best))
         return scene, scene.cells.from_cells(cells, sums.values["weight"], previous)
 
 
-def scale_costs(plan: TransformPlan) -> Array:
-    """What the scales themselves cost (numbers, scales): minus the log-Jacobian, and half a log N for a change."""
-    costs = np.array([[-value for value in number.log_jacobian] for number in plan.numbers])
-    if not len(costs):
-        return np.zeros((0, len(SCALES)))
-    heft = np.array([number.weight for number in plan.numbers])
-    costs += np.where(np.arange(len(SCALES)) == PLAIN, 0.0, np.log(np.maximum(heft, 1.0))[:, None] / 2)
-    return costs
-
-
 def columns_of(plan: TransformPlan, scales: Sequence[int], options: ModelOptions) -> ColumnCosts:
     """What the costs of groups need to know of the treated columns."""
-    heft = np.array([number.weight for number in plan.numbers])
-    pairs = zip(plan.numbers, scales, strict=True)
-    floor = np.array([number.least_variance(scale) for number, scale in pairs])
-    half_log = np.log(np.maximum(heft, 1.0)) / 2
-    common = options.variance == "shared"
-    levels = [_level_penalty(np.array(category.weight)) for category in plan.categories]
-    totals = [sum(category.weight) for category in plan.categories]
-    sizes = [len(category.weight) for category in plan.categories]
+    numbers, common = plan.number_columns, options.variance == "shared"
+    half_log = np.log(np.maximum(numbers.weight, 1.0)) / 2
     return ColumnCosts(
-        floor=floor,
+        floor=numbers.least_variance(scales),
         level_start=plan.level_start,
-        share=plan.level_weight / np.repeat(np.array(totals), sizes) if sizes else np.zeros(0),
-        penalty=np.concatenate([half_log if common else 2 * half_log, levels]),
+        share=plan.level_share,
+        penalty=np.concatenate([half_log if common else 2 * half_log, plan.level_penalty]),
         column_penalty=float(half_log.sum()) if common else 0.0,
         spread_prior=options.spread_prior,
         level_prior=options.level_prior,
@@ -249,12 +230,6 @@ def columns_of(plan: TransformPlan, scales: Sequence[int], options: ModelOptions
 def _levels_of(plan: TransformPlan, options: ModelOptions) -> ColumnCosts:
     """As `columns_of`, of the categories alone."""
     return columns_of(replace(plan, numbers=()), (), options)
-
-
-def _level_penalty(weight: Array) -> float:
-    """Half a log of its rows for every level but the commonest: each free share pays for what informs it."""
-    rest = np.sort(weight)[:-1]
-    return float(np.log(np.maximum(rest, 1.0)).sum() / 2)
 
 
 def _visit_reading(state: Any, block: Block) -> Sums:
@@ -269,13 +244,13 @@ def _visit_scales(state: Any, block: Block) -> Sums:
     treat, family, params = state
     treated = treat(block)
     membership, _ = kernels.memberships(family.scores(params, treated), family.hard)
-    every = [treat.plan.treated(block, (scale,) * len(treat.scales)).raw for scale in range(len(SCALES))]
+    n = len(treat.scales)
+    every = [treat.plan.treated_numbers(block, (scale,) * n) for scale in range(len(SCALES))]
     raw = np.ascontiguousarray(np.hstack(every))
     counted = np.ascontiguousarray(membership * block.weights[:, None])
     start = family.columns.level_start
-    n = raw.shape[1]
-    mean = np.zeros((len(params), n))
-    sums = kernels.product_sums(raw, 1.0, np.zeros(n), None, treated.codes, counted, mean, start)
+    mean = np.zeros((len(params), raw.shape[1]))
+    sums = kernels.product_sums(raw, 1.0, np.zeros(raw.shape[1]), None, treated.codes, counted, mean, start)
     return Sums(sums._asdict())
 
 

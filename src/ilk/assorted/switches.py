@@ -38,10 +38,11 @@ def switch_cost(k: int, n_columns: int, n_relevant: int) -> float:
     return 0.0 if k == 1 else min(coins(k, n_columns), sparse(k, n_columns, n_relevant))
 
 
-def relevance_price(k: int, n_columns: int, n_relevant: int) -> float:
-    """What one relevant column more adds to the cost of the switches."""
-    fewer = min(n_relevant, n_columns - 1)
-    return switch_cost(k, n_columns, fewer + 1) - switch_cost(k, n_columns, fewer) if n_columns else 0.0
+def relevance_price(group: Array) -> float:
+    """What one relevant column more adds to the cost of the switches of a grouping (clusters, columns)."""
+    k, d = group.shape
+    n_before = min(int(relevant(group).sum()), d - 1)
+    return switch_cost(k, d, n_before + 1) - switch_cost(k, d, n_before) if d else 0.0
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,7 @@ class NumberScale:
     side: str
     shift: float = 0.0
 
-    def place(self, x: Array, number: Number) -> Array:
+    def place(self, x: Array, number: Number | NumberColumns) -> Array:
         """Values on this scale; values outside the range of the training table count as its ends."""
         if self.side == "plain":
             return x
@@ -42,7 +42,7 @@ class NumberScale:
         x = number.low + gap if self.side == "low" else number.high - gap
         return np.asarray(np.clip(x, number.low, number.high))
 
-    def _room(self, x: Array, number: Number) -> Array:
+    def _room(self, x: Array, number: Number | NumberColumns) -> Array:
         x = np.clip(x, number.low, number.high)
         gap = x - number.low if self.side == "low" else number.high - x
         return np.asarray(gap / number.deviation + self.shift)
@@ -105,6 +105,66 @@ class Number:
             return "as it is"
         reach = "above its smallest" if SCALES[scale].side == "low" else "below its largest"
         return f"logarithm of the distance {reach} value, plus {SCALES[scale].shift:g} deviations"
+
+
+@dataclass(frozen=True)
+class NumberColumns:
+    """What is known of several numbers as arrays, so that all on one scale are treated at once; `centre`, `spread` and
+    `log_jacobian` (numbers, scales)."""
+
+    source: Array
+    atom: Array  # NaN where there is none
+    low: Array
+    high: Array
+    deviation: Array
+    weight: Array
+    step: Array
+    centre: Array
+    spread: Array
+    log_jacobian: Array
+
+    @classmethod
+    def of(cls, numbers: Sequence[Number]) -> NumberColumns:
+        names = [field.name for field in fields(cls)]
+        held = {name: [getattr(number, name) for number in numbers] for name in names}
+        held["atom"] = [np.nan if value is None else value for value in held["atom"]]
+        arrays = {name: np.array(values, dtype=np.float64) for name, values in held.items()}
+        if not len(numbers):
+            arrays |= dict.fromkeys(("centre", "spread", "log_jacobian"), np.zeros((0, len(SCALES))))
+        return cls(**{**arrays, "source": arrays["source"].astype(np.intp)})
+
+    def __getitem__(self, which: Array) -> NumberColumns:
+        return NumberColumns(*(getattr(self, field.name)[which] for field in fields(self)))
+
+    def standardised(self, x: Array, scales: Sequence[int] | Array) -> Array:
+        """Encoded values (rows, numbers) on their scales, with mean 0 and deviation 1 over the training table."""
+        scale, placed = np.array(scales, dtype=np.intp), np.empty_like(x)
+        for one in np.unique(scale):
+            here = np.flatnonzero(scale == one)
+            mine = self[here]
+            values = SCALES[one].place(x[:, here], mine)
+            placed[:, here] = (values - mine.centre[:, one]) / mine.spread[:, one]
+        return placed
+
+    def least_variance(self, scales: Sequence[int]) -> Array:
+        """The variance below which a cell would be denser than one per recording step, standardised."""
+        slope = np.exp(_picked(self.log_jacobian, scales) / self.weight)
+        return np.asarray((self.step * slope) ** 2 / (2 * np.pi))
+
+    @cached_property
+    def scale_costs(self) -> Array:
+        """What the scales themselves cost (numbers, scales): minus the log-Jacobian, and half a log N for a change."""
+        change = np.log(np.maximum(self.weight, 1.0))[:, None] / 2
+        return np.asarray(-self.log_jacobian + np.where(np.arange(len(SCALES)) == PLAIN, 0.0, change))
+
+    def scale_cost(self, scales: Sequence[int]) -> float:
+        """What the chosen scales cost together."""
+        return float(_picked(self.scale_costs, scales).sum())
+
+
+def _picked(by_scale: Array, scales: Sequence[int]) -> Array:
+    """Of each number the figure of its scale."""
+    return np.asarray(by_scale[np.arange(len(scales)), np.array(scales, dtype=np.intp)])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +240,25 @@ class TransformPlan:
     def level_weight(self) -> Array:
         return np.array([w for column in self.categories for w in column.weight], dtype=np.float64)
 
+    @cached_property
+    def number_columns(self) -> NumberColumns:
+        return NumberColumns.of(self.numbers)
+
+    @cached_property
+    def level_penalty(self) -> Array:
+        """Of each category half a log of its rows for every level but the commonest: each free share pays for what
+        informs it."""
+        rests = [np.sort(np.array(category.weight))[:-1] for category in self.categories]
+        return np.array([float(np.log(np.maximum(rest, 1.0)).sum() / 2) for rest in rests])
+
+    @cached_property
+    def level_share(self) -> Array:
+        """Pooled shares of the levels."""
+        if not self.categories:
+            return np.zeros(0)
+        totals = np.add.reduceat(self.level_weight, self.level_start[:-1])
+        return np.asarray(self.level_weight / np.repeat(totals, np.diff(self.level_start)))
+
     def weighing(self, share: float) -> TransformPlan:
         """The plan for a sample that holds `share` of the table's weight."""
         numbers = tuple(
@@ -191,18 +270,26 @@ class TransformPlan:
 
     def treated(self, block: Block, scales: Sequence[int]) -> Block:
         """The block as the model sees it: standardised numbers on the given scales, and codes."""
-        pairs = zip(self.numbers, scales, strict=True)
-        columns = [number.standardised(self.values(block, number), scale) for number, scale in pairs]
-        raw = np.column_stack(columns) if columns else np.empty((block.n_rows, 0))
+        raw = self.treated_numbers(block, scales)
         codes = [category.codes(block) for category in self.categories]
         return Block(
-            np.ascontiguousarray(raw),
-            Encoding(1.0, np.zeros(len(columns))),
+            raw,
+            Encoding(1.0, np.zeros(raw.shape[1])),
             first_row=block.first_row,
             weight=block.weight,
             codes=np.ascontiguousarray(np.column_stack(codes)) if codes else None,
             complete=not np.isnan(raw).any(),
         )
+
+    def treated_numbers(self, block: Block, scales: Sequence[int]) -> Array:
+        """The numbers alone (rows, numbers)."""
+        columns = self.number_columns
+        if not self.numbers:
+            return np.empty((block.n_rows, 0))
+        raw = block.raw[:, columns.source]
+        x = block.encoding.columns(columns.source).apply(raw).astype(np.float64)
+        x[raw == columns.atom] = np.nan
+        return columns.standardised(x, scales)
 
     def log_slopes(self, block: Block, scales: Sequence[int]) -> Array:
         """Sum over the numbers of the log of d standardised / d user's value, per row."""
@@ -246,10 +333,11 @@ class TransformPlan:
     def on_scales(self, numbers: Array, scales: Sequence[int]) -> Array:
         """The numbers of an `untreated` block, or others like them, on their scales; as they are where the scale leaves
         out a frequent value."""
-        placed = np.array(numbers)
-        for j, (number, scale) in enumerate(zip(self.numbers, scales, strict=True)):
-            if number.atom is None:
-                placed[:, j] = number.standardised(numbers[:, j], scale)
+        placed, columns = np.array(numbers), self.number_columns
+        plain = np.flatnonzero(np.isnan(columns.atom))
+        if len(plain):
+            here = np.array(scales, dtype=np.intp)[plain]
+            placed[:, plain] = columns[plain].standardised(placed[:, plain], here)
         return placed
 
     def values(self, block: Block, number: Number) -> Array:
