@@ -9,6 +9,7 @@ import ilk
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.measures import ari
+from ilk.selection import units
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.units import deviations_within, rescaled, search_in_units
 from ilk.table.condition import condition
@@ -110,3 +111,23 @@ def test_rows_beyond_the_search_sample_are_fitted_in_the_same_units():
 def test_iris_has_a_better_bic_than_mclust_finds():
     result = ilk.cluster(numeric_table("iris")[0])
     assert result.summary()["chosen"]["bic"] < 561.73  # mclust 6.0.0: VEV, 2
+
+
+def test_only_structures_that_came_near_are_fitted_in_other_units(monkeypatch):
+    """Long groups that cross: round structures do not come near, whatever the units."""
+    draws = np.random.default_rng(2)
+    X = draws.normal(size=(400, 2)) * [8.0, 0.5]
+    X = np.vstack([X[:200] @ [[0.8, 0.6], [-0.6, 0.8]], X[200:] @ [[0.8, -0.6], [0.6, 0.8]] + [0.0, 9.0]])
+    rows, asked = rows_of(X), []
+
+    def noted(*given, structures=None, **options):
+        asked.append(structures)
+        options |= {} if structures is None else {"structures": structures}
+        return search_mixtures(*given, **options)
+
+    monkeypatch.setattr(units, "search_mixtures", noted)
+    found, _ = search_in_units(rows, range(1, 5), 0)
+    names = [structure.name for structure in asked[1]] if len(asked) > 1 else []
+    assert "EII" not in names
+    assert len(names) < len(units.UNIT_BOUND)
+    assert found.chosen.k == 2

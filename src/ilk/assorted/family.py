@@ -11,6 +11,7 @@ All but the first term is `penalty`, so the loop's cost is J, and it never rises
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
@@ -20,8 +21,9 @@ import numpy as np
 from scipy.special import xlogy
 
 from ilk import kernels
+from ilk.assorted.clusters import Clusters
+from ilk.assorted.compiled_update import compiled_update
 from ilk.assorted.sharing import (
-    LOG_2_PI,
     CellSums,
     ColumnCosts,
     firsts,
@@ -42,36 +44,9 @@ from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.table.block import Array, Block
 
+__all__ = ["VANISHED", "Assorted", "Clusters"]
+
 VANISHED = 1e-3  # rows; a cluster of less weight is dropped
-
-
-@dataclass(frozen=True, kw_only=True)
-class Clusters:
-    """Parameters: shares (K,), means and variances (K, numbers), log shares of levels (K, levels), and the group of
-    each cluster in each column (K, columns), named by the group's first member."""
-
-    mixing: Array
-    mean: Array
-    variance: Array
-    log_level: Array
-    group: Array
-    status: str = "ok"
-
-    def __len__(self) -> int:
-        return len(self.mixing)
-
-    @property
-    def log_mixing(self) -> Array:
-        with np.errstate(divide="ignore"):
-            return np.log(self.mixing)
-
-    @cached_property
-    def precision(self) -> Array:
-        return 1.0 / self.variance
-
-    @cached_property
-    def log_norm(self) -> Array:
-        return np.asarray(-(LOG_2_PI + np.log(self.variance)) / 2)
 
 
 @dataclass(frozen=True)
@@ -100,7 +75,7 @@ class Assorted:
     def hard(self) -> bool:
         return self.membership == "hard"
 
-    @property
+    @cached_property
     def ungrouped(self) -> Assorted:
         """The same with every cell chosen: the warm-up, without which a vague start is one background for ever."""
         return replace(self, sharing="none", budget=None)
@@ -114,6 +89,12 @@ class Assorted:
     def wide(self) -> bool:
         """Whether columns are screened before rows are parted."""
         return self.two_codes and is_wide(self.n_rows, self.columns.n_columns)
+
+    @property
+    def updates_compiled(self) -> bool:
+        """Whether the update is one call of a kernel."""
+        plain = self.two_codes or self.sharing == "none"
+        return kernels.COMPILED and plain and not self.columns.common_variance
 
     # --- rows
 
@@ -195,6 +176,9 @@ class Assorted:
             kept = kept if len(kept) else np.array([int(np.argmax(weight))])
             cells, weight = cells[kept], weight[kept]
             previous = None if previous is None else renamed(previous[kept])
+        if self.updates_compiled:
+            update = compiled_update(cells, weight, self.columns, previous, sharing=self.two_codes)
+            return Clusters.of(self.columns, update)
         group = self.grouped(cells, previous)
         shared = pooled(cells, group, self.columns)
         return Clusters(
@@ -264,28 +248,34 @@ class Assorted:
 
     def penalty(self, params: Clusters) -> float:
         """J without the likelihood."""
-        columns, k = self.columns, len(params)
-        first = firsts(params.group)
-        n_groups = first.sum(axis=0)
-        return float(
-            self.prior_cost(params)
-            + n_groups @ columns.penalty
-            + columns.column_penalty
-            + self._switch_cost(params.group)
-            + (k - 1) / 2 * np.log(self.n_rows)
-            + self.open_cost * k
-            + self.offset
-        )
+        prior, groups, n_relevant = self.terms(params)
+        of_columns, of_mixing, of_clusters, of_treatment = self.constants(len(params))
+        switches = self._switch_cost(params.group, n_relevant)
+        return float(prior + groups + of_columns + switches + of_mixing + of_clusters + of_treatment)
 
-    def _switch_cost(self, group: Array) -> float:
+    def terms(self, params: Clusters) -> tuple[float, float, int]:
+        """Minus the log prior, the penalties of the groups, and the number of relevant columns."""
+        if (known := params.known(self.columns)) is not None:
+            return known.terms
+        groups = firsts(params.group).sum(axis=0) @ self.columns.penalty
+        return self.prior_cost(params), float(groups), int(relevant(params.group).sum())
+
+    def constants(self, k: int) -> tuple[float, float, float, float]:
+        """What K clusters cost whatever they are: in columns, mixing shares, clusters and treatment."""
+        mixing = (k - 1) / 2 * math.log(self.n_rows)
+        return self.columns.column_penalty, mixing, self.open_cost * k, self.offset
+
+    def _switch_cost(self, group: Array, n_relevant: int) -> float:
         """What it costs to say how the clusters share each column."""
+        k, d = group.shape
         if self.sharing == "groups":
             return float(naming_costs(group).sum())
-        k, d = group.shape
-        return switch_cost(k, d, int(relevant(group).sum())) if self.two_codes else coins(k, d)
+        return switch_cost(k, d, n_relevant) if self.two_codes else coins(k, d)
 
     def prior_cost(self, params: Clusters) -> float:
         """Minus the log prior: 0 at the pooled spreads and shares."""
+        if (known := params.known(self.columns)) is not None:
+            return known.prior
         columns, first = self.columns, firsts(params.group)
         spread = (np.log(params.variance) + params.precision - 1) * columns.spread_prior / 2
         groups = first[:, : columns.n_numbers]
@@ -314,7 +304,7 @@ class Assorted:
     def move(self, params: Clusters, which: Array, centres: Array) -> Clusters:
         mean = params.mean.copy()
         mean[which] = np.where(np.isnan(centres), mean[which], centres)
-        return replace(params, mean=mean, group=singles(len(params), self.columns.n_columns))
+        return replace(params, mean=mean, group=singles(len(params), self.columns.n_columns), made=None)
 
     def select(self, params: Clusters, which: Array | Sequence[int]) -> Clusters:
         which = np.asarray(which)
@@ -326,6 +316,7 @@ class Assorted:
             variance=params.variance[which],
             log_level=params.log_level[which],
             group=renamed(params.group[which]),
+            made=None,
         )
 
     def same(self, one: Clusters, other: Clusters) -> bool:

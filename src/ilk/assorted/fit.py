@@ -11,7 +11,7 @@ import numpy as np
 
 from ilk.assorted.family import Clusters
 from ilk.assorted.filling import filled
-from ilk.assorted.growth import FINAL_FIT, MOST_CLUSTERS, N_STARTS, GrowthSearch
+from ilk.assorted.growth import FINAL_FIT, LEAST_FALL, MOST_CLUSTERS, N_STARTS, GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ModelOptions
 from ilk.assorted.state import FitState, labels_of, step_of
 from ilk.assorted.transform import TransformPlan
@@ -238,16 +238,29 @@ def _better(one: GrowthSearch, other: GrowthSearch, quest: SearchOptions) -> Gro
 
 
 def _search_scales(search: GrowthSearch, scene: AssortedProblem, quest: SearchOptions) -> None:
-    """From every number as it is and, where one cluster prefers other scales, from those too."""
+    """From every number as it is and, where one cluster prefers other scales, on those too."""
     single = search.keep(search.single(scene))
     settled = search.settled(single)
-    for begun in (scene,) if settled.scene.scales == scene.scales else (scene, settled.scene):
-        if search.stopped:
-            return
-        if quest.k is None:
-            search.grown(begun)
-        if quest.k is not None or max(search.best) < quest.least:
-            search.fixed(begun, quest.k or quest.least)
+    if search.stopped:
+        return
+    if quest.k is None:
+        search.grown(scene)
+    if quest.k is not None or max(search.best) < quest.least:
+        search.fixed(scene, quest.k or quest.least)
+    if settled.scene.scales == scene.scales or search.stopped:
+        return
+    if quest.k is not None:
+        search.fixed(settled.scene, quest.k)
+    else:
+        _grown_on(search, settled, _best(search, quest))
+
+
+def _grown_on(search: GrowthSearch, settled: FitState, best: FitState) -> None:
+    """The growth on the scales that one cluster prefers. Accepted moves have settled their scales on the way, so where
+    clusters were found their partition is fitted there, and moves go on only if that is lower."""
+    state = search.keep(settled) if best.k == 1 else search.from_other(settled.scene, best)
+    if best.k == 1 or state.cost < best.cost - LEAST_FALL * abs(best.cost):
+        search.moved(state)
 
 
 def _promises(search: GrowthSearch, block: AssortedProblem, cells: FitState) -> bool:

@@ -15,6 +15,7 @@ from scipy.special import xlogy
 
 from ilk import kernels
 from ilk.assorted.births import birth_labels, births_of
+from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import HALVES, KINDS, EmbeddedRows
 from ilk.assorted.problem import AssortedProblem
 from ilk.assorted.racing import gain_on_one, halved, raced
@@ -39,7 +40,6 @@ from ilk.fitting.loop import (
     Event,
     Run,
     Stop,
-    run_starts,
 )
 from ilk.fitting.restarts import memberships_of
 from ilk.random import stream
@@ -55,6 +55,7 @@ FINAL_FIT = Stop(tolerance=1e-7, max_passes=300)
 MOVE_WARM_UP = 2
 SPLITS_TRIED, MERGES_TRIED = 3, 2
 SPLIT_MERGE_ROUNDS, SPLIT_MERGE_SPLITS = 3, 2
+EXCHANGES = 2  # of a split and a merge, when no move lowers J
 LEAST_FALL = 1e-6  # relative; a move must lower J by more
 MOST_CLUSTERS = 20
 BIRTH_SHARES = (0.05, 0.15)
@@ -111,20 +112,29 @@ class GrowthSearch:
             state = better
 
     def grown(self, scene: AssortedProblem) -> None:
-        """From one cluster on: splits, merges and births as long as J falls."""
+        """From one cluster on: splits, merges and births as long as J falls, then the same K by other ways."""
         state = self.keep(self.single(scene))
-        state, most_exchanges = (self._direct(state), 1) if scene.family.wide else (state, 2)
-        exchanges = 0
+        state, exchanges = (self._direct(state), 1) if scene.family.wide else (state, EXCHANGES)
+        state = self.moved(state)
+        for _ in range(exchanges):
+            better = None if self.stopped else self._split_merge(state)
+            if better is None:
+                return
+            state = self.moved(better)
+
+    def moved(self, state: FitState) -> FitState:
+        """Splits, merges and births from a state as long as J falls."""
         while not self.stopped:
             better = self._one_move(state)
             if better is None:
-                if exchanges == most_exchanges:
-                    return
-                exchanges += 1
-                better = self._split_merge(state)
-                if better is None:
-                    return
+                break
             state = better
+        return state
+
+    def from_other(self, scene: AssortedProblem, other: FitState) -> FitState:
+        """The fit on the scales of a scene from the partition of a state on others."""
+        start = self.from_labels(scene, labels_of(other.scene, other.params), other.k)
+        return self.keep(self.polished(scene, self._switched(scene, start)))
 
     def _direct(self, state: FitState) -> FitState:
         """The best of a few numbers of clusters of a wide table, each sought at once."""
@@ -269,7 +279,7 @@ class GrowthSearch:
         starts = [from_labels(rows, family, label, 2) for label in labels if label.max() > 0]
         if not starts:
             return None
-        runs = run_starts(rows, [family] * len(starts), starts, stop=LOCAL_FIT)
+        runs = run_all_starts(rows, [family] * len(starts), starts, stop=LOCAL_FIT)
         self._note(runs)
         runs = [run for run in runs if run.measured is not None and len(run.measured) == 2]
         if not runs:
@@ -354,7 +364,7 @@ class GrowthSearch:
             return list(starts)
         families = [scene.family.ungrouped] * len(starts)
         stop = Stop(max_passes=n_passes, deadline=self.deadline)
-        runs = run_starts(scene.rows, families, starts, stop=stop, callback=self.callback)
+        runs = run_all_starts(scene.rows, families, starts, stop=stop, callback=self.callback)
         self._note(runs)
         return [run.params for run in runs]
 
@@ -367,7 +377,7 @@ class GrowthSearch:
 
     def _run(self, rows: Rows, family: GrowingFamily[Any], starts: Sequence[Any], stop: Stop) -> list[Run]:
         stop = replace(stop, deadline=self.deadline)
-        runs = run_starts(rows, [family] * len(starts), starts, stop=stop, callback=self.callback)
+        runs = run_all_starts(rows, [family] * len(starts), starts, stop=stop, callback=self.callback)
         self._note(runs)
         return runs
 

@@ -8,6 +8,7 @@ grouping is judged without looking at a row, and all columns are searched at onc
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,16 @@ class ColumnCosts:
     def n_columns(self) -> int:
         return len(self.penalty)
 
-    @property
+    @cached_property
+    def compiled(self) -> tuple[Any, ...]:
+        """What the compiled update takes of the columns."""
+        numbers = (
+            np.ascontiguousarray(part, dtype=np.float64) for part in (self.floor, self.share, self.penalty)
+        )
+        start = np.ascontiguousarray(self.level_start, dtype=np.int64)
+        return start, *numbers, self.spread_prior, self.level_prior
+
+    @cached_property
     def column_of_level(self) -> Array:
         """The column, counted among the categories, of each level."""
         return np.repeat(np.arange(len(self.level_start) - 1), np.diff(self.level_start))

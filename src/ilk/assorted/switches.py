@@ -30,7 +30,7 @@ def coins(k: int, n_columns: int) -> float:
 
 def sparse(k: int, n_columns: int, n_relevant: int) -> float:
     """Nats to name the relevant columns and how each is shared."""
-    return float(_sparse_costs(k, n_columns)[n_relevant])
+    return float(sparse_costs(k, n_columns)[n_relevant])
 
 
 def switch_cost(k: int, n_columns: int, n_relevant: int) -> float:
@@ -46,7 +46,7 @@ def relevance_price(group: Array) -> float:
 
 
 @lru_cache(maxsize=256)
-def _sparse_costs(k: int, n_columns: int) -> Array:
+def sparse_costs(k: int, n_columns: int) -> Array:
     """`sparse` for every number of relevant columns (columns + 1,)."""
     d, q = n_columns, np.arange(n_columns + 1.0)
     which = gammaln(d + 1) - gammaln(q + 1) - gammaln(d - q + 1)
@@ -72,7 +72,7 @@ def regroup_background(cells: CellSums, columns: ColumnCosts, previous: Array | 
     choice = background_choices(cells, columns, previous)
     gain = choice.one - choice.many
     order = np.argsort(-gain, kind="stable")
-    reached = np.concatenate([[0.0], np.cumsum(gain[order])]) - _sparse_costs(k, columns.n_columns)
+    reached = np.concatenate([[0.0], np.cumsum(gain[order])]) - sparse_costs(k, columns.n_columns)
     by_coins, q = gain > 0, int(np.argmax(reached))
     if reached[q] > gain[by_coins].sum() - coins(k, columns.n_columns):
         chosen = np.zeros(columns.n_columns, dtype=bool)

@@ -16,7 +16,6 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ilk.kernels.constants import (
     N_ANGLES,
@@ -116,10 +115,31 @@ def _equal_volumes_of_cells(count: Array, scatter: Array) -> Array:
     elif excess(high) >= 0:
         log_volume = high
     else:
-        log_volume = brentq(excess, low, high, xtol=1e-15, rtol=1e-14)
+        log_volume = _root(excess, low, high)
     shift = _shifts(count, logs.mean(axis=1) - log_volume)
     free = logs - np.log(count + shift[:, None])
     return np.asarray(free + (log_volume - free.mean(axis=1, keepdims=True)))
+
+
+def _root(falling: Callable[[float], float], low: float, high: float) -> float:
+    """Where a falling function, positive at `low` and negative at `high`, is zero, to the last digits.
+
+    Secants through both ends of the bracket; the value at an end that stays twice is halved (Illinois).
+    """
+    above, below, stayed = falling(low), falling(high), 0
+    for _ in range(200):
+        middle = low + (high - low) * above / (above - below)
+        if not low < middle < high:
+            middle = (low + high) / 2
+        value = falling(middle)
+        if value == 0 or not low < middle < high or high - low <= 1e-15 + 1e-14 * abs(low):
+            return middle
+        if value > 0:
+            low, above, below = middle, value, below / 2 if stayed > 0 else below
+        else:
+            high, below, above = middle, value, above / 2 if stayed < 0 else above
+        stayed = 1 if value > 0 else -1
+    return middle
 
 
 def _shifts(count: Array, target: Array) -> Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 
-from ilk.kernels import pairs, plain, plain_mixture, plain_product, plain_tree
+from ilk.kernels import pairs, plain, plain_hull, plain_mixture, plain_product, plain_tree
 from ilk.kernels.pairs import round_pairs
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "distances",
     "group_sums",
     "grow_tree",
+    "lower_hull",
     "memberships",
     "mixture_ending",
     "mixture_gather",
@@ -61,6 +62,7 @@ product_scores = plain_product.product_scores
 product_step = plain_product.product_step
 product_sums = plain_product.product_sums
 grow_tree = plain_tree.grow_tree
+lower_hull = plain_hull.lower_hull
 
 if os.environ.get("ILK_KERNELS", "") != "numpy":
     try:
@@ -95,5 +97,6 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         column_ranges = compiled.column_ranges
         add_pairs = compiled.add_pairs
         grow_tree = compiled.grow_tree
+        lower_hull = compiled.lower_hull
 
 NAMED: str = f"compiled, {INSTRUCTIONS}" if COMPILED else "NumPy"

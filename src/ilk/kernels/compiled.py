@@ -340,3 +340,8 @@ def grow_tree(points: Array, weight: Array) -> tuple[Array, Array]:
     first, second = np.empty(len(points) - 1, dtype=np.int64), np.empty(len(points) - 1, dtype=np.int64)
     native.grow_tree(points, weight, first, second)
     return first, second
+
+
+def lower_hull(x: Array, y: Array) -> Array:
+    corners = np.empty(len(x), dtype=np.int64)
+    return corners[: native.lower_hull(np.ascontiguousarray(x), np.ascontiguousarray(y), corners)]

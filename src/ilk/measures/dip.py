@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
+
+from ilk import kernels
 
 Array = NDArray[Any]
 
@@ -58,15 +59,6 @@ def _steps(values: Array, weight: Array | None) -> tuple[Array, Array, Array]:
 
 
 def _convex(x: Array, y: Array) -> tuple[Array, Array]:
-    """Greatest convex function below the points, at the points, and the numbers of those it touches.
-
-    Its slopes are the isotonic regression of the slopes between points, weighted by their lengths.
-    """
-    if len(x) == 1:
-        return y, np.zeros(1, dtype=np.intp)
-    step = np.diff(x)
-    fitted = isotonic_regression(np.diff(y) / step, weights=step)
-    knots = np.asarray(fitted.blocks)
-    value = y[0] + np.concatenate([[0.0], np.cumsum(fitted.x * step)])
-    value[knots] = y[knots]
-    return value, knots
+    """Greatest convex function below the points, at the points, and the numbers of those it touches."""
+    knots = kernels.lower_hull(x, y)
+    return np.interp(x, x[knots], y[knots]), knots

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 Array = NDArray[Any]
 
@@ -81,7 +81,7 @@ def chance(now: Array, before: Array) -> float:
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(table > 0, table * np.log(table / expected), 0.0)
-    return float(chi2.sf(max(0.0, 2 * terms.sum()), int(there.sum()) - 1))
+    return float(chdtrc(int(there.sum()) - 1, max(0.0, 2 * terms.sum())))
 
 
 def share_interval(count: float, n_rows: float) -> tuple[float, float]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from ilk.errors import UsageError
 from ilk.measures.counts import Contingency, contingency
@@ -120,5 +119,7 @@ def corresponding(shared: Array) -> list[tuple[int, int]]:
     >>> corresponding(np.array([[5, 4], [4, 0]]))
     [(0, 1), (1, 0)]
     """
+    from scipy.optimize import linear_sum_assignment  # a sixth of a second to import, and seldom needed
+
     ones, others = linear_sum_assignment(shared, maximize=True)
     return [(int(a), int(b)) for a, b in zip(ones, others, strict=True) if shared[a, b] > 0]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from ilk.errors import ModelFileError, shown
 from ilk.measures.drift import (
@@ -247,7 +247,7 @@ def _novelty(model: Model, placed: Placed) -> dict[str, Any]:
     share = far / len(known) if len(known) else 0.0
     rows = model.sizes / model.sizes.sum() * float(model.training.get("rows") or model.sizes.sum())
     expected = float(np.maximum(1 - FAR, 1 / (rows + 1))[group].mean()) if len(known) else 0.0
-    luck = float(binom.sf(far - 1, len(known), expected)) if far else 1.0
+    luck = float(bdtrc(far - 1, len(known), expected)) if far else 1.0
     counted = bool(rows.sum() >= LEAST_ROWS * len(model.group_of) * len(model.schema.used))
     return {
         "far": far,

@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import entr, logsumexp, xlogy
 
 from ilk.random import stream
@@ -131,6 +129,9 @@ def _without_twins(found: Squeezed) -> Squeezed:
     """Soft groups that ended in the same place as one: they cost and keep the same apart or together."""
     groups = found.groups
     apart = np.abs(groups.given[:, None] - groups.given).sum(axis=2) / 2
+    from scipy.sparse import csr_array  # not for every model that is loaded
+    from scipy.sparse.csgraph import connected_components
+
     _, part = connected_components(csr_array(apart < TWINS), directed=False)
     join = np.eye(part.max() + 1)[part]
     share = groups.share @ join

@@ -26,7 +26,7 @@ from ilk.model.registry import fitted_as, is_soft
 from ilk.selection.candidates import EXACT, Search
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SPLIT_PASSES
-from ilk.selection.resampling import Resampled, ResamplingPlan, refit_of, resampled
+from ilk.selection.resampling import STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
 from ilk.selection.samples import CloseUp, Samples, Scope
 from ilk.selection.search_rows import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
@@ -35,8 +35,6 @@ from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
 
 MERGES = ("separation", "none")
-STABLE_MIN = 0.75  # mean Jaccard of a stable group
-DISSOLVED = 0.50  # a group below is another one in every resample (Hennig 2007)
 SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 
 

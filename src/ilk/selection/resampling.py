@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ilk.assorted.blended import Blended
-from ilk.assorted.embedding import EmbeddedRows, Partition
+from ilk.assorted.compiled_run import run_all_starts
+from ilk.assorted.embedding import EmbeddedRows
 from ilk.assorted.family import Assorted
 from ilk.assorted.racing import raced
 from ilk.assorted.screening import screened
@@ -21,7 +23,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
-from ilk.fitting.loop import OK, Stop, run_starts
+from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
@@ -35,13 +37,12 @@ from ilk.selection.samples import Samples
 from ilk.table.block import Array, Block
 
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
-MOST_ROWS = 1500
-COLD_STARTS = ("k-means", "tree")
-COLD_PARTITIONS: tuple[Partition, ...] = (
-    EmbeddedRows.by_k_means,
-    EmbeddedRows.by_dependence,
-    EmbeddedRows.by_k_log_k,
-)
+LEAST_RESAMPLES = 4  # after which no more are drawn where they would hardly change the verdict
+STABLE_MIN, STABLE_MEAN = (
+    0.75,
+    0.65,
+)  # mean Jaccard of a stable group, and of groups that are stable on the whole
+DISSOLVED = 0.50  # a group below is another one in every resample (Hennig 2007)
 COLD_STOP = Stop(tolerance=1e-5, max_passes=200)
 
 Refit = Callable[[MemoryRows, Block, int, int], tuple[Family[Any], Any] | None]
@@ -83,7 +84,8 @@ class Resampled:
 def resampled(
     samples: Samples, grouped: Grouped, plan: ResamplingPlan, seed: int, threads: int | None = None
 ) -> Resampled:
-    """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples.
+    """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples: as many as the
+    verdict needs, ten at most.
 
     Of `samples` in their canonical order: a part of them then is the same for weights and repeated rows.
     """
@@ -96,15 +98,47 @@ def resampled(
         again = None if fit is None else _grouped_again(fit, samples, plan)
         return fit, _recovered(label, grouped.n_groups, again, sample)
 
-    made = [*inner.map(one, range(FEWEST_RESAMPLES))]
-    if not plan.deadline.over:
-        made += inner.map(one, range(FEWEST_RESAMPLES, N_RESAMPLES))
+    made: list[tuple[tuple[Family[Any], Any] | None, Array]] = []
+    for batch in _batches(inner.threads):
+        so_far = np.array([found for _, found in made])
+        if (made and told(so_far)) or (len(made) >= FEWEST_RESAMPLES and plan.deadline.over):
+            break
+        for again in inner.map(one, batch):
+            made.append(again)
+            if len(made) >= LEAST_RESAMPLES and told(np.array([found for _, found in made])):
+                break
     fits, found = zip(*made, strict=True)
     return Resampled(sample, samples, plan, fits, _means(found))
 
 
 def _means(found: Sequence[Array]) -> tuple[float, ...]:
     return tuple(float(value) for value in np.mean(found, axis=0))
+
+
+def _batches(threads: int) -> list[range]:
+    """The numbers of the resamples that are drawn at a time: no more at once than are needed, or than threads."""
+    starts = [0, LEAST_RESAMPLES, *range(FEWEST_RESAMPLES, N_RESAMPLES, threads), N_RESAMPLES]
+    return [range(first, end) for first, end in pairwise(starts)]
+
+
+def told(returned: Array) -> bool:
+    """Whether further resamples would hardly change the verdict, given the Jaccard indices so far (resamples, groups):
+    every group returns, or some group surely does not and nothing else is near a threshold.
+
+    >>> told(np.full((4, 2), 0.9)), told(np.array([[0.9, 0.7], [0.8, 0.8], [0.9, 0.8], [0.9, 0.6]]))
+    (True, False)
+    """
+    mean, error = _mean_and_error(returned)
+    if (mean - SURE * error > STABLE_MIN).all():
+        return True
+    total, total_error = _mean_and_error(returned.mean(axis=1))
+    lost = (mean + SURE * error < STABLE_MIN).any() and not (np.abs(mean - DISSOLVED) < SURE * error).any()
+    return bool(lost and abs(total - STABLE_MEAN) > SURE * total_error)
+
+
+def _mean_and_error(values: Array) -> tuple[Array, Array]:
+    """Mean over the resamples, and its standard error."""
+    return values.mean(axis=0), np.sqrt(values.var(axis=0, ddof=1) / len(values) + LEAST_ERROR**2)
 
 
 def _refitted(
@@ -201,7 +235,7 @@ def refit_assorted(family: Assorted | Blended) -> Refit:
         points = EmbeddedRows.of_block(counted, family.columns)
         parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(COLD_PARTITIONS)])
         starts = [given_labels(rows, family, part, int(part.max()) + 1) for part in parts]
-        runs = run_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)
+        runs = run_all_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)
         return family, best_run(runs).params
 
     return refit

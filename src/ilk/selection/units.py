@@ -2,8 +2,9 @@
 
 Six of the fourteen structures (round ones, common axes, common shapes) mean something else in other units. In
 standard deviations of the whole table a column that parts the groups well counts for little, since most of its spread
-lies between them. So these six are fitted once more with every column in the standard deviation that it has within
-the groups of the best model so far; each cell keeps the better of its two fits. The user's units play no part.
+lies between them. So those of the six that come near the best model so far, with every column in the standard
+deviation that it has within the groups of that model, are searched once more in these units; each cell keeps the
+better of its two fits. The user's units play no part.
 """
 
 from __future__ import annotations
@@ -11,16 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
+from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.engines.derived import reencoded
+from ilk.engines.memory import MemoryRows
 from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
+from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
+from ilk.fitting.loop import OK
+from ilk.fitting.small_tables import run_quick
+from ilk.fitting.table_moments import table_moments
 from ilk.selection.candidates import Candidate, Search
-from ilk.selection.mixtures import search_mixtures
+from ilk.selection.first_sums import FirstSums
+from ilk.selection.mixtures import RACE_STOP, full_bic, search_mixtures
 from ilk.selection.progress import Progress
 from ilk.selection.search import runner_up
 from ilk.selection.search_rows import SEARCH_ROWS, searched
@@ -28,6 +37,7 @@ from ilk.table.block import Array, Encoding
 from ilk.table.condition import short
 
 UNIT_BOUND = tuple(Structure(name) for name in ("EII", "VII", "EVE", "VVE", "EEV", "VEV"))
+NEAR = 0.15  # of what the best model gained on one cluster: a structure further behind, in the new units too, is left
 PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
 
 
@@ -50,12 +60,16 @@ def search_in_units(
     try:
         unit = deviations_within(few, first)
         encoding = rescaled(rows.encoding, unit)
-        few = few.reencoded(encoding)
+        own_few = few.reencoded(encoding)
+        structures = came_near(own_few, _memberships(few, first), first, deadline)
+        if not structures:
+            return first, rows
+        few = own_few
         second = search_mixtures(
             few,
             ks,
             seed,
-            structures=UNIT_BOUND,
+            structures=structures,
             thorough=False,
             patience=PATIENCE,
             deadline=deadline,
@@ -77,6 +91,30 @@ def search_in_units(
     if second.chosen.last_bic < first.chosen.last_bic:
         return _joined(second, first), own
     return _joined(first, second), rows
+
+
+def came_near(few: MemoryRows, membership: Array, found: Search, deadline: Deadline) -> list[Structure]:
+    """The structures that mean something else in the units of `few`, and that come near the best model there: by a
+    short fit from its memberships."""
+    moments, sums = table_moments(few), FirstSums(few.take(np.arange(few.n_rows)), membership)
+    families = [Gaussian(structure, moments.variance) for structure in UNIT_BOUND]
+    pairs = [(family, start) for family in families for start in sums.first(family) if start.status == OK]
+    stop = replace(RACE_STOP, deadline=deadline)
+    runs = run_quick(few, [family for family, _ in pairs], [start for _, start in pairs], stop)
+    lowest = dict.fromkeys(UNIT_BOUND, math.inf)
+    for (family, _), run in zip(pairs, runs, strict=True):
+        lowest[family.structure] = min(lowest[family.structure], full_bic(moments, few, run))
+    alone = min((c.bic for c in found.candidates if c.k == 1 and c.bic is not None), default=math.inf)
+    best = math.inf if found.chosen.bic is None else found.chosen.bic
+    reach = best + NEAR * (alone - best) if math.isfinite(best) else math.inf
+    return [structure for structure, value in lowest.items() if value <= reach]
+
+
+def _memberships(rows: Rows, found: Search) -> Array:
+    """Of the rows in the components of the model chosen."""
+    block = rows.take(np.arange(rows.n_rows))
+    family = cast(Gaussian, found.recipe.family)
+    return kernels.memberships(family.scores(found.fit.params, block), False)[0]
 
 
 def _on_all_rows(found: Search, whole: Search) -> Search:

@@ -24,13 +24,13 @@ from typing import Any, Literal
 import numpy as np
 
 from ilk.selection.candidates import EXACT, OK, Search
-from ilk.selection.grouping import DISSOLVED, STABLE_MIN, Grouping
+from ilk.selection.grouping import Grouping
 from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
 from ilk.selection.merging import lowest
+from ilk.selection.resampling import DISSOLVED, STABLE_MEAN, STABLE_MIN
 
 Word = Literal["solid", "fair", "weak", "no clear groups", "not tested"]
 
-STABLE_MEAN = 0.65
 STABLE_CROWDED = (
     0.75  # of all groups: the most bimodal of hundreds of columns shows a valley, but does not return
 )

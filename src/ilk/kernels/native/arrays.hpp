@@ -1,4 +1,4 @@
-// What the two halves of the Python face share: the arrays they take, their checks, and the kernels chosen.
+// What the parts of the Python face share: the arrays they take, their checks, and the kernels chosen.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -53,5 +53,7 @@ Table<Number> table_of(const Raw<Number>& raw, double power, const Vector& centr
 
 // Everything of Gaussian mixtures: module_mixture.cpp.
 void define_mixtures(nb::module_& module);
+// Everything of assorted tables: module_assorted.cpp.
+void define_assorted(nb::module_& module);
 
 }  // namespace ilk::face

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "hull.hpp"
 #include "parts.hpp"
 
 namespace nb = nanobind;
@@ -269,6 +270,12 @@ void grow_tree(const Matrix& points, const Vector& weight, const Filled<Index, 1
                       second.data());
 }
 
+Index corners_below(const Vector& x, const Vector& y, const Filled<Index, 1>& corners) {
+    require(x.shape(0) == y.shape(0) && corners.shape(0) == x.shape(0), "x, y and corners differ in length");
+    nb::gil_scoped_release released;
+    return lower_hull(x.data(), y.data(), size_of(x, 0), corners.data());
+}
+
 template <class Number>
 void define_for(nb::module_& module) {
     module.def("nearest_step", nearest_step<Number>, "raw"_a.noconvert(), "power"_a, "centre"_a, "factor"_a.none(),
@@ -300,6 +307,7 @@ NB_MODULE(_compiled, module) {
     define_for<double>(module);
     define_for<float>(module);
     define_mixtures(module);
+    define_assorted(module);
     module.def("group_sums", group_sums, "values"_a, "weight"_a, "labels"_a, "sums"_a.noconvert());
     module.def("tally", tally, "labels"_a, "cost"_a, "weight"_a.none(), "limit"_a, "share_at_limit"_a,
                "sizes"_a.noconvert(), "first_rows"_a.noconvert(), "total"_a.noconvert());
@@ -307,6 +315,7 @@ NB_MODULE(_compiled, module) {
     module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),
                "sums"_a.noconvert());
     module.def("grow_tree", grow_tree, "points"_a, "weight"_a, "first"_a.noconvert(), "second"_a.noconvert());
+    module.def("lower_hull", corners_below, "x"_a, "y"_a, "corners"_a.noconvert());
     module.def("instructions", [] { return chosen->instructions; });
     module.def("all_instructions", [] {
         nb::list names;
