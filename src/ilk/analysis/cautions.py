@@ -67,10 +67,10 @@ def _fewer_groups(findings: Findings) -> list[Caution]:
 def _choice_of_k(search: Search) -> list[Caution]:
     """That another K may be better."""
     made: list[Caution] = []
-    limit = max((c.k for c in search.candidates if c.status != "reference"), default=1)
-    if search.chosen.k == limit > 2 and search.runner_up is not None:
-        text = f"K={limit} is the largest K that was tried; to try more: k=range(1, {2 * limit + 1})"
-        made.append(("k-at-limit", text))
+    if search.ended_by == "limit":
+        limit = search.chosen.k
+        text = f"the search stopped at K={limit}, the largest K that was allowed; more groups may fit better"
+        made.append(("k-at-limit", f"{text}: k=range(1, {2 * limit + 1})"))
     sharpest = max(search.candidates, key=lambda c: c.silhouette or 0.0)
     if len(search.fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:
         text = (

@@ -179,6 +179,13 @@ def ranking(candidates: Sequence[Candidate]) -> list[int]:
     return sorted(able, key=exact_first.__getitem__)
 
 
+def end_of_search(chosen: int, ks: Sequence[int], most: int | None, deadline: Deadline) -> str | None:
+    """What ended a search at its largest K: the limit that was given, or the time; None where it ended by itself."""
+    if len(ks) > 1 and chosen == max(ks[-1], most or 0) > 2:
+        return "limit"
+    return "time" if deadline.over and len(ks) > 1 and chosen >= ks[-1] else None
+
+
 def runner_up(candidates: Sequence[Candidate], winner: int) -> int | None:
     """The best candidate beside the winner: among those fitted to all rows, where the winner was."""
     order = [i for i in ranking(candidates) if i != winner]
