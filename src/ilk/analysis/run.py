@@ -158,7 +158,8 @@ def _by_recipe(
 ) -> tuple[Input, Seen, Search]:
     """The search of K-means and its variants, on the rows as they are."""
     recipes = [replace(recipe, n_starts=N_STARTS)]
-    found = search(given.rows, recipes, ks, job.seed, deadline=deadline, callback=job.callback)
+    most = _most(job, given, ks)
+    found = search(given.rows, recipes, ks, job.seed, most=most, deadline=deadline, callback=job.callback)
     return given, Seen(given.rows, given.encoding), found
 
 

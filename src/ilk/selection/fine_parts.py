@@ -33,11 +33,13 @@ class FineParts:
         away = numbers - centre[label]
         return cls(label, size, centre, (away * weight[:, None]).T @ away)
 
-    def best_partition(self, criterion: Callable[[Array, Array], float], least: int) -> tuple[float, Array]:
+    def best_partition(
+        self, criterion: Callable[[Array, Array], float], least: int, rounds: int = ROUNDS
+    ) -> tuple[float, Array]:
         """The lowest criterion (of sizes and common scatter) of a partition into `least` groups or more."""
         lowest, group = np.inf, np.arange(len(self.size))
         units = np.eye(len(self.scatter))
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             value, made, within = self._best_level(units, criterion, least)
             if value < lowest:
                 lowest, group = value, made
