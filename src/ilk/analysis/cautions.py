@@ -68,10 +68,10 @@ def _fewer_groups(findings: Findings) -> list[Caution]:
 def _choice_of_k(search: Search) -> list[Caution]:
     """That another K may be better."""
     made: list[Caution] = []
-    limit = max((c.k for c in search.candidates if c.status != "reference"), default=1)
-    if search.chosen.k == limit > 2 and search.runner_up is not None:
+    if search.ended_by == "limit":
+        limit = search.chosen.k
         more = Option("k", range(1, 2 * limit + 1))
-        text = f"K={limit} is the largest K that was tried; to try more: {more}"
+        text = f"the search stopped at K={limit}, the largest K that was allowed; more groups may fit better: {more}"
         made.append(Caution("k-at-limit", text, [more]))
     sharpest = max(search.candidates, key=lambda c: c.silhouette or 0.0)
     if len(search.fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:

@@ -28,7 +28,7 @@ from ilk.random import seed_of
 from ilk.selection.assorted import AssortedSearch, search_assorted
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group
-from ilk.selection.k_range import k_range
+from ilk.selection.k_range import k_most, k_range
 from ilk.selection.mixture_vs_assorted import better, search_rival
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress, told
@@ -176,7 +176,8 @@ def _by_recipe(
 ) -> tuple[Input, Seen, Search]:
     """The search of K-means and its variants, on the rows as they are."""
     recipes = [replace(recipe, n_starts=N_STARTS)]
-    found = search(given.rows, recipes, ks, job.seed, deadline=deadline, callback=job.callback)
+    most = _most(job, given, ks)
+    found = search(given.rows, recipes, ks, job.seed, most=most, deadline=deadline, callback=job.callback)
     return given, Seen(given.rows, given.encoding), found
 
 
@@ -223,11 +224,25 @@ def _treated(given: Input, grown: AssortedSearch) -> Seen:
 def _mixtures(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tuple[Search, Rows]:
     """Units that were left to ilk are those that suit the groups."""
     if job.scale is not None:
-        return search_in_units(given.rows, ks, job.seed, deadline=deadline, callback=job.callback)
+        return search_in_units(
+            given.rows, ks, job.seed, most=_most(job, given, ks), deadline=deadline, callback=job.callback
+        )
     found = search_mixtures(
-        given.rows, ks, job.seed, thorough=False, patience=PATIENCE, deadline=deadline, callback=job.callback
+        given.rows,
+        ks,
+        job.seed,
+        thorough=False,
+        patience=PATIENCE,
+        most=_most(job, given, ks),
+        deadline=deadline,
+        callback=job.callback,
     )
     return found, given.rows
+
+
+def _most(job: Job, given: Input, ks: Sequence[int]) -> int:
+    """The largest K that a search may reach."""
+    return k_most(job.k, tuple(ks), row_weights(given.rows).n_counting)
 
 
 def known(option: str, value: str, allowed: Sequence[str]) -> None:

@@ -77,6 +77,7 @@ def _search(findings: Findings) -> dict[str, Any]:
         "structures": len({c.structure for c in candidates if c.structure}),
         "k_least": min(ks),
         "k_most": max(ks),
+        "ended_by": findings.search.ended_by,
         "starts": max(c.n_starts for c in candidates),
         "rows": findings.search.n_rows_searched,
         "seconds": findings.search_seconds,

@@ -20,7 +20,7 @@ from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.exact import solve_line
 from ilk.fitting.fit import fit
-from ilk.fitting.loop import OK
+from ilk.fitting.loop import OK, Stop
 from ilk.fitting.restarts import from_centres, from_labels
 from ilk.fitting.start import STARTS, distinct_rows, k_log_k, start_centres, ward
 from ilk.fitting.tree import Tree, drawn_rows, grow_tree, tree_axes, tree_rows
@@ -28,6 +28,7 @@ from ilk.random import stream
 from ilk.table.block import Array, Block, Encoding
 
 K_MEANS_RUNS = 10
+FINE_PASSES = 5
 LEAST_TREE_ROWS = 200  # where the columns allow fewer, Ward's tree takes its place
 AXES_PER_DOUBLING = 2  # of K, in a random projection
 PRINCIPAL_SHARE = 0.9  # of the variance that the leading subspace keeps
@@ -151,6 +152,14 @@ class Partitioner:
         # From the rows as they stand: in the order of their cells, which is that of any units.
         drawn = [start_centres("k-means++", block, k, self.seed + number, i) for i in range(K_MEANS_RUNS)]
         return fit(rows, Means(), [from_centres(rows, Means(), centres) for centres in drawn]).labels
+
+    def fine(self, k: int) -> Array:
+        """Many small parts by one short run of K-means: what larger groups are put together from."""
+        block = self.standardised
+        rows = MemoryRows(block.raw, block.encoding, weight=block.weight, threads=1)
+        centres = start_centres("k-means++", block, k, self.seed, 0)
+        found = fit(rows, Means(), [from_centres(rows, Means(), centres)], stop=Stop(max_passes=FINE_PASSES))
+        return np.asarray(found.labels[self._where])
 
     def by_k_log_k(self, k: int, number: int) -> Array:
         return self._log(self.standardised, k, number)

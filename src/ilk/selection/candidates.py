@@ -149,6 +149,8 @@ class Search:
         Whether the search was interrupted.
     few : None or MemoryRows
         The rows on which mixtures were searched, in the units of the winner.
+    ended_by : None or str
+        "limit" or "time" where that ended the search while more groups lowered the BIC.
     rivals : tuple of Model
         Mixtures that came near the winner.
     chosen : Candidate
@@ -178,6 +180,7 @@ class Search:
     n_rows_searched: int
     interrupted: bool
     few: MemoryRows | None = None  # on which mixtures were searched, in the units of the winner
+    ended_by: str | None = None  # what ended the search where more groups might have paid: "limit" or "time"
     rivals: tuple[Model, ...] = ()  # mixtures that came near, for a contest where there are more rows
 
     def __repr__(self) -> str:

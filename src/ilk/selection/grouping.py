@@ -305,10 +305,12 @@ def split_gain(found: Search) -> float:
     ]
     if not short:
         return 0.0
-    (run,) = run_quick(few, [family], [best_run(short).params], SPLIT_STOP)
+    chosen, run = run_quick(few, [family] * 2, [found.fit.params, best_run(short).params], SPLIT_STOP)
     if run.status != OK:
         return 0.0
+    # Both at their best on these rows: parameters of a larger table are not.
     cost = float(block.weights @ family.assign(found.fit.params, block)[1])
+    cost = min(cost, chosen.cost) if chosen.status == OK else cost
     n_rows = float(block.weights.sum())
     before = bic(-cost, family.free_parameters(found.fit.params), n_rows)
     after = bic(-run.cost, family.free_parameters(run.params), n_rows)

@@ -42,6 +42,15 @@ def k_range(k: object, n_rows: int) -> tuple[int, ...]:
     return possible
 
 
+def k_most(k: object, ks: tuple[int, ...], n_rows: int) -> int:
+    """The largest K that a search may reach: the last that was asked for, and with "auto" what the rows allow.
+
+    >>> k_most("auto", (1, 2, 3, 4, 5, 6, 7, 8, 9), 344), k_most(range(2, 5), (2, 3, 4), 344)
+    (86, 4)
+    """
+    return max(ks[-1], n_rows // ROWS_PER_GROUP) if isinstance(k, str) else ks[-1]
+
+
 class NoRowsForGroups(UsageError):
     """More groups asked for than there are rows; the table is what is refused, so the exit code is 3."""
 

@@ -19,6 +19,7 @@ Pieces = tuple[int, ...]
 Pair = tuple[Pieces, Pieces]
 FEW_ROWS = 10  # fewer cannot show a valley
 N_BINS = 24
+MANY_GROUPS, N_NEAREST = 24, 5  # beyond, valleys are measured between each group and its nearest few
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def merge_pieces(
     path: list[Level] = []
     groups: tuple[Pieces, ...] | None = None
     while len(current) > 1:
-        pairs = [(one, other) for i, one in enumerate(current) for other in current[i + 1 :]]
+        pairs = [(current[i], current[j]) for i, j in near_pairs(ground, current)]
         for one, other in pairs:
             if (one, other) not in seen:
                 seen[one, other] = ProjectionValley.of(ground.project(one, other))
@@ -122,12 +123,23 @@ def _next(pairs: Sequence[Pair], seen: Mapping[Pair, ProjectionValley]) -> Pair:
 
 
 def valley_matrix(ground: Ground, groups: Sequence[Pieces]) -> list[list[float | None]]:
-    """Valleys between all groups, None on the diagonal."""
+    """Valleys between groups, None on the diagonal and between those of many that are not neighbours."""
     made: list[list[float | None]] = [[None] * len(groups) for _ in groups]
-    for i in range(len(groups)):
-        for j in range(i + 1, len(groups)):
-            made[i][j] = made[j][i] = ground.project(groups[i], groups[j]).valley
+    for i, j in near_pairs(ground, groups):
+        made[i][j] = made[j][i] = ground.project(groups[i], groups[j]).valley
     return made
+
+
+def near_pairs(ground: Ground, groups: Sequence[Pieces]) -> list[tuple[int, int]]:
+    """The pairs in which a lowest valley may be: all, or of many groups each with those nearest to it."""
+    everyone = [(i, j) for i in range(len(groups)) for j in range(i + 1, len(groups))]
+    if len(groups) <= MANY_GROUPS:
+        return everyone
+    apart = ground.distances(groups)
+    np.fill_diagonal(apart, np.inf)
+    nearest = np.argsort(apart, axis=1, kind="stable")[:, :N_NEAREST]
+    near = {(min(i, int(j)), max(i, int(j))) for i, row in enumerate(nearest) for j in row}
+    return [pair for pair in everyone if pair in near]
 
 
 def lowest(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] | None:

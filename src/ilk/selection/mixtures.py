@@ -35,8 +35,9 @@ from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.first_sums import FirstSums
+from ilk.selection.growing import Growth
 from ilk.selection.progress import Progress, told
-from ilk.selection.search import choose, runner_up
+from ilk.selection.search import choose, end_of_search, runner_up
 from ilk.selection.search_rows import SEARCH_ROWS, each_once, searched
 from ilk.selection.split_merge import joined_labels, split_labels
 from ilk.table.block import Array
@@ -49,6 +50,7 @@ QUICK_SPLITS = ("EEE", "VVV")  # structures that a quick search also starts from
 N_IMPROVED = 10  # cells of a quick search that get other starts
 N_MORE_STARTS = slice(2, 5)  # those of the other starts for cells whose K is not near the best
 RACE_STOP = Stop(tolerance=1e-5, max_passes=15)  # how far the other starts of a quick search go before
+MOST_JOINED = 12  # components of which every two are tried as one; beyond, growth tries the nearest
 N_RACED = 2  # the best so many of a cell go on
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
 QUICK_STOP = Stop(tolerance=1e-5, max_passes=500)
@@ -108,7 +110,7 @@ class Grid:
     def fill(self, k: int, structures: Sequence[Structure], stop: Stop, *, thorough: bool) -> list[GridCell]:
         """Fit all `structures` with K components: from all starts, or from the first and one split."""
         clock = Deadline.none()
-        cells = [GridCell(s, k, Gaussian(s, self.moments.variance), []) for s in structures]
+        cells = [self.blank(s, k) for s in structures]
         self._run(cells, self._partitions(k, slice(None) if thorough else slice(1)), stop, thorough=thorough)
         if k > 1:
             self._run_splits([c for c in cells if thorough or c.structure.name in QUICK_SPLITS], stop)
@@ -122,6 +124,13 @@ class Grid:
             cell.seconds = clock.spent / len(cells)
             self.cells[cell.structure, k] = cell
         return cells
+
+    def blank(self, structure: Structure, k: int) -> GridCell:
+        return GridCell(structure, k, Gaussian(structure, self.moments.variance), [])
+
+    def run_from(self, cells: Sequence[GridCell], labels: Sequence[Array], stop: Stop) -> None:
+        """Cells of one K from partitions of the rows."""
+        self._run(cells, [memberships_of(label, int(label.max()) + 1) for label in labels], stop)
 
     def _partitions(self, k: int, which: slice) -> list[Array]:
         """Memberships of the starts `which` of the automatic mix."""
@@ -211,7 +220,7 @@ class Grid:
         """All structures with one component less than the best cell, from its partition with two components
         joined; again as long as one of them is better."""
         joined: set[int] = set()
-        while (best := min(self.cells.values(), key=self.bic)).k > 2 and best.k not in joined:
+        while 2 < (best := min(self.cells.values(), key=self.bic)).k <= MOST_JOINED and best.k not in joined:
             joined.add(best.k)
             below = [cell for cell in self.cells.values() if cell.k == best.k - 1]
             labels = joined_labels(self.block, best.family, best.best.params)
@@ -283,6 +292,7 @@ def search_mixtures(
     structures: Sequence[Structure] = STRUCTURES,
     thorough: bool = True,
     patience: int | None = None,
+    most: int | None = None,
     deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
     few: MemoryRows | None = None,
@@ -290,6 +300,7 @@ def search_mixtures(
     """All structures at every K, and the lowest BIC; a structure whose BIC rose `patience` times is left.
 
     A `thorough` search gives every cell all starts; a quick one gives them to the most promising cells only.
+    With `most` above the last K the search goes on from there for as long as more components pay.
     `few` are the rows to search on, where they have been drawn before.
     """
     deadline = (deadline or Deadline.none()).within()
@@ -331,14 +342,17 @@ def search_mixtures(
         if not thorough and not interrupted and not deadline.over:
             grid.improve(N_IMPROVED, replace(SEARCH_STOP, deadline=deadline))
         if not interrupted and not deadline.over:
+            Growth(grid, ks[-1], most or ks[-1], replace(QUICK_STOP, deadline=deadline)).run()
+        if not interrupted and not deadline.over:
             grid.join(replace(SEARCH_STOP, deadline=deadline))
     except KeyboardInterrupt:
         interrupted = True
     for cell in grid.cells.values():
         found = grid.candidate(cell)
-        outside = cell.k not in ks and found.eligible
+        outside = cell.k not in ks and cell.k <= ks[-1] and found.eligible
         candidates.append(replace(found, status="reference") if outside else found)
-    return replace(_decide(rows, grid, candidates, interrupted, deadline), few=few)
+    decided = _decide(rows, grid, candidates, interrupted, deadline)
+    return replace(decided, few=few, ended_by=end_of_search(decided.chosen.k, ks, most, deadline))
 
 
 def _decide(

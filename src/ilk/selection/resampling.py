@@ -14,7 +14,7 @@ import numpy as np
 
 from ilk.assorted.blended import Blended
 from ilk.assorted.compiled_run import run_all_starts
-from ilk.assorted.embedding import EmbeddedRows
+from ilk.assorted.embedding import EmbeddedRows, Partition
 from ilk.assorted.family import Assorted
 from ilk.assorted.racing import raced
 from ilk.assorted.screening import screened
@@ -43,6 +43,14 @@ STABLE_MIN, STABLE_MEAN = (
     0.65,
 )  # mean Jaccard of a stable group, and of groups that are stable on the whole
 DISSOLVED = 0.50  # a group below is another one in every resample (Hennig 2007)
+SURE, LEAST_ERROR = 2.5, 0.02  # standard errors from there; a few resamples that agree may do so by chance
+MOST_ROWS = 1500
+COLD_STARTS = ("k-means", "tree")
+COLD_PARTITIONS: tuple[Partition, ...] = (
+    EmbeddedRows.by_k_means,
+    EmbeddedRows.by_dependence,
+    EmbeddedRows.by_k_log_k,
+)
 COLD_STOP = Stop(tolerance=1e-5, max_passes=200)
 
 Refit = Callable[[MemoryRows, Block, int, int], tuple[Family[Any], Any] | None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -92,8 +93,17 @@ class CloseUp:
     def thresholds(self) -> Thresholds:
         return self.plain.thresholds
 
+    @cached_property
+    def _size(self) -> Array:
+        """Rows of each piece in the plain sample."""
+        n_pieces = 1 + max(int(self.plain.label.max(initial=-1)), int(self.wide.label.max(initial=-1)))
+        return np.bincount(self.plain.label, self.plain.weight, n_pieces)
+
+    def distances(self, groups: Sequence[Sequence[int]]) -> Array:
+        return self.wide.distances(groups)
+
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
-        fewest = min(float(self.plain.weight[np.isin(self.plain.label, side)].sum()) for side in (one, other))
+        fewest = min(float(self._size[list(side)].sum()) for side in (one, other))
         return (self.wide if fewest < RARE_ROWS else self.plain).project(one, other)
 
 

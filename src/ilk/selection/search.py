@@ -29,6 +29,7 @@ from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
 from ilk.selection.candidates import EXACT, OK, REFERENCE, SINGULAR, Candidate, Search
+from ilk.selection.more_groups import MoreGroups
 from ilk.selection.progress import Progress, told
 from ilk.selection.sharpness import Sharpness, sharpness_of
 
@@ -49,10 +50,14 @@ def search(
     ks: Sequence[int],
     seed: int,
     *,
+    most: int | None = None,
     deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> Search:
-    """Fit every recipe at every K, score the cells and choose; on a sample where the table is large."""
+    """Fit every recipe at every K, score the cells and choose; on a sample where the table is large.
+
+    With `most` above the last K the search goes on from there for as long as more groups pay.
+    """
     deadline = (deadline or Deadline.none()).within()
     few = coreset(rows, SEARCH_ROWS, seed)
     cells = [(recipe, k) for recipe in recipes for k in _with_single(ks)]
@@ -70,7 +75,10 @@ def search(
                 seconds=deadline.spent,
             ),
         )
+    for recipe in recipes:
+        table.grow(recipe, ks[-1], most or ks[-1])
     found = table.choose()
+    found = replace(found, ended_by=end_of_search(found.chosen.k, ks, most, deadline))
     return found if few.n_rows == rows.n_rows else _on_all_rows(found, rows, deadline)
 
 
@@ -116,6 +124,38 @@ class _CandidateTable:
         if k not in self.asked and candidate.eligible:
             candidate = replace(candidate, status=REFERENCE)
         self._keep(replace(candidate, seconds=clock.spent), found, recipe, sharp)
+
+    def grow(self, recipe: Recipe, last: int, most: int) -> None:
+        """On from the last K, as long as that pays."""
+        if self.interrupted or self.deadline.over:
+            return
+        recipe = replace(recipe, stop=replace(recipe.stop, deadline=self.deadline))
+        try:
+            MoreGroups(self, recipe, last, most).run()
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def keep(self, recipe: Recipe, k: int, found: Fit) -> Candidate:
+        """A fit of K groups, if it is the best of them."""
+        costs = partial(recipe.family.cost, found.params)
+        sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
+        candidate = scored(self.rows, recipe, k, found, sharp)
+        known = [i for i, c in enumerate(self.candidates) if (c.method, c.k) == (recipe.name, k)]
+        if not known:
+            self._keep(candidate, found, recipe, sharp)
+        elif k in self.asked or k > max(self.asked):
+            (at,) = known
+            if (candidate.bic or math.inf) < (self.candidates[at].bic or math.inf):
+                self.candidates[at], self.fits[at], self.sharpness[at] = candidate, found, sharp
+        return candidate
+
+    def best_of(self, recipe: Recipe) -> tuple[Candidate, Fit] | None:
+        """The best candidate of a recipe and its fit."""
+        for i in ranking(self.candidates):
+            found = self.fits[i]
+            if self.candidates[i].method == recipe.name and found is not None:
+                return self.candidates[i], found
+        return None
 
     def _keep(self, candidate: Candidate, found: Fit | None, recipe: Recipe, sharp: Sharpness | None) -> None:
         self.candidates.append(candidate)
@@ -177,6 +217,13 @@ def ranking(candidates: Sequence[Candidate]) -> list[int]:
         if candidates[i].status == EXACT:
             exact_first[i] = (False, 0.0, candidates[i].k)
     return sorted(able, key=exact_first.__getitem__)
+
+
+def end_of_search(chosen: int, ks: Sequence[int], most: int | None, deadline: Deadline) -> str | None:
+    """What ended a search at its largest K: the limit that was given, or the time; None where it ended by itself."""
+    if len(ks) > 1 and chosen == max(ks[-1], most or 0) > 2:
+        return "limit"
+    return "time" if deadline.over and len(ks) > 1 and chosen >= ks[-1] else None
 
 
 def runner_up(candidates: Sequence[Candidate], winner: int) -> int | None:

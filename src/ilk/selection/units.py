@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -24,12 +25,13 @@ from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
-from ilk.fitting.loop import OK
+from ilk.fitting.fit import finish
+from ilk.fitting.loop import OK, run_starts
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.first_sums import FirstSums
-from ilk.selection.mixtures import RACE_STOP, full_bic, search_mixtures
+from ilk.selection.mixtures import FINAL_STOP, RACE_STOP, full_bic, search_mixtures
 from ilk.selection.progress import Progress
 from ilk.selection.search import runner_up
 from ilk.selection.search_rows import SEARCH_ROWS, searched
@@ -46,15 +48,15 @@ def search_in_units(
     ks: Sequence[int],
     seed: int,
     *,
+    most: int | None = None,
     deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> tuple[Search, Rows]:
     """The quick search over all structures, and the rows in the units of its winner."""
     deadline = deadline or Deadline.none()
     few = searched(rows, seed)
-    first = search_mixtures(
-        rows, ks, seed, thorough=False, patience=PATIENCE, deadline=deadline, callback=callback, few=few
-    )
+    quick = partial(search_mixtures, thorough=False, patience=PATIENCE, most=most, deadline=deadline)
+    first = quick(rows, ks, seed, callback=callback, few=few)
     if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or deadline.over:
         return first, rows
     try:
@@ -65,15 +67,7 @@ def search_in_units(
         if not structures:
             return first, rows
         few = own_few
-        second = search_mixtures(
-            few,
-            ks,
-            seed,
-            structures=structures,
-            thorough=False,
-            patience=PATIENCE,
-            deadline=deadline,
-        )
+        second = quick(few, ks, seed, structures=structures)
     except NoModelError:
         return first, rows
     except KeyboardInterrupt:  # before a cell was fitted: the first search is there
@@ -83,11 +77,9 @@ def search_in_units(
         seen = [c.bic for c in first.candidates if c.bic_all_rows is not None and c.bic is not None]
         if second.interrupted or (second.chosen.bic or math.inf) >= max(seen, default=math.inf):
             return _joined(first, second), rows
-        structure = Structure.parse(second.chosen.structure or "")
-        whole = search_mixtures(
-            own, (second.chosen.k,), seed, structures=[structure], thorough=False, deadline=deadline, few=few
-        )
-        second = _on_all_rows(second, whole)
+        second = _on_all_rows(second, own, deadline)
+        if not second.chosen.eligible:
+            return _joined(first, second), rows
     if second.chosen.last_bic < first.chosen.last_bic:
         return _joined(second, first), own
     return _joined(first, second), rows
@@ -117,16 +109,28 @@ def _memberships(rows: Rows, found: Search) -> Array:
     return kernels.memberships(family.scores(found.fit.params, block), False)[0]
 
 
-def _on_all_rows(found: Search, whole: Search) -> Search:
-    """A search on a sample with the fit of its winner to all rows."""
+def _on_all_rows(found: Search, rows: Rows, deadline: Deadline) -> Search:
+    """A search on a sample with the fit of its winner to all rows; as it is where they do not bear that model."""
+    moments = table_moments(rows)
+    family = replace(cast(Gaussian, found.recipe.family), column_variances=moments.variance)
+    stop = replace(FINAL_STOP, deadline=deadline)
+    run = run_starts(rows, [family], [found.fit.params], stop=stop)[0]
+    value = full_bic(moments, rows, run)
     cells = list(found.candidates)
-    cells[found.winner] = replace(found.chosen, bic_all_rows=whole.chosen.bic_all_rows)
+    cells[found.winner] = replace(
+        found.chosen,
+        status=found.chosen.status if run.status == OK else run.status,
+        bic_all_rows=value if math.isfinite(value) else None,
+    )
+    if run.status != OK:
+        return replace(found, candidates=tuple(cells))
+    fit = replace(finish(rows, run, [run]), starts=found.fit.starts)
     return replace(
         found,
         candidates=tuple(cells),
-        fit=whole.fit,
-        recipe=whole.recipe,
-        n_rows_searched=whole.n_rows_searched,
+        fit=fit,
+        recipe=replace(found.recipe, family=family),
+        n_rows_searched=min(rows.n_rows, SEARCH_ROWS),
     )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy as np
 from ilk.fitting.start import in_cell_order
 from ilk.measures.dip import dip
 from ilk.random import stream
+from ilk.selection.rounding import recording_step
 from ilk.table.block import Array, Block
 
 MOST_ROWS = 4000  # rows on which valleys are measured
@@ -86,6 +89,10 @@ class Ground(Protocol):
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection: ...
 
+    def distances(self, groups: Sequence[Sequence[int]]) -> Array:
+        """How far groups lie from each other (groups, groups), to tell near pairs from far ones."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class NumberGround:
@@ -145,8 +152,30 @@ class NumberGround:
         """Numbers held for each row."""
         return int(self.points.shape[1])
 
+    @cached_property
+    def _rows_of(self) -> list[Array]:
+        """The rows of each piece."""
+        order = np.argsort(self.label, kind="stable")
+        ends = np.searchsorted(self.label[order], np.arange(self.label.max(initial=-1) + 2))
+        return [order[low:high] for low, high in pairwise(ends)]
+
+    def _in(self, pieces: Sequence[int]) -> Array:
+        """Whether each row belongs to one of some pieces."""
+        found = np.zeros(len(self.label), dtype=bool)
+        for piece in pieces:
+            if piece < len(self._rows_of):
+                found[self._rows_of[piece]] = True
+        return found
+
+    def distances(self, groups: Sequence[Sequence[int]]) -> Array:
+        """Of means, in standard deviations within the groups."""
+        label = np.zeros(len(self.label), dtype=np.intp)
+        for number, pieces in enumerate(groups):
+            label[self._in(pieces)] = number
+        return apart(self.points, label, self.weight, len(groups))
+
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
-        first, second = np.isin(self.label, one), np.isin(self.label, other)
+        first, second = self._in(one), self._in(other)
         if not first.any() or not second.any():
             return Projection(np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0))
         direction = self._direction(first, second)
@@ -193,6 +222,13 @@ class OddsGround:
         """Numbers held for each row."""
         return int(self.score.shape[1])
 
+    def distances(self, groups: Sequence[Sequence[int]]) -> Array:
+        """Of mean scores, in standard deviations within the groups."""
+        label = np.zeros(len(self.label), dtype=np.intp)
+        for number, pieces in enumerate(groups):
+            label[np.isin(self.label, pieces)] = number
+        return apart(self.score, label, self.weight, len(groups))
+
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
         both = first | second
@@ -203,6 +239,17 @@ class OddsGround:
         deviation = deviation_within(odds, of_second, weight)
         noise = stream(self.seed, "odds").standard_normal(len(odds))
         return facing(odds + ODDS_JITTER * deviation * noise, of_second, weight)
+
+
+def apart(points: Array, label: Array, weight: Array, n_groups: int) -> Array:
+    """Distances between the means of groups, columns in standard deviations within the groups."""
+    size = np.maximum(np.bincount(label, weight, n_groups), 1e-300)
+    sums = np.stack([np.bincount(label, weight * column, n_groups) for column in points.T], axis=1)
+    mean = sums / size[:, None]
+    within = np.sqrt(np.average(np.square(points - mean[label]), axis=0, weights=weight))
+    scaled = mean / np.where(within > 0, within, 1.0)
+    square = np.square(scaled).sum(axis=1)
+    return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * scaled @ scaled.T, 0.0)))
 
 
 def deviation_within(position: Array, of_second: Array, weight: Array) -> float:
@@ -299,15 +346,9 @@ def filled(sample: Block, seed: int) -> Array:
 def untied(numbers: Array, seed: int, on_scales: Scales = np.asarray) -> Array:
     """Numbers on their scales, the values of rounded columns spread over the half steps beside them: few values look
     like many modes. Steps are those of the user's units, and are evened out where a scale stretches them."""
-    half = np.array([_step(column) / 2 for column in numbers.T])
+    half = np.array([recording_step(column) / 2 for column in numbers.T])
     placed, low, high = (on_scales(numbers + side * half) for side in (0, -1, 1))
     low = np.where(low == placed, 2 * placed - high, low)  # a scale may end at the least or largest value
     high = np.where(high == placed, 2 * placed - low, high)
     draws = [stream(seed, "untied", j).random(len(numbers)) for j in range(numbers.shape[1])]
     return np.asarray(low + (high - low) * np.reshape(draws, numbers.shape[::-1]).T)
-
-
-def _step(column: Array) -> float:
-    """The recording step of a rounded column, 0 of one where most values are distinct."""
-    distinct = np.unique(column)
-    return float(np.median(np.diff(distinct))) if 1 < len(distinct) < len(column) / 2 else 0.0

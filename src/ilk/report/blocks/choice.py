@@ -50,7 +50,12 @@ def _words(view: View) -> str:
         parts.append(
             f"The search used a sample of {rows} rows; the best few models were then fitted to all rows, which decide."
         )
-    if chosen.get("bic") is not None:
+    ended = view.summary["search"].get("ended_by")
+    if chosen.get("bic") is not None and ended:
+        end = {"limit": "the most that were allowed", "time": "where the time was over"}[ended]
+        stopped = f"The search stopped at {plural(pieces, thing)} ({_model(chosen)}), {end}"
+        parts.append(f"{stopped}: more may have a lower BIC.")
+    elif chosen.get("bic") is not None:
         parts.append(f"It is lowest for {plural(pieces, thing)} ({_model(chosen)}).")
     rival = chosen.get("runner_up")
     if rival and rival.get("bic_difference") is not None:
