@@ -20,8 +20,10 @@ from ilk.selection.valley import (
     NumberGround,
     Projection,
     Thresholds,
+    apart,
     deviation_within,
     facing,
+    numbered,
 )
 from ilk.table.block import Array
 
@@ -37,6 +39,10 @@ class LeftOut(NumberGround):
 
     All of the values whose ties are pulled apart: a column that is constant in each group would hide the others.
     """
+
+    def distances(self, groups: Sequence[Sequence[int]]) -> Array:
+        """Of shares of the levels, in standard deviations within the groups."""
+        return apart(self.levels, numbered(self.label, groups), self.weight, len(groups))
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
@@ -96,6 +102,10 @@ class LeftOutOdds:
     def width(self) -> int:
         """Numbers held for each row."""
         return int(self.levels.shape[1])
+
+    def distances(self, groups: Sequence[Sequence[int]]) -> Array:
+        """Of shares of the levels, in standard deviations within the groups."""
+        return apart(self.levels, numbered(self.label, groups), self.weight, len(groups))
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)

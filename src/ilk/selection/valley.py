@@ -224,10 +224,7 @@ class OddsGround:
 
     def distances(self, groups: Sequence[Sequence[int]]) -> Array:
         """Of mean scores, in standard deviations within the groups."""
-        label = np.zeros(len(self.label), dtype=np.intp)
-        for number, pieces in enumerate(groups):
-            label[np.isin(self.label, pieces)] = number
-        return apart(self.score, label, self.weight, len(groups))
+        return apart(self.score, numbered(self.label, groups), self.weight, len(groups))
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
@@ -239,6 +236,14 @@ class OddsGround:
         deviation = deviation_within(odds, of_second, weight)
         noise = stream(self.seed, "odds").standard_normal(len(odds))
         return facing(odds + ODDS_JITTER * deviation * noise, of_second, weight)
+
+
+def numbered(label: Array, groups: Sequence[Sequence[int]]) -> Array:
+    """The number of each row's group, by its piece."""
+    made = np.zeros(len(label), dtype=np.intp)
+    for number, pieces in enumerate(groups):
+        made[np.isin(label, pieces)] = number
+    return made
 
 
 def apart(points: Array, label: Array, weight: Array, n_groups: int) -> Array:
