@@ -40,10 +40,6 @@ class LeftOut(NumberGround):
     All of the values whose ties are pulled apart: a column that is constant in each group would hide the others.
     """
 
-    def distances(self, groups: Sequence[Sequence[int]]) -> Array:
-        """Of shares of the levels, in standard deviations within the groups."""
-        return apart(self.levels, numbered(self.label, groups), self.weight, len(groups))
-
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
         if not first.any() or not second.any():
