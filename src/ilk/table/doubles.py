@@ -104,18 +104,18 @@ def _agree(table: TableColumns, one: ColumnInfo, other: ColumnInfo, sequel: Sequ
 
 
 def _correlation(table: TableColumns, one: str, other: str) -> float:
-    """Of the rows that have both numbers, in one pass over their parts."""
-    sums, shift = np.zeros((3, 3)), None
-    for pair in _numbers(table, one, other):
-        pair = pair[~np.isnan(pair).any(axis=1)]
-        if not len(pair):
-            continue
-        shift = pair[0] if shift is None else shift
-        rows = np.column_stack([pair - shift, np.ones(len(pair))])
-        sums += rows.T @ rows
-    if not sums[2, 2]:
+    """Of the rows that have both numbers, in one pass over their parts; 0 where a range is none or infinite."""
+    ends = np.array([table.cells(name).ends() for name in (one, other)], dtype=np.float64)
+    half = ends / 4  # sums of large numbers run over
+    centre, width = half.sum(axis=1), half[:, 1] - half[:, 0]
+    if not (np.isfinite(width).all() and (width > 0).all()):
         return 0.0
-    within = sums[:2, :2] - np.outer(sums[2, :2], sums[2, :2]) / sums[2, 2]
+    sums = np.zeros((3, 3))
+    for pair in _numbers(table, one, other):
+        both = pair[~np.isnan(pair).any(axis=1)]
+        rows = np.column_stack([(both / 2 - centre) / width, np.ones(len(both))])
+        sums += rows.T @ rows
+    within = sums[:2, :2] - np.outer(sums[2, :2], sums[2, :2]) / max(sums[2, 2], 1.0)
     size = np.sqrt(within[0, 0] * within[1, 1])
     return float(within[0, 1] / size) if size > 0 else 0.0
 
