@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ilk.table.schema import ColumnInfo, Schema
 
 ALIKE, EQUAL = 0.99, 0.9999
 """Correlation from which numbers say the same: where values come again, and where nearly every row has its own."""
+HEAD_ROWS = 1_000
 LEAST_ROWS = 5  # with another value than the most frequent one: fewer may agree by chance
 
 
@@ -71,14 +72,13 @@ def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) ->
     >>> same_columns(table, infer(table), ())
     {'years': 'school'}
     """
-    alike: dict[tuple[int, int], list[ColumnInfo]] = {}
-    for info in schema.used:
-        if 2 <= info.distinct <= MANY_LEVELS:
-            alike.setdefault((info.distinct, info.missing), []).append(info)
+    few = [info for info in schema.used if 2 <= info.distinct <= MANY_LEVELS]
+    alike = _grouped(few, lambda info: (info.distinct, info.missing))
+    alike = [part for group in alike for part in _grouped(group, lambda info: _head(table.cells(info.name)))]
     found: dict[str, str] = {}
-    for candidates in alike.values():
+    for candidates in alike:
         kept: list[tuple[ColumnInfo, Sequel]] = []
-        for info in candidates if len(candidates) > 1 else ():
+        for info in candidates:
             sequel = Sequel.of(table.cells(info.name))
             first = next(
                 (
@@ -93,6 +93,21 @@ def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) ->
             else:
                 kept.append((info, sequel))
     return found
+
+
+def _grouped(columns: list[ColumnInfo], key: Callable[[ColumnInfo], Any]) -> list[list[ColumnInfo]]:
+    """Columns that share a key with others."""
+    groups: dict[Any, list[ColumnInfo]] = {}
+    for info in columns:
+        groups.setdefault(key(info), []).append(info)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _head(column: ColumnCells) -> bytes:
+    """The first rows as the numbers of their values: few columns go on from there."""
+    part = next(iter(column.parts()))
+    _, indices = _encoded(part.slice(0, HEAD_ROWS))
+    return bytes(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).tobytes())
 
 
 def _agree(table: TableColumns, one: ColumnInfo, other: ColumnInfo, sequel: Sequel) -> bool:
