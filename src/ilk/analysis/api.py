@@ -191,10 +191,6 @@ def select(
         promising have all.
     weight : None or str, default=None
         Column that says how much a row counts.
-    weights_are : None, "counts" or "sampling", default=None
-        What weights mean: numbers of repeated rows, or how many a row of a sample stands for, which are scaled so
-        that they add up to the effective number of rows (Kish). None takes whole numbers for counts unless they are
-        above 100 on average and above 10,000 in all, and others for those of a sample.
     types : None, mapping or path, default=None
         Types of columns where the automatic choice is wrong.
     ignore : str or sequence of str, default=()
