@@ -69,6 +69,9 @@ def test_a_rare_code_counts_where_others_have_it():
         "most are codes": np.where(np.arange(N) % 3 == 0, np.arange(N) % 5, 999),
         "counts with a tail": np.random.default_rng(1).poisson(3, N),
         "heavy tail": np.random.default_rng(2).standard_cauchy(N).round(),
+        "infinite": np.where(
+            np.arange(N) % 7 == 0, np.inf, np.where(np.arange(N) % 9 == 0, -1, np.arange(N) % 4 + 1)
+        ),
         "two values": np.where(np.arange(N) % 2, 1, 99),
         "text": np.where(np.arange(N) % 9 == 0, "99", "1"),
     }.items(),
@@ -203,6 +206,12 @@ def test_units_and_codes_of_one_thing():
         "male": np.where(sex == "m", 1, 0),
     }
     assert set(same(table)) == {"fahrenheit", "male"}
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-300, 1e300])
+def test_numbers_of_any_size(size):
+    x = np.random.default_rng(0).normal(size=N).round(1) * size
+    assert set(same({"x": x, "y": -x, "z": np.roll(x, 1)})) <= {"y"}
 
 
 def test_columns_that_are_like_each_other_and_not_the_same():

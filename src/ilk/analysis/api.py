@@ -27,6 +27,7 @@ def cluster(
     k: Any = "auto",
     method: str = "auto",
     weight: str | None = None,
+    weights_are: str | None = None,
     types: Any = None,
     truth: str | None = None,
     id: str | None = None,
@@ -62,6 +63,10 @@ def cluster(
         and of Gaussian mixtures of fourteen structures.
     weight : None or str, default=None
         Column that says how much a row counts.
+    weights_are : None, "counts" or "sampling", default=None
+        What weights mean: numbers of repeated rows, or how many a row of a sample stands for, which are scaled so
+        that they add up to the effective number of rows (Kish). None takes whole numbers for counts unless they are
+        above 100 on average and above 10,000 in all, and others for those of a sample.
     types : None, mapping or path, default=None
         Types of columns where the automatic choice is wrong, as {"year": "categorical"}, or the path of a types file.
     truth : None or str, default=None
@@ -127,6 +132,7 @@ def cluster(
         k=k,
         method=method,
         weight=weight,
+        weights_are=weights_are,
         types=types,
         truth=truth,
         id=id,

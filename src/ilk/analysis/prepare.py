@@ -30,7 +30,7 @@ from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
 from ilk.table.schema import Schema, asked_kinds
 from ilk.table.understand import understand
-from ilk.table.weights import Divided, check_weights, conditioned_weight, in_unit
+from ilk.table.weights import Divided, WeightFacts, check_weights, conditioned_weight, in_unit
 from ilk.threads import thread_count
 
 LEAST_DISTINCT = 18  # distinct rows: two for each of nine components
@@ -46,6 +46,7 @@ class Job:
     k: Any = "auto"
     method: str = "auto"
     weight: str | None = None
+    weights_are: str | None = None
     types: Any = None
     truth: str | None = None
     id: str | None = None
@@ -163,20 +164,20 @@ def _typed(job: Job, table: Table | PieceTable) -> Schema:
 
 def _in_memory(job: Job, table: Table, threads: int) -> Input:
     schema = _typed(job, table)
-    encoded = encode(table, schema)
+    encoded = encode(table, schema, weights_are=job.weights_are)
     method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
     mixed = method == ASSORTED or (_takes_anything(method) and (bool(schema.coded) or not encoded.complete))
     used = replace(schema, warnings=()) if mixed else numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
     cells = _Cells.of(encoded, None if mixed else used)
-    blank, ledger, notes = cells.blank, encoded.ledger, list[Caution]()
+    blank, ledger, notes = cells.blank, encoded.ledger, _of_weights(job, cells)
     if blank.all():
         raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
     if blank.any():
         ledger = ledger.without(f"without a value that {method} can use", cells.row_numbers[blank])
         notes.append(_no_group(int(blank.sum()), method))
-        cells = cells.without(blank)
+        cells = cells.without(blank, job.weights_are)
     rows = _conditioned(cells, None if mixed else job.scale, threads, cells.codes if mixed else None)
     skipped = np.ones(table.n_rows, dtype=bool)
     skipped[cells.row_numbers] = False
@@ -226,10 +227,11 @@ class _Cells:
             unit=encoded.encoding.weight_unit,
         )
 
-    def without(self, blank: Array) -> _Cells:
+    def without(self, blank: Array, weights_are: str | None) -> _Cells:
         weight, unit, kept = self.weight, self.unit, ~blank
         if weight is not None:
-            weight, unit = conditioned_weight(in_unit(weight, unit)[kept])
+            weight = in_unit(weight, unit)[kept]
+            weight, unit = conditioned_weight(weight, WeightFacts.of(weight).unit_as(weights_are))
         return _Cells(
             raw=self.raw[kept],
             blank=blank[kept],
@@ -239,6 +241,13 @@ class _Cells:
             weight=weight,
             unit=unit,
         )
+
+
+def _of_weights(job: Job, cells: _Cells) -> list[Caution]:
+    """What to know of the weights of rows in memory."""
+    if cells.weight is None:
+        return []
+    return WeightFacts.of(in_unit(cells.weight, cells.unit)).cautions(job.weights_are, str(job.weight))
 
 
 def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
@@ -254,7 +263,7 @@ def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     packed = pack(table, layout, memory_bytes(job.memory), threads)
     if len(packed.raw) == 0:
         raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
-    weight, unit = _divided(packed)
+    weight, unit, told = _divided(packed, job)
     names = [c.name for c in (*schema.numeric, *schema.coded)]
     facts = survey(packed.raw, weight=weight, names=names)
     if method == "auto":
@@ -275,18 +284,19 @@ def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
         weight_unit=unit,
         skipped=packed.skipped,
         ledger=ledger,
-        warnings=(*table.warnings, *schema.warnings, *precision_cautions(facts, names), *notes),
+        warnings=(*table.warnings, *schema.warnings, *precision_cautions(facts, names), *told, *notes),
     )
 
 
-def _divided(packed: PackedTable) -> tuple[Any, float]:
-    """The weights of a table in pieces, checked, and the unit they are divided by."""
+def _divided(packed: PackedTable, job: Job) -> tuple[Any, float, list[Caution]]:
+    """The weights of a table in pieces, checked, the unit they are divided by, and what to know of them."""
     weight = packed.weight
     if weight is None:
-        return None, 1.0
+        return None, 1.0, []
     parts = (weight[at : at + BLOCK_ROWS] for at in range(0, len(packed.raw), BLOCK_ROWS))
-    unit = check_weights(parts).unit
-    return (weight if unit == 1 else Divided(weight, unit)), unit
+    facts = check_weights(parts)
+    unit, told = facts.unit_as(job.weights_are), facts.cautions(job.weights_are, str(job.weight))
+    return (weight if unit == 1 else Divided(weight, unit)), unit, told
 
 
 def _streamed(packed: PackedTable, encoding: Encoding, complete: bool, threads: int) -> StreamRows:

@@ -36,6 +36,7 @@ from ilk.selection.search import search
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.out_of_core.table import PieceTable
+from ilk.table.weights import MEANINGS
 
 N_STARTS = 30  # of K-means and its kin, for each K
 
@@ -51,6 +52,7 @@ def _run(job: Job) -> Result:
     clock = Deadline.none()
     known("method", job.method, names())
     known("merge", job.merge, MERGES)
+    _check_weights_are(job)
     job = replace(job, seed=seed_of(job.seed))  # a generator gives one number only once
     seconds = seconds_of(job.budget)
     old = None if job.match_to is None else earlier(job.match_to)
@@ -243,6 +245,20 @@ def _mixtures(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
 def _most(job: Job, given: Input, ks: Sequence[int]) -> int:
     """The largest K that a search may reach."""
     return k_most(job.k, tuple(ks), row_weights(given.rows).n_counting)
+
+
+def _check_weights_are(job: Job) -> None:
+    if job.weights_are is None:
+        return
+    known("weights_are", job.weights_are, MEANINGS)
+    if job.weight is None:
+        given, lacking = Option("weights_are", job.weights_are), Option("weight", "column")
+        raise UsageError(
+            "bad-weights_are",
+            f"{given} was given, and no weights",
+            do=f"Name their column: {lacking}",
+            options=[given, lacking],
+        )
 
 
 def known(option: str, value: str, allowed: Sequence[str]) -> None:

@@ -21,7 +21,19 @@ from ilk.table.fingerprint import fingerprint
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.weights import in_unit
 
-OPTIONS = ("method", "weight", "truth", "id", "scale", "merge", "min_size", "max_size", "seed", "budget")
+OPTIONS = (
+    "method",
+    "weight",
+    "weights_are",
+    "truth",
+    "id",
+    "scale",
+    "merge",
+    "min_size",
+    "max_size",
+    "seed",
+    "budget",
+)
 
 
 def summary_of(findings: Findings, sharp: Sharpness | None, notes: Sequence[Caution]) -> dict[str, Any]:

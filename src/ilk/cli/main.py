@@ -85,6 +85,11 @@ def cli() -> None:
     help="Merge components without a density dip between them into one group, or keep every component as a group.",
 )
 @click.option(
+    "--weights-are",
+    type=click.Choice(["counts", "sampling"]),
+    help="Weights are numbers of repeated rows, or those of a sample; detected by their size by default.",
+)
+@click.option(
     "--scale",
     type=click.Choice(["standard", "none"]),
     default="standard",

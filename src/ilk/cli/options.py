@@ -17,6 +17,7 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         k=options["k"],
         method=options["method"],
         weight=options["weight"],
+        weights_are=options.get("weights_are"),
         types=types_of(options["types"]),
         truth=options["truth"],
         id=options["id_"],

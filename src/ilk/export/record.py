@@ -22,7 +22,7 @@ from ilk.model.registry import saved
 from ilk.table.block import Array
 from ilk.table.schema import ColumnInfo
 
-SCHEMA, VERSION = "ilk-model", (2, 0)
+SCHEMA, VERSION = "ilk-model", (3, 0)
 
 
 def record(model: Model) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from ilk.table.cells import as_numbers, level_codes
 from ilk.table.encode import encode_new
 from ilk.table.read import Table
 from ilk.table.schema import ColumnInfo
-from ilk.table.weights import check_weight, conditioned_weight
+from ilk.table.weights import WeightFacts, check_weight, conditioned_weight
 
 SCHEMA, VERSION = "ilk-check", (1, 0)
 DOUBT = 0.01  # chance of calling one table of unmoved columns moved
@@ -114,7 +114,7 @@ def _new_rows(model: Model, table: Table, absent: str) -> _New:
     name, weight = model.schema.weight, np.ones(table.n_rows)
     if name is not None and name in table.names and table.n_rows:
         given = check_weight(as_numbers(table.column(name), name), table.n_rows)
-        weight, _ = conditioned_weight(given)
+        weight, _ = conditioned_weight(given, WeightFacts.of(given).unit_as(None))
     return _New(table, encoded.numbers, encoded.codes, weight)
 
 

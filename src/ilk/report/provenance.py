@@ -61,7 +61,8 @@ def command(options: Mapping[str, Any], source: str) -> str:
             words += [f"--{name.replace('_', '-')}", str(text)]
     if options.get("k", "auto") != "auto":
         words += ["--k", _range(options["k"])]
-    for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("seed", 0),
+    for name, usual in (("method", "auto"), ("weight", None), ("weights_are", None), ("truth", None),
+                        ("id", None), ("seed", 0),
                         ("merge", "separation"), ("min_size", None), ("max_size", None),
                         ("match_to", None)):  # fmt: skip
         value = options.get(name, usual)
@@ -89,7 +90,8 @@ def call(options: Mapping[str, Any], source: str) -> str:
     k = options.get("k", "auto")
     if k != "auto":
         given.append(f"k=range({min(k)}, {max(k) + 1})" if isinstance(k, (list, tuple)) else f"k={k}")
-    for name, usual in (("method", "auto"), ("weight", None), ("truth", None), ("id", None), ("ignore", []),
+    for name, usual in (("method", "auto"), ("weight", None), ("weights_are", None), ("truth", None),
+                        ("id", None), ("ignore", []),
                         ("types", None), ("scale", "standard"), ("merge", "separation"), ("min_size", None),
                         ("max_size", None), ("match_to", None), ("seed", 0), ("budget", None)):  # fmt: skip
         value = options.get(name, usual)

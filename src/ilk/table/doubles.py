@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ilk.table.schema import ColumnInfo, Schema
 
 ALIKE, EQUAL = 0.99, 0.9999
 """Correlation from which numbers say the same: where values come again, and where nearly every row has its own."""
+HEAD_ROWS = 1_000
 LEAST_ROWS = 5  # with another value than the most frequent one: fewer may agree by chance
 
 
@@ -71,14 +72,13 @@ def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) ->
     >>> same_columns(table, infer(table), ())
     {'years': 'school'}
     """
-    alike: dict[tuple[int, int], list[ColumnInfo]] = {}
-    for info in schema.used:
-        if 2 <= info.distinct <= MANY_LEVELS:
-            alike.setdefault((info.distinct, info.missing), []).append(info)
+    few = [info for info in schema.used if 2 <= info.distinct <= MANY_LEVELS]
+    alike = _grouped(few, lambda info: (info.distinct, info.missing))
+    alike = [part for group in alike for part in _grouped(group, lambda info: _head(table.cells(info.name)))]
     found: dict[str, str] = {}
-    for candidates in alike.values():
+    for candidates in alike:
         kept: list[tuple[ColumnInfo, Sequel]] = []
-        for info in candidates if len(candidates) > 1 else ():
+        for info in candidates:
             sequel = Sequel.of(table.cells(info.name))
             first = next(
                 (
@@ -95,6 +95,21 @@ def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) ->
     return found
 
 
+def _grouped(columns: list[ColumnInfo], key: Callable[[ColumnInfo], Any]) -> list[list[ColumnInfo]]:
+    """Columns that share a key with others."""
+    groups: dict[Any, list[ColumnInfo]] = {}
+    for info in columns:
+        groups.setdefault(key(info), []).append(info)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _head(column: ColumnCells) -> bytes:
+    """The first rows as the numbers of their values: few columns go on from there."""
+    part = next(iter(column.parts()))
+    _, indices = _encoded(part.slice(0, HEAD_ROWS))
+    return bytes(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).tobytes())
+
+
 def _agree(table: TableColumns, one: ColumnInfo, other: ColumnInfo, sequel: Sequel) -> bool:
     if not sequel.telling:
         return False
@@ -104,18 +119,18 @@ def _agree(table: TableColumns, one: ColumnInfo, other: ColumnInfo, sequel: Sequ
 
 
 def _correlation(table: TableColumns, one: str, other: str) -> float:
-    """Of the rows that have both numbers, in one pass over their parts."""
-    sums, shift = np.zeros((3, 3)), None
-    for pair in _numbers(table, one, other):
-        pair = pair[~np.isnan(pair).any(axis=1)]
-        if not len(pair):
-            continue
-        shift = pair[0] if shift is None else shift
-        rows = np.column_stack([pair - shift, np.ones(len(pair))])
-        sums += rows.T @ rows
-    if not sums[2, 2]:
+    """Of the rows that have both numbers, in one pass over their parts; 0 where a range is none or infinite."""
+    ends = np.array([table.cells(name).ends() for name in (one, other)], dtype=np.float64)
+    half = ends / 4  # sums of large numbers run over
+    centre, width = half.sum(axis=1), half[:, 1] - half[:, 0]
+    if not (np.isfinite(width).all() and (width > 0).all()):
         return 0.0
-    within = sums[:2, :2] - np.outer(sums[2, :2], sums[2, :2]) / sums[2, 2]
+    sums = np.zeros((3, 3))
+    for pair in _numbers(table, one, other):
+        both = pair[~np.isnan(pair).any(axis=1)]
+        rows = np.column_stack([(both / 2 - centre) / width, np.ones(len(both))])
+        sums += rows.T @ rows
+    within = sums[:2, :2] - np.outer(sums[2, :2], sums[2, :2]) / max(sums[2, 2], 1.0)
     size = np.sqrt(within[0, 0] * within[1, 1])
     return float(within[0, 1] / size) if size > 0 else 0.0
 

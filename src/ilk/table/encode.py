@@ -17,7 +17,7 @@ from ilk.table.condition import Survey, condition, encoding_of, precision_cautio
 from ilk.table.ledger import Ledger
 from ilk.table.read import Table
 from ilk.table.schema import ColumnInfo, Schema
-from ilk.table.weights import check_weight, conditioned_weight
+from ilk.table.weights import WeightFacts, check_weight, conditioned_weight
 
 __all__ = ["Encoded", "condition", "decode", "encode", "encode_array", "encode_new"]
 
@@ -64,7 +64,14 @@ class Encoded:
         )
 
 
-def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | None = None) -> Encoded:
+def encode(
+    table: Table,
+    schema: Schema,
+    *,
+    weight: Any = None,
+    scale: str | None = None,
+    weights_are: str | None = None,
+) -> Encoded:
     """The rows of a table for fitting: rows without any value are set aside, and the ledger says so.
 
     >>> from ilk.table.read import read
@@ -79,7 +86,7 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
     numbers = numbers_of(table, schema.numeric)
     codes, _ = codes_of(table, schema.coded)
     given = _weight_of(table, schema, weight)
-    heft, unit = (None, 1.0) if given is None else conditioned_weight(given)
+    heft, unit = (None, 1.0) if given is None else _meant(given, weights_are)
     facts = survey(numbers, weight=heft, names=names)
     ledger, kept = table.ledger, None
     empty = _empty_rows(numbers, codes, facts)
@@ -92,7 +99,7 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
             raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
         numbers, codes = numbers[kept], None if codes is None else codes[kept]
         if given is not None:
-            heft, unit = conditioned_weight(check_weight(given[kept], len(kept)))
+            heft, unit = _meant(check_weight(given[kept], len(kept)), weights_are)
         facts = survey(numbers, weight=heft, names=names)
         ledger = ledger.without("entirely missing", empty)
         warnings.append(
@@ -113,6 +120,10 @@ def encode(table: Table, schema: Schema, *, weight: Any = None, scale: str | Non
         kept=kept,
         warnings=tuple(warnings),
     )
+
+
+def _meant(weight: Array, weights_are: str | None) -> tuple[Array, float]:
+    return conditioned_weight(weight, WeightFacts.of(weight).unit_as(weights_are))
 
 
 def encode_array(

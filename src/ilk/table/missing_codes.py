@@ -107,7 +107,7 @@ def _counted(numbers: Array) -> dict[float, int]:
 
 def _is_scale(steps: Counter[float], n_numbers: int) -> bool:
     """A few whole numbers without a break, none of them rare."""
-    if not 2 <= len(steps) <= MOST_STEPS or any(step != int(step) for step in steps):
+    if not 2 <= len(steps) <= MOST_STEPS or not all(step.is_integer() for step in steps):
         return False
     enough = max(RARE_STEP, RARE_STEP_SHARE * n_numbers)
     return max(steps) - min(steps) + 1 == len(steps) and min(steps.values()) >= enough

@@ -1,6 +1,7 @@
 """Row weights: which may be given, and the unit in which numeric code sees them.
 
-Whole weights count repeated rows and stay as they are. All others tell how rows count beside each other, whatever
+Whole weights count repeated rows and stay as they are, in a table unless they are far too large for that (persons that
+a row of a survey stands for). All others tell how rows count beside each other, whatever
 their unit: division by a power of two brings the weight of a typical row, sum(w^2) / sum(w), next to 1, so that they
 add up to about the number of rows they stand for (Kish, Survey Sampling, 1965); where all are alike, they become 1.
 What adds up goes out in the user's unit.
@@ -17,13 +18,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ilk.errors import DataError, rows_shown
+from ilk.errors import Caution, DataError, Option, rows_shown, shown
 from ilk.table.block import Array
 from ilk.table.out_of_core.disk import Sliceable
 
 LARGEST_WEIGHT_RATIO = 2.0**53
 """Beyond this ratio the smallest weights cannot change a sum with the largest."""
 LARGEST_EXPONENT = 1023
+MEANINGS = ("counts", "sampling")
+"""What weights may be: numbers of repeated rows, or how rows of a sample stand for others."""
+MODEST_MEAN, MODEST_SUM = 100.0, 10_000.0
+"""Whole weights count rows where they are no more than this on average, or in all: beyond, a survey's persons."""
 MOST_COUNTED = 2.0**53
 """Whole weights of this sum or more are no counts: float64 does not hold every whole number from here on."""
 
@@ -107,9 +112,51 @@ class WeightFacts:
             return float(np.ldexp(self.total, self.exponent))
 
     @property
+    def meaning(self) -> str:
+        """What the weights of a table are taken for where nobody says."""
+        modest = self._sum <= max(MODEST_SUM, MODEST_MEAN * self.counting)
+        return "counts" if self.whole and modest else "sampling"
+
+    @property
+    def effective_rows(self) -> float:
+        """Kish's number: how many rows of equal weight would tell as much."""
+        return self.total**2 / self.squares if self.counting else 0.0
+
+    @property
     def unit(self) -> float:
-        """What numeric code divides weights by: 1 for counts."""
-        if not self.counting or (self.whole and self._sum < MOST_COUNTED):
+        """What numeric code divides weights by where whole ones are counts: 1 for those."""
+        return 1.0 if self.whole and self._sum < MOST_COUNTED else self.sampling_unit
+
+    def unit_as(self, meaning: str | None) -> float:
+        """What numeric code divides weights of some meaning by; None: of the meaning they seem to have."""
+        if (meaning or self.meaning) == "sampling":
+            return self.sampling_unit
+        if self._sum >= MOST_COUNTED:
+            option = Option("weights_are", "sampling")
+            raise DataError(
+                "bad-weight",
+                f"the weights add up to {self._sum:.3g}, which is no number of rows",
+                do=f"Say what they are: {option}",
+                options=[option],
+            )
+        return 1.0
+
+    def cautions(self, meaning: str | None, name: str) -> list[Caution]:
+        """That weights were taken for those of a sample, where nobody said so."""
+        if meaning is not None or self.meaning == "counts":
+            return []
+        option = Option("weights_are", "counts")
+        text = (
+            f"the weights {shown(name)!r} add up to {self._sum:,.6g} on {self.counting:,} rows and are taken as "
+            f"sampling weights: K and trust rest on {self.effective_rows:,.0f} effective rows (Kish); if they "
+            f"count repeated rows: {option}"
+        )
+        return [Caution("sampling-weights", text, [option])]
+
+    @property
+    def sampling_unit(self) -> float:
+        """The power of two that brings the weight of a typical row next to 1; where all are alike, that weight."""
+        if not self.counting:
             return 1.0
         if self.least == self.most:
             return self.most
@@ -135,13 +182,13 @@ def in_unit(value: ValueT, unit: float) -> ValueT:
     return scaled if isinstance(value, np.ndarray) else float(scaled)
 
 
-def conditioned_weight(weight: Array) -> tuple[Array, float]:
-    """Checked weights as numeric code sees them, and their unit.
+def conditioned_weight(weight: Array, unit: float | None = None) -> tuple[Array, float]:
+    """Checked weights as numeric code sees them, and their unit: by default whole weights are counts.
 
     >>> conditioned_weight(np.array([3e-300, 4e-300]))[0].round(2).tolist(), conditioned_weight(np.array([3.0, 4.0]))[1]
     ([0.81, 1.07], 1.0)
     """
-    unit = WeightFacts.of(weight).unit
+    unit = WeightFacts.of(weight).unit if unit is None else unit
     return weight if unit == 1 else weight / unit, unit
 
 
