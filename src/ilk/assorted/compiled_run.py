@@ -35,7 +35,7 @@ from ilk.fitting.loop import (
 from ilk.table.block import Block
 
 if kernels.COMPILED:
-    import ilk.kernels._compiled as native
+    from ilk.kernels.compiled import shared_run
 
 LEG_SECONDS = 0.1  # how long a compiled call may keep an interrupt waiting
 LEFT = "left to the loop"
@@ -83,7 +83,7 @@ def _leg(rows: MemoryRows, block: Block, run: Run, stop: Stop) -> None:
     family = cast(Assorted, run.family)
     k, d = run.params.group.shape
     state, costs = _state(family, run), np.empty(n_left)
-    number, n_passes, cost = native.shared_run(
+    number, n_passes, cost = shared_run(
         *coded(block),
         block.codes,
         block.weight,
