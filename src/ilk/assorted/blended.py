@@ -60,6 +60,7 @@ class Blended:
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
     runs_compiled: ClassVar[bool] = False
+    updates_compiled: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

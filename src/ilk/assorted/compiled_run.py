@@ -16,6 +16,7 @@ from ilk.assorted.compiled_update import made_of, switches_of
 from ilk.assorted.family import VANISHED, Assorted
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
+from ilk.families.base import GrowingFamily
 from ilk.families.centroid import coded
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import (
@@ -44,14 +45,15 @@ REASONS = ("", NO_LOWER_COST, NOTHING_CHANGED, TOLERANCE, LEFT)
 
 def run_all_starts(
     rows: Rows,
-    families: Sequence[Any],
+    families: Sequence[GrowingFamily[Any]],
     starts: Sequence[Any],
     *,
     stop: Stop,
     callback: Callable[[Event], None] | None = None,
 ) -> list[Run]:
     """`run_starts`, by compiled runs where they can be; the callback then hears of every run that ends."""
-    if not isinstance(rows, MemoryRows) or rows.n_blocks != 1 or not all(map(_compiled, families)):
+    compiled = all(family.updates_compiled for family in families)
+    if not compiled or not isinstance(rows, MemoryRows) or rows.n_blocks != 1:
         return run_starts(rows, families, starts, stop=stop, callback=callback)
     runs = [Run(family, params) for family, params in zip(families, starts, strict=True)]
     block, clock = rows.block(0), Deadline.none()
@@ -68,10 +70,6 @@ def run_all_starts(
         for run in [run for run in runs if not run.reason] or runs[-1:]:  # somebody has to tell
             run.reason = INTERRUPTED
     return runs
-
-
-def _compiled(family: Any) -> bool:
-    return isinstance(family, Assorted) and family.updates_compiled
 
 
 def _leg(rows: MemoryRows, block: Block, run: Run, stop: Stop) -> None:
