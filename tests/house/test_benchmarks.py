@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("threadpoolctl")
 
 from benchmarks import __main__ as command
-from benchmarks import contest, gauge, kmeans, memory, mixture, peers, requirement, tables
+from benchmarks import contest, gauge, kmeans, memory, mixture, peers, requirement, tables, time_to_answer
 from benchmarks.catalogue import BENCHMARKS
 from benchmarks.contest import Answer, Case, Contender, Score, Setting
 
@@ -197,3 +197,26 @@ def test_the_mixture_start_is_the_partition():
     assert start["means_init"][1] == pytest.approx(rows[label == 1].mean(axis=0))
     one = np.linalg.inv(start["precisions_init"][0])
     assert one == pytest.approx(np.cov(rows[label == 0].T, bias=True))
+
+
+def test_two_answers_to_a_table_are_told_in_a_line():
+    then = {"cpu": 2.0, "k": 3, "pieces": 3, "word": "fair", "bic": 100.0}
+    now = {**then, "cpu": 0.5, "word": "solid", "bic": 90.0}
+    line = time_to_answer.line_of("made-1", [then, now])
+    assert "4.00x" in line
+    assert line.endswith("word was fair, BIC -10.0")
+    assert "same K 1, same word 0, BIC lower by more than 2 in 1, higher in 0" in time_to_answer.totals(
+        [(then, now)]
+    )
+
+
+def test_an_answer_of_this_checkout_beside_itself(capsys):
+    time_to_answer.main(["made-21", "--before", str(ROOT / "src")])
+    told = capsys.readouterr().out
+    assert "same K 1, same word 1" in told
+
+
+def test_shared_tables_are_skipped_with_a_reason(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(time_to_answer, "DATA", tmp_path)
+    time_to_answer.main(["penguins"])
+    assert "skipped: no shared tables beside the checkout" in capsys.readouterr().out

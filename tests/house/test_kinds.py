@@ -12,6 +12,7 @@ from ilk.model.registry import FAMILIES
 SOURCE = Path(__file__).parents[2] / "src" / "ilk"
 HOMES = (
     "families/",
+    "assorted/clusters.py",
     "assorted/family.py",
     "assorted/blended.py",
 )  # where families and their parameters are defined

@@ -12,6 +12,8 @@ import sys
 
 import pytest
 
+ASSORTED = ("tests/assorted/test_compiled_update.py", "tests/assorted/test_compiled_run.py")
+
 
 def load(path: str) -> None:
     """Take the place of the compiled kernels, before anything imports them."""
@@ -41,10 +43,8 @@ def main(path: str, n_tables: int) -> int:
     assert kernels.COMPILED
     counted = Counted()
     # Wheels are built without sanitizers.
-    ended = pytest.main(
-        ["tests/kernels", "--ignore=tests/kernels/test_build.py", "-p", "no:cacheprovider", "-x"],
-        plugins=[counted],
-    )
+    chosen = ["tests/kernels", *ASSORTED, "--ignore=tests/kernels/test_build.py"]
+    ended = pytest.main([*chosen, "-p", "no:cacheprovider", "-x"], plugins=[counted])
     if ended:
         return int(ended)
     tried = fuzz_tables.run(n_tables, 0)

@@ -16,6 +16,7 @@ from ilk.assorted.compiled_update import made_of, switches_of
 from ilk.assorted.family import VANISHED, Assorted
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
+from ilk.families.base import GrowingFamily
 from ilk.families.centroid import coded
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import (
@@ -35,7 +36,7 @@ from ilk.fitting.loop import (
 from ilk.table.block import Block
 
 if kernels.COMPILED:
-    import ilk.kernels._compiled as native
+    from ilk.kernels.compiled import shared_run
 
 LEG_SECONDS = 0.1  # how long a compiled call may keep an interrupt waiting
 LEFT = "left to the loop"
@@ -44,14 +45,15 @@ REASONS = ("", NO_LOWER_COST, NOTHING_CHANGED, TOLERANCE, LEFT)
 
 def run_all_starts(
     rows: Rows,
-    families: Sequence[Any],
+    families: Sequence[GrowingFamily[Any]],
     starts: Sequence[Any],
     *,
     stop: Stop,
     callback: Callable[[Event], None] | None = None,
 ) -> list[Run]:
     """`run_starts`, by compiled runs where they can be; the callback then hears of every run that ends."""
-    if not isinstance(rows, MemoryRows) or rows.n_blocks != 1 or not all(map(_compiled, families)):
+    compiled = all(family.updates_compiled for family in families)
+    if not compiled or not isinstance(rows, MemoryRows) or rows.n_blocks != 1:
         return run_starts(rows, families, starts, stop=stop, callback=callback)
     runs = [Run(family, params) for family, params in zip(families, starts, strict=True)]
     block, clock = rows.block(0), Deadline.none()
@@ -70,10 +72,6 @@ def run_all_starts(
     return runs
 
 
-def _compiled(family: Any) -> bool:
-    return isinstance(family, Assorted) and family.updates_compiled
-
-
 def _leg(rows: MemoryRows, block: Block, run: Run, stop: Stop) -> None:
     """Passes of one run until it ends or a little time is over."""
     n_left = stop.max_passes - len(run.trace)
@@ -83,7 +81,7 @@ def _leg(rows: MemoryRows, block: Block, run: Run, stop: Stop) -> None:
     family = cast(Assorted, run.family)
     k, d = run.params.group.shape
     state, costs = _state(family, run), np.empty(n_left)
-    number, n_passes, cost = native.shared_run(
+    number, n_passes, cost = shared_run(
         *coded(block),
         block.codes,
         block.weight,

@@ -13,7 +13,7 @@ from ilk.assorted.switches import coins, sparse_costs
 from ilk.table.block import Array
 
 if kernels.COMPILED:
-    import ilk.kernels._compiled as native
+    from ilk.kernels.compiled import shared_update
 
 
 class Update(NamedTuple):
@@ -46,7 +46,7 @@ def compiled_update(
     group = np.full((k, d), -1) if previous is None else np.array(previous, dtype=np.int64, order="C")
     mixing, numbers = np.empty((2, k)), np.empty((4, k, columns.n_numbers))
     log_level = np.empty((k, len(columns.share)))
-    prior, groups, n_relevant = native.shared_update(
+    prior, groups, n_relevant = shared_update(
         *columns.compiled,
         weight,
         *cells.parts,

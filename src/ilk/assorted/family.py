@@ -92,7 +92,7 @@ class Assorted:
 
     @property
     def updates_compiled(self) -> bool:
-        """Whether the update is one call of a kernel."""
+        """The searches that have a kernel; `sharing.py` has the others, and all of them in NumPy."""
         plain = self.two_codes or self.sharing == "none"
         return kernels.COMPILED and plain and not self.columns.common_variance
 

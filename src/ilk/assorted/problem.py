@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.assorted.blended import Blended
+from ilk.assorted.every_scale import EveryScale, Held
 from ilk.assorted.family import Assorted, Clusters
 from ilk.assorted.sharing import CellSums, ColumnCosts, grouping_costs, regroup
 from ilk.assorted.switches import relevance_price, relevant
@@ -106,6 +107,7 @@ class AssortedProblem:
     plan: TransformPlan
     options: ModelOptions
     scales: tuple[int, ...]
+    held: Held = field(default_factory=Held, compare=False, repr=False)  # shared by all scales of one table
 
     @classmethod
     def plain(cls, table: Rows, plan: TransformPlan, options: ModelOptions) -> AssortedProblem:
@@ -113,7 +115,8 @@ class AssortedProblem:
         return cls(table, plan, options, (PLAIN,) * len(plan.numbers))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "rows"} | {"table": None}
+        kept = {name: value for name, value in vars(self).items() if name != "rows"}
+        return kept | {"table": None, "held": Held()}
 
     @property
     def has_table(self) -> bool:
@@ -121,7 +124,8 @@ class AssortedProblem:
 
     @cached_property
     def rows(self) -> Rows:
-        return derive(self.table, ColumnTransform(self.plan, self.scales))
+        made = self.held.rows(self.table, self.scales)
+        return derive(self.table, ColumnTransform(self.plan, self.scales)) if made is None else made
 
     @cached_property
     def columns(self) -> ColumnCosts:
@@ -176,7 +180,7 @@ class AssortedProblem:
 
     def on(self, table: Rows, share: float) -> AssortedProblem:
         """The same treatment on other rows, such as a sample that holds `share` of the weight."""
-        return replace(self, table=table, plan=self.plan.weighing(share))
+        return replace(self, table=table, plan=self.plan.weighing(share), held=Held())
 
     def reading(self, params: Any) -> tuple[Clusters, Mapping[str, Any]]:
         """The clusters of cells, and their sums, that have the memberships which `params` give: the parameters
@@ -191,35 +195,37 @@ class AssortedProblem:
         parameters there; None when no change lowers the cost."""
         if not self.scales or self.options.numbers != CELLS:
             return None
-        family, plan = self.cells, self.plan
-        sums = self.table.reduce(_visit_scales, (ColumnTransform(plan, self.scales), family, params))
-        n = len(plan.numbers)
-        candidates = [_cells_on(scale, n, params, sums) for scale in range(len(SCALES))]
-        costs = np.empty((len(SCALES), n))
-        groups = []
+        family, plan, n = self.cells, self.plan, len(self.plan.numbers)
+        held = self.held.make(self.table, plan)
+        sums = self.table.reduce(_visit_scales, (plan, self.scales, held, family, params)).values
+        cells = CellSums.of_sums(
+            np.zeros((len(params), len(SCALES) * n)),
+            sums["observed"],
+            sums["first"],
+            sums["second"],
+            sums["counts"],
+        )
+        numbers, columns = (
+            replace(cells, counts=cells.counts[:, :0]),
+            _numbers_on_every_scale(self.columns, plan),
+        )
         price = relevance_price(params.group) if family.two_codes else 0.0
-        for scale, cells in enumerate(candidates):
-            columns = columns_of(plan, (scale,) * n, self.options)
-            group = regroup(cells, columns, self.options.sharing, params.group, price)
-            groups.append(group)
-            told = grouping_costs(cells, group, columns) + price * relevant(group)
-            costs[scale] = told[:n] + plan.number_columns.scale_costs[:, scale]
+        before = np.tile(params.group[:, :n], len(SCALES))
+        group = regroup(numbers, columns, self.options.sharing, before, price)
+        told = grouping_costs(numbers, group, columns) + price * relevant(group)
+        costs = told.reshape(len(SCALES), n) + plan.number_columns.scale_costs.T
         current, place = np.array(self.scales), np.arange(n)
         best = costs.argmin(axis=0)
         slack = 1e-9 * np.abs(costs[current, place])
         best = np.where(costs[best, place] < costs[current, place] - slack, best, current)
         if (best == current).all():
             return None
-        weight, mean, scatter = (
-            np.array([getattr(cells, name) for cells in candidates])[best, :, place].T
-            for name in ("weight", "mean", "scatter")
-        )
-        cells = CellSums(weight, mean, scatter, candidates[0].counts)
+        here = best * n + place
+        chosen = CellSums(cells.weight[:, here], cells.mean[:, here], cells.scatter[:, here], cells.counts)
         previous = params.group.copy()
-        moved = np.flatnonzero(best != current)
-        previous[:, moved] = np.array(groups)[best[moved], :, moved].T
+        previous[:, :n] = np.where(best != current, group[:, here], previous[:, :n])
         scene = replace(self, scales=tuple(int(s) for s in best))
-        return scene, scene.cells.from_cells(cells, sums.values["weight"], previous)
+        return scene, scene.cells.from_cells(chosen, sums["weight"], previous)
 
 
 def columns_of(plan: TransformPlan, scales: Sequence[int], options: ModelOptions) -> ColumnCosts:
@@ -238,6 +244,14 @@ def columns_of(plan: TransformPlan, scales: Sequence[int], options: ModelOptions
     )
 
 
+def _numbers_on_every_scale(columns: ColumnCosts, plan: TransformPlan) -> ColumnCosts:
+    """Of the columns the numbers alone, once for each scale."""
+    n, n_scales = len(plan.numbers), len(SCALES)
+    floor = np.concatenate([plan.number_columns.least_variance((scale,) * n) for scale in range(n_scales)])
+    penalty, level_start = np.tile(columns.penalty[:n], n_scales), np.zeros(1, dtype=np.int64)
+    return replace(columns, floor=floor, penalty=penalty, level_start=level_start, share=np.zeros(0))
+
+
 def _levels_of(plan: TransformPlan, options: ModelOptions) -> ColumnCosts:
     """As `columns_of`, of the categories alone."""
     return columns_of(replace(plan, numbers=()), (), options)
@@ -252,20 +266,12 @@ def _visit_reading(state: Any, block: Block) -> Sums:
 
 def _visit_scales(state: Any, block: Block) -> Sums:
     """Sums of the numbers on every scale (K, scales * numbers) under the memberships of the treated block."""
-    treat, family, params = state
-    treated = treat(block)
-    membership, _ = kernels.memberships(family.scores(params, treated), family.hard)
-    n = len(treat.scales)
-    every = [treat.plan.treated_numbers(block, (scale,) * n) for scale in range(len(SCALES))]
-    raw = np.ascontiguousarray(np.hstack(every))
+    plan, scales, held, family, params = state
+    every = EveryScale.of(block, plan) if held is None else held.part(block)
+    scores = family.scores(params, every.treated(block, scales))
+    membership, _ = kernels.memberships(scores, family.hard)
     counted = np.ascontiguousarray(membership * block.weights[:, None])
-    start = family.columns.level_start
-    mean = np.zeros((len(params), raw.shape[1]))
-    sums = kernels.product_sums(raw, 1.0, np.zeros(raw.shape[1]), None, treated.codes, counted, mean, start)
+    width, start = every.numbers.shape[1], family.columns.level_start
+    mean = np.zeros((len(params), width))
+    sums = kernels.product_sums(every.numbers, 1.0, np.zeros(width), None, every.codes, counted, mean, start)
     return Sums(sums._asdict())
-
-
-def _cells_on(scale: int, n: int, params: Clusters, sums: Sums) -> CellSums:
-    here, values = slice(scale * n, (scale + 1) * n), sums.values
-    observed, first, second = (values[name][:, here] for name in ("observed", "first", "second"))
-    return CellSums.of_sums(np.zeros((len(params), n)), observed, first, second, values["counts"])

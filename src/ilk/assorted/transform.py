@@ -289,15 +289,19 @@ class TransformPlan:
     def treated(self, block: Block, scales: Sequence[int]) -> Block:
         """The block as the model sees it: standardised numbers on the given scales, and codes."""
         raw = self.treated_numbers(block, scales)
-        codes = [category.codes(block) for category in self.categories]
         return Block(
             raw,
             Encoding(1.0, np.zeros(raw.shape[1])),
             first_row=block.first_row,
             weight=block.weight,
-            codes=np.ascontiguousarray(np.column_stack(codes)) if codes else None,
+            codes=self.treated_codes(block),
             complete=not np.isnan(raw).any(),
         )
+
+    def treated_codes(self, block: Block) -> Array | None:
+        """The categories alone (rows, categories); None where there are none."""
+        codes = [category.codes(block) for category in self.categories]
+        return np.ascontiguousarray(np.column_stack(codes)) if codes else None
 
     def treated_numbers(self, block: Block, scales: Sequence[int]) -> Array:
         """The numbers alone (rows, numbers)."""

@@ -189,6 +189,11 @@ class GrowingFamily(SpreadFamily[Params], Protocol):
         ...
 
     @property
+    def updates_compiled(self) -> bool:
+        """Whether the update is one call of a kernel, and so can be all passes over a table of one block."""
+        ...
+
+    @property
     def ungrouped(self) -> GrowingFamily[Params]:
         """The same with nothing shared between components: how a fit warms up."""
         ...

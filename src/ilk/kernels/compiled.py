@@ -12,6 +12,9 @@ from ilk.kernels.pairs import Array
 from ilk.kernels.plain_mixture import Ending, scatter_shape
 from ilk.kernels.plain_product import ProductSums
 
+# Those of the assorted family fill arrays that are its parameters: assorted/compiled_update.py and compiled_run.py.
+shared_update, shared_run = native.shared_update, native.shared_run
+
 
 def nearest_step(
     raw: Array,
