@@ -132,6 +132,10 @@ class Grid:
         """Cells of one K from partitions of the rows."""
         self._run(cells, [memberships_of(label, int(label.max()) + 1) for label in labels], stop)
 
+    def run_on(self, cells: Sequence[GridCell], stop: Stop) -> None:
+        """On with the best run of each cell."""
+        self._advance(cells, [cell.best.params for cell in cells], stop)
+
     def _partitions(self, k: int, which: slice) -> list[Array]:
         """Memberships of the starts `which` of the automatic mix."""
         n_starts = N_STARTS_LINE if self.rows.n_columns == 1 else N_STARTS
