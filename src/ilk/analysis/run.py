@@ -128,7 +128,14 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
     if method.search == "growth":
         numbers = CELLS if job.asked is None else "auto"
         grown = search_assorted(
-            given.rows, given.used, ks, job.seed, numbers=numbers, deadline=deadline, callback=job.callback
+            given.rows,
+            given.used,
+            ks,
+            job.seed,
+            numbers=numbers,
+            most=_most(job, given, ks),
+            deadline=deadline,
+            callback=job.callback,
         )
         return given, _treated(given, grown), grown.search
     if method.recipe is not None:
@@ -138,7 +145,14 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
         if job.method != "auto":
             return given, Seen(own, own.encoding), found
         rival = search_rival(
-            found, given.rows, given.used, ks, job.seed, deadline=deadline, callback=job.callback
+            found,
+            given.rows,
+            given.used,
+            ks,
+            job.seed,
+            most=_most(job, given, ks),
+            deadline=deadline,
+            callback=job.callback,
         )
         both, winner = better(found, rival)
         return given, Seen(own, own.encoding) if winner is None else _treated(given, winner), both

@@ -35,6 +35,7 @@ def search_rival(
     ks: Sequence[int],
     seed: int,
     *,
+    most: int | None = None,
     deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> AssortedSearch | str:
@@ -56,6 +57,7 @@ def search_rival(
             plan=plan,
             search_rows=SEARCH_ROWS,
             criterion="plain",
+            most=most,
             deadline=deadline,
             callback=callback,
         )
