@@ -159,12 +159,25 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
     except NoModelError:
         if job.method != "auto":
             raise
+    return _without_mixture(job, given, ks, deadline)
+
+
+def _without_mixture(
+    job: Job, given: Input, ks: Sequence[int], deadline: Deadline
+) -> tuple[Input, Seen, Search]:
+    """Where no mixture is valid: the assorted model, which can take repeated values as such, else K-means."""
+    what = "no Gaussian mixture is valid on all rows of this table, so the groups are those of"
+    most = _most(job, given, ks)
+    try:
+        grown = search_assorted(
+            given.rows, given.used, ks, job.seed, most=most, deadline=deadline, callback=job.callback
+        )
+        note = ("no-mixture", f"{what} the assorted model")
+        return replace(given, warnings=(*given.warnings, note)), _treated(given, grown), grown.search
+    except NoModelError:
         other = prepare(replace(job, data=given.table, method=K_MEANS.name))
-    note = (
-        "no-mixture",
-        "no Gaussian mixture could be fitted to this table, so the groups are those of K-means",
-    )
-    return _by_recipe(job, replace(other, warnings=(*other.warnings, note)), K_MEANS, ks, deadline)
+    warnings = (*other.warnings, ("no-mixture", f"{what} K-means"))
+    return _by_recipe(job, replace(other, warnings=warnings), K_MEANS, ks, deadline)
 
 
 def _by_recipe(

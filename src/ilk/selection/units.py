@@ -26,7 +26,8 @@ from ilk.fitting.fit import finish
 from ilk.fitting.loop import OK, run_starts
 from ilk.fitting.table_moments import table_moments
 from ilk.selection.candidates import Candidate, Search
-from ilk.selection.mixtures import FINAL_STOP, full_bic, search_mixtures
+from ilk.selection.finalists import FINAL_STOP, full_bic
+from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress
 from ilk.selection.search import runner_up
 from ilk.selection.search_rows import SEARCH_ROWS, searched
