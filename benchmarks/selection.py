@@ -51,7 +51,7 @@ def ours(rows: Array, name: str, threads: int, *, thorough: bool = False) -> Con
     import ilk
 
     def search() -> Any:
-        return ilk.select(rows, thorough=thorough, seed=0, threads=threads)
+        return ilk.select(rows, k=range(1, 10), thorough=thorough, seed=0, threads=threads)
 
     most_rounds = 1 if thorough else None
     return Contender(name, search, lambda found: _answer(rows, found), most_rounds=most_rounds)

@@ -27,7 +27,7 @@ from ilk.fitting.table_moments import table_moments
 from ilk.fitting.weights import row_weights
 from ilk.model.packer import ModelPacker
 from ilk.selection.candidates import Search
-from ilk.selection.mixtures import full_bic
+from ilk.selection.finalists import full_bic
 from ilk.selection.search import runner_up
 from ilk.table.read import Table, from_arrow
 

@@ -139,7 +139,14 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
     if method.search == "growth":
         numbers = CELLS if job.asked is None else "auto"
         grown = search_assorted(
-            given.rows, given.used, ks, job.seed, numbers=numbers, deadline=deadline, callback=job.callback
+            given.rows,
+            given.used,
+            ks,
+            job.seed,
+            numbers=numbers,
+            most=_most(job, given, ks),
+            deadline=deadline,
+            callback=job.callback,
         )
         return given, _treated(given, grown), grown.search
     if method.recipe is not None:
@@ -154,19 +161,39 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
         if job.method != "auto":
             return given, Seen(own, own.encoding), found
         rival = search_rival(
-            found, given.rows, given.used, ks, job.seed, deadline=deadline, callback=job.callback
+            found,
+            given.rows,
+            given.used,
+            ks,
+            job.seed,
+            most=_most(job, given, ks),
+            deadline=deadline,
+            callback=job.callback,
         )
         both, winner = better(found, rival)
         return given, Seen(own, own.encoding) if winner is None else _treated(given, winner), both
     except NoModelError:
         if job.method != "auto":
             raise
+    return _without_mixture(job, given, ks, deadline)
+
+
+def _without_mixture(
+    job: Job, given: Input, ks: Sequence[int], deadline: Deadline
+) -> tuple[Input, Seen, Search]:
+    """Where no mixture is valid: the assorted model, which can take repeated values as such, else K-means."""
+    what = "no Gaussian mixture is valid on all rows of this table, so the groups are those of"
+    most = _most(job, given, ks)
+    try:
+        grown = search_assorted(
+            given.rows, given.used, ks, job.seed, most=most, deadline=deadline, callback=job.callback
+        )
+        note = Caution("no-mixture", f"{what} the assorted model")
+        return replace(given, warnings=(*given.warnings, note)), _treated(given, grown), grown.search
+    except NoModelError:
         other = prepare(replace(job, data=given.table, method=K_MEANS.name))
-    note = Caution(
-        "no-mixture",
-        "no Gaussian mixture could be fitted to this table, so the groups are those of K-means",
-    )
-    return _by_recipe(job, replace(other, warnings=(*other.warnings, note)), K_MEANS, ks, deadline)
+    warnings = (*other.warnings, Caution("no-mixture", f"{what} K-means"))
+    return _by_recipe(job, replace(other, warnings=warnings), K_MEANS, ks, deadline)
 
 
 def _crowded(rows: Rows) -> bool:

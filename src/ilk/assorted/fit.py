@@ -11,7 +11,7 @@ import numpy as np
 
 from ilk.assorted.family import Clusters
 from ilk.assorted.filling import filled
-from ilk.assorted.growth import FINAL_FIT, LEAST_FALL, MOST_CLUSTERS, N_STARTS, GrowthSearch
+from ilk.assorted.growth import FINAL_FIT, LEAST_FALL, N_STARTS, GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ModelOptions
 from ilk.assorted.state import FitState, labels_of, step_of
 from ilk.assorted.transform import TransformPlan
@@ -23,6 +23,7 @@ from ilk.fitting.fit import Fit, finish
 from ilk.fitting.loop import INTERRUPTED, Event, Run, Stop
 from ilk.table.block import Array
 
+ROWS_PER_CLUSTER = 4  # of a search without a limit
 SEARCH_ROWS = 20_000  # moves and starts are tried on a coreset of so many rows
 COOLING = (0.5, 0.25, 0.125)  # temperatures between soft and hard memberships
 AUTO_BLOCKS = ("EEE",)  # blocks of numbers tried besides cells; VVV was tried and lost
@@ -38,7 +39,7 @@ class SearchOptions:
     _: KW_ONLY
     criterion: str = "bic"
     least: int = 1
-    most: int = MOST_CLUSTERS
+    most: int | None = None  # as many as pay
     n_starts: int = N_STARTS
     rescale: bool = True
     stop: Stop = FINAL_FIT
@@ -130,7 +131,7 @@ def fit_assorted(
         callback=callback,
         n_starts=quest.n_starts,
         rescale=quest.rescale,
-        most=quest.most if quest.k is None else quest.k + 1,
+        most=_most(scene, quest),
         final=quest.stop,
     )
     for model in (scene, *_blocks(scene, options)):
@@ -153,6 +154,13 @@ def fit_assorted(
     except KeyboardInterrupt:  # what the last whole step gave is there
         search.stopped = INTERRUPTED
         return _finished(search, state, candidates)
+
+
+def _most(scene: AssortedProblem, quest: SearchOptions) -> int:
+    """The most clusters: one beside those asked for, and no more than rows allow."""
+    if quest.k is not None:
+        return quest.k + 1
+    return quest.most or max(quest.least, scene.rows.n_rows // ROWS_PER_CLUSTER)
 
 
 def glimpse(table: Rows, plan: TransformPlan, label: Array, k: int) -> tuple[float, float]:

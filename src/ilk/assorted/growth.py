@@ -6,6 +6,7 @@ never rises, and the best fit of every number of clusters visited is kept.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
@@ -57,12 +58,14 @@ SPLITS_TRIED, MERGES_TRIED = 3, 2
 SPLIT_MERGE_ROUNDS, SPLIT_MERGE_SPLITS = 3, 2
 EXCHANGES = 2  # of a split and a merge, when no move lowers J
 LEAST_FALL = 1e-6  # relative; a move must lower J by more
-MOST_CLUSTERS = 20
+SEVERAL_FROM = 9  # clusters from which several are split at once
 BIRTH_SHARES = (0.05, 0.15)
 LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
 SETTLE_ROUNDS = 5
 DIRECT_CLUSTERS = (2, 3, 4, 5)  # sought at once in wide tables: three groups may pay where two do not
 DIRECT_ROWS = 8  # for each of them
+
+Half = tuple[float, int, Any]
 
 
 @dataclass
@@ -75,7 +78,7 @@ class GrowthSearch:
     callback: Callable[[Event], None] | None = None
     n_starts: int = N_STARTS
     rescale: bool = True
-    most: int = MOST_CLUSTERS
+    most: int = sys.maxsize
     final: Stop = FINAL_FIT
     best: dict[int, FitState] = field(default_factory=dict)
     stopped: str = ""
@@ -197,6 +200,9 @@ class GrowthSearch:
 
     def _one_move(self, state: FitState) -> FitState | None:
         """The best of splits and merges, or else of births; None when none lowers J."""
+        several = state.k >= SEVERAL_FROM and not state.scene.family.wide
+        if several and (better := self._several(state)) is not None:
+            return better
         splits = self.fits(state.scene, self.splits(state)[:SPLITS_TRIED]) if state.k < self.most else []
         merges = self.fits(state.scene, self.merges(state)[:MERGES_TRIED], warm_up=0)
         better = self._accepted(state, splits + merges)
@@ -229,10 +235,25 @@ class GrowthSearch:
         """Each cluster in two, by the best of three fits on its own rows; the most promising first."""
         if state.scene.family.wide:
             return self._screened_splits(state)
-        scene, params = state.scene, state.params
-        label = labels_of(scene, params)
+        return [self._cut(state, [half]) for half in self._parted(state)]
+
+    def _several(self, state: FitState) -> FitState | None:
+        """All clusters in two at once that are cheaper so, or the best half of them and so on; None when that does
+        not lower J. From one cluster to a hundred it is few steps."""
+        paying = [half for half in self._parted(state) if half[0] > 0][: self.most - state.k]
+        while len(paying) > 1 and not self.stopped:
+            better = self._accepted(state, self.fits(state.scene, [self._cut(state, paying)]))
+            if better is not None:
+                return better
+            paying = paying[: len(paying) // 2]
+        return None
+
+    def _parted(self, state: FitState) -> list[Half]:
+        """What each cluster gains in two, its number, and the two; the most first."""
+        scene = state.scene
+        label = labels_of(scene, state.params)
         points, family = self.points(scene), scene.family.ungrouped
-        proposals: list[tuple[float, Any]] = []
+        found: list[Half] = []
         self.n_moves += 1
         for k in range(state.k):
             mine = np.flatnonzero(label == k)
@@ -240,15 +261,21 @@ class GrowthSearch:
             if block.weights.sum() < LEAST_SPLIT:
                 continue
             halves = self._halves(MemoryRows.of_block(block, threads=1), points.rows_of(mine), family)
-            if halves is None:
-                continue
-            gain, two = halves
-            rest = np.delete(np.arange(state.k), k)
-            share = np.append(params.mixing[rest], two.mixing * params.mixing[k])
-            others = family.select(params, rest) if len(rest) else None
-            joined = two if others is None else family.joined(others, two, share)
-            proposals.append((gain, joined))
-        return [joined for _, joined in sorted(proposals, key=lambda pair: -pair[0])]
+            if halves is not None:
+                found.append((halves[0], k, halves[1]))
+        return sorted(found, key=lambda half: -half[0])
+
+    def _cut(self, state: FitState, halves: Sequence[Half]) -> Any:
+        """The state with some clusters in two, which come last."""
+        params, family = state.params, state.scene.family.ungrouped
+        rest = np.delete(np.arange(state.k), [k for _, k, _ in halves])
+        joined, share = (
+            (family.select(params, rest), params.mixing[rest]) if len(rest) else (None, np.empty(0))
+        )
+        for _, k, two in halves:
+            share = np.append(share, two.mixing * params.mixing[k])
+            joined = two if joined is None else family.joined(joined, two, share)
+        return joined
 
     def _screened_splits(self, state: FitState) -> list[Any]:
         """Each cluster of a wide table in two, by a race from the columns that matter among its rows."""

@@ -67,7 +67,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         What chooses the number of clusters: J, or J plus the entropy of the memberships.
     open_cost : float, default=0.0
         Additional cost of each cluster (a penalty), in nats.
-    max_components : int, default=20
+    max_components : None or int, default=None
         Largest number of clusters where it is found.
     n_init : int or "auto", default=12
         Number of starts where the number of clusters is given, of which the best is kept; "auto" is 12.
@@ -138,7 +138,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         transforms: bool = True,
         criterion: str = "bic",
         open_cost: float = 0.0,
-        max_components: int = 20,
+        max_components: int | None = None,
         n_init: int | str = N_STARTS,
         types: Any = None,
         tol: float = 1e-7,
@@ -228,7 +228,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         return SearchOptions(
             None if auto else whole_number("n_components", self.n_components),
             criterion=self.criterion,
-            most=whole_number("max_components", self.max_components),
+            most=None if self.max_components is None else whole_number("max_components", self.max_components),
             n_starts=n_starts_of(self.n_init, N_STARTS),
             rescale=bool(self.transforms),
             stop=stop,

@@ -20,7 +20,7 @@ from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe
 from ilk.selection.candidates import OK, REFERENCE, Candidate, Search
 from ilk.selection.progress import Progress, told
-from ilk.selection.search import STATUS_OF_REASON, ranking
+from ilk.selection.search import STATUS_OF_REASON, end_of_search, ranking
 from ilk.table.schema import Schema
 
 ASSORTED = "assorted"
@@ -46,6 +46,7 @@ def search_assorted(
     numbers: str = CELLS,
     search_rows: int = SEARCH_ROWS,
     criterion: str = "bic",
+    most: int | None = None,
     deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> AssortedSearch:
@@ -60,7 +61,7 @@ def search_assorted(
     stop = replace(FINAL_FIT, deadline=deadline)
     k = ks[0] if len(ks) == 1 else None
     quest = SearchOptions(
-        k=k, criterion=criterion, least=ks[0], most=ks[-1], stop=stop, search_rows=search_rows
+        k=k, criterion=criterion, least=ks[0], most=most or ks[-1], stop=stop, search_rows=search_rows
     )
     done = 0
 
@@ -80,6 +81,7 @@ def search_assorted(
     treated = found.scene.rows
     words = plan.in_words(found.scene.scales, together=found.scene.options.numbers != CELLS)
     told_search = _as_search(found, quest, min(rows.n_rows, search_rows), deadline.spent)
+    told_search = replace(told_search, ended_by=end_of_search(told_search.chosen.k, ks, most, deadline))
     return AssortedSearch(told_search, treated, found.scene.treat, words)
 
 
@@ -148,4 +150,4 @@ def _status(k: int, chosen: int, reason: str, quest: SearchOptions) -> str:
     """How the fit with K clusters stands: those on the way to the one that was asked for are for reference."""
     if k == chosen:
         return STATUS_OF_REASON.get(reason, OK)
-    return OK if quest.least <= k <= quest.most else REFERENCE
+    return OK if quest.least <= k and (quest.most is None or k <= quest.most) else REFERENCE

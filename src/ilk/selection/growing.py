@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ilk.families.covariance import Structure, n_covariance_parameters
-from ilk.fitting.loop import OK, Stop
+from ilk.fitting.loop import OK, PASS_LIMIT, Stop
 from ilk.measures.criteria import bic
 from ilk.selection.fine_parts import FineParts
 from ilk.selection.rounding import recording_step
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 ROWS_PER_PART, MOST_PARTS = 4, 1000  # of the look ahead
 LEADING = tuple(Structure(name) for name in ("EII", "VII", "EEI", "VVI", "EEE", "VVV"))
+TRIAL_PASSES = 30  # after which only what comes near the best goes on
 N_ALONE = 3  # moves that are tried one by one where several at once do not pay
 N_MORE = 4  # structures beside the leading ones that are tried at the end, best first
 EVEN_STEP = 12.0  # the variance of values spread over a step of one is a twelfth
@@ -163,12 +164,24 @@ class Growth:
         grid, before = self.grid, self.grid.bic(self.best)
         for label in labels:
             k = int(label.max()) + 1
-            cells = [grid.cells.get((s, k)) or grid.blank(s, k) for s in structures]
-            grid.run_from(cells, [label], self.stop)
+            cells = [grid.blank(s, k) for s in structures]
+            grid.run_from(cells, [label], replace(self.stop, max_passes=TRIAL_PASSES))
+            near = before + 2 * self._price(cells[0])
+            going = [c for c in cells if c.runs and c.best.reason == PASS_LIMIT and grid.bic(c) < near]
+            grid.run_on(going, self.stop)
             for cell in cells:
-                if cell.runs and (cell.best.status != OK or self._thick(cell)):
-                    grid.cells[cell.structure, k] = cell
+                self._keep(cell)
         return grid.bic(self.best) < before
+
+    def _keep(self, cell: GridCell) -> None:
+        """Note a cell, or its runs where there is one already."""
+        known = self.grid.cells.get((cell.structure, cell.k))
+        if not cell.runs or (cell.best.status == OK and not self._thick(cell)):
+            return
+        if known is None:
+            self.grid.cells[cell.structure, cell.k] = cell
+        else:
+            known.runs += cell.runs
 
     def _thick(self, cell: GridCell) -> bool:
         """Whether no component is thinner than the steps in which its columns were recorded."""

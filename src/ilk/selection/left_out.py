@@ -18,12 +18,11 @@ from ilk.selection.valley import (
     CATEGORIES,
     ODDS_JITTER,
     NumberGround,
+    PieceMoments,
     Projection,
     Thresholds,
-    apart,
     deviation_within,
     facing,
-    numbered,
 )
 from ilk.table.block import Array
 
@@ -101,7 +100,7 @@ class LeftOutOdds:
 
     def distances(self, groups: Sequence[Sequence[int]]) -> Array:
         """Of shares of the levels, in standard deviations within the groups."""
-        return apart(self.levels, numbered(self.label, groups), self.weight, len(groups))
+        return PieceMoments.of(self.levels, self.label, self.weight).distances(groups)
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)

@@ -95,31 +95,65 @@ def merge_pieces(
     Then, for the `whole_path`, go on to one group. Without a threshold the pieces are the groups.
     """
     current: list[Pieces] = [(piece,) for piece in range(n_pieces)]
-    seen: dict[Pair, ProjectionValley] = {}
+    seen = _Valleys(ground)
     path: list[Level] = []
     groups: tuple[Pieces, ...] | None = None
     while len(current) > 1:
         pairs = [(current[i], current[j]) for i, j in near_pairs(ground, current)]
-        for one, other in pairs:
-            if (one, other) not in seen:
-                seen[one, other] = ProjectionValley.of(ground.project(one, other))
-        pair = _next(pairs, seen)
-        path.append(Level(len(current), seen[pair].valley, pair))
-        if threshold is None or seen[pair].valley >= threshold or len(current) <= least:
+        seen.look(pairs, lazily=len(current) > MANY_GROUPS)
+        pair, lowest = _next([pair for pair in pairs if pair in seen.known], seen.known)
+        path.append(Level(len(current), seen.known[pair].valley, pair))
+        if threshold is None or lowest >= threshold or len(current) <= least:
             groups = groups or tuple(current)
             if not whole_path:
                 break
-        current = sorted([*(p for p in current if p not in pair), tuple(sorted(pair[0] + pair[1]))])
+        rest, made = [p for p in current if p not in pair], tuple(sorted(pair[0] + pair[1]))
+        seen.merged(pair, made, rest)
+        current = sorted([*rest, made])
     return Merge(threshold, groups or tuple(current), tuple(path))
 
 
-def _next(pairs: Sequence[Pair], seen: Mapping[Pair, ProjectionValley]) -> Pair:
-    """The pair of the lowest valley; a group too small to show one goes to the group that is nearest to it."""
+class _Valleys:
+    """Valleys as they are looked at. Of many groups, those of a merged one are first taken for the lower of its two
+    parts', and measured when they come to be the lowest."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.known: dict[Pair, ProjectionValley] = {}
+        self.guess: dict[Pair, float] = {}
+
+    def look(self, pairs: Sequence[Pair], *, lazily: bool) -> None:
+        """Measure all pairs, or all that nothing is known of and the lowest."""
+        for pair in pairs:
+            if pair not in self.known and not (lazily and pair in self.guess):
+                self._measure(pair)
+        while (lowest := min(pairs, key=self._value)) not in self.known:
+            self._measure(lowest)
+
+    def merged(self, pair: Pair, made: Pieces, rest: Sequence[Pieces]) -> None:
+        """What two groups that become one leave to guess."""
+        for other in rest:
+            ways = [(min(part, other), max(part, other)) for part in pair]
+            values = [self._value(way) for way in ways if way in self.known or way in self.guess]
+            if values:
+                self.guess[min(made, other), max(made, other)] = min(values)
+
+    def _value(self, pair: Pair) -> float:
+        return self.known[pair].valley if pair in self.known else self.guess[pair]
+
+    def _measure(self, pair: Pair) -> None:
+        self.known[pair] = ProjectionValley.of(self.ground.project(*pair))
+
+
+def _next(pairs: Sequence[Pair], seen: Mapping[Pair, ProjectionValley]) -> tuple[Pair, float]:
+    """The pair to merge, and the lowest valley: that pair's, but a group too small to show one goes to the group that
+    is nearest to it."""
     lowest = min(pairs, key=lambda pair: seen[pair].valley)
+    valley = seen[lowest].valley
     if seen[lowest].fewest >= FEW_ROWS:
-        return lowest
+        return lowest, valley
     beside = [pair for pair in pairs if seen[pair].fewest == seen[lowest].fewest]
-    return min(beside, key=lambda pair: (seen[pair].gap, seen[pair].valley))
+    return min(beside, key=lambda pair: (seen[pair].gap, seen[pair].valley)), valley
 
 
 def valley_matrix(ground: Ground, groups: Sequence[Pieces]) -> list[list[float | None]]:
@@ -132,14 +166,12 @@ def valley_matrix(ground: Ground, groups: Sequence[Pieces]) -> list[list[float |
 
 def near_pairs(ground: Ground, groups: Sequence[Pieces]) -> list[tuple[int, int]]:
     """The pairs in which a lowest valley may be: all, or of many groups each with those nearest to it."""
-    everyone = [(i, j) for i in range(len(groups)) for j in range(i + 1, len(groups))]
     if len(groups) <= MANY_GROUPS:
-        return everyone
+        return [(i, j) for i in range(len(groups)) for j in range(i + 1, len(groups))]
     apart = ground.distances(groups)
     np.fill_diagonal(apart, np.inf)
     nearest = np.argsort(apart, axis=1, kind="stable")[:, :N_NEAREST]
-    near = {(min(i, int(j)), max(i, int(j))) for i, row in enumerate(nearest) for j in row}
-    return [pair for pair in everyone if pair in near]
+    return sorted({(min(i, int(j)), max(i, int(j))) for i, row in enumerate(nearest) for j in row})
 
 
 def lowest(matrix: Sequence[Sequence[float | None]]) -> tuple[int, int] | None:

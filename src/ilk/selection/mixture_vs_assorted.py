@@ -35,6 +35,7 @@ def search_rival(
     ks: Sequence[int],
     seed: int,
     *,
+    most: int | None = None,
     deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
 ) -> AssortedSearch | str:
@@ -56,6 +57,7 @@ def search_rival(
             plan=plan,
             search_rows=SEARCH_ROWS,
             criterion="plain",
+            most=most,
             deadline=deadline,
             callback=callback,
         )
@@ -93,7 +95,9 @@ def _without(found: Search, status: str) -> Search:
 
 def contest(one: Search, other: Search) -> Search:
     """The search whose chosen model has the lower BIC (the first among equals), with the candidates of both."""
-    first = one.chosen.last_bic <= other.chosen.last_bic
+    bics = [(search.chosen.bic_all_rows, search.chosen.bic or 0.0) for search in (one, other)]
+    on_all = all(value is not None for value, _ in bics)
+    first = one.chosen.last_bic <= other.chosen.last_bic if on_all else bics[0][1] <= bics[1][1]
     won, shift = (one, 0) if first else (other, len(one.candidates))
     candidates, winner = one.candidates + other.candidates, won.winner + shift
     return replace(

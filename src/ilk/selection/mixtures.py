@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import numpy as np
 
@@ -25,24 +24,23 @@ from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.deadline import Deadline
-from ilk.fitting.fit import finish
-from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop, run_starts
+from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
-from ilk.fitting.restarts import Recipe, memberships_of
+from ilk.fitting.restarts import memberships_of
 from ilk.fitting.small_tables import run_quick
-from ilk.fitting.table_moments import TableMoments, table_moments
+from ilk.fitting.table_moments import table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.candidates import Candidate, Search
+from ilk.selection.finalists import FINAL_STOP, decide
 from ilk.selection.first_sums import FirstSums
 from ilk.selection.growing import Growth
 from ilk.selection.progress import Progress, told
-from ilk.selection.search import choose, end_of_search, runner_up
-from ilk.selection.search_rows import SEARCH_ROWS, each_once, searched
+from ilk.selection.search import end_of_search
+from ilk.selection.search_rows import each_once, searched
 from ilk.selection.split_merge import joined_labels, split_labels
 from ilk.table.block import Array
 
-N_POLISHED = 3  # cells of a search that are fitted to all rows, where there are more
 N_DONORS = 4
 N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column costs little
 SPLIT_PASSES = 5
@@ -54,7 +52,6 @@ MOST_JOINED = 12  # components of which every two are tried as one; beyond, grow
 N_RACED = 2  # the best so many of a cell go on
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
 QUICK_STOP = Stop(tolerance=1e-5, max_passes=500)
-FINAL_STOP = Stop(tolerance=1e-8, max_passes=1000)
 SAME_OPTIMUM = 1e-5  # relative difference of costs below which two runs ended in the same place
 
 
@@ -131,6 +128,10 @@ class Grid:
     def run_from(self, cells: Sequence[GridCell], labels: Sequence[Array], stop: Stop) -> None:
         """Cells of one K from partitions of the rows."""
         self._run(cells, [memberships_of(label, int(label.max()) + 1) for label in labels], stop)
+
+    def run_on(self, cells: Sequence[GridCell], stop: Stop) -> None:
+        """On with the best run of each cell."""
+        self._advance(cells, [cell.best.params for cell in cells], stop)
 
     def _partitions(self, k: int, which: slice) -> list[Array]:
         """Memberships of the starts `which` of the automatic mix."""
@@ -351,55 +352,5 @@ def search_mixtures(
         found = grid.candidate(cell)
         outside = cell.k not in ks and cell.k <= ks[-1] and found.eligible
         candidates.append(replace(found, status="reference") if outside else found)
-    decided = _decide(rows, grid, candidates, interrupted, deadline)
+    decided = decide(rows, grid, candidates, interrupted, deadline)
     return replace(decided, few=few, ended_by=end_of_search(decided.chosen.k, ks, most, deadline))
-
-
-def _decide(
-    rows: Rows, grid: Grid, candidates: list[Candidate], interrupted: bool, deadline: Deadline
-) -> Search:
-    """The winner, fitted to the end on all rows; after a search on a coreset the best few decide there."""
-    order = choose(candidates)
-    whole = rows.n_rows <= SEARCH_ROWS
-    on = grid.rows if whole else rows
-    near = order[:N_POLISHED]
-    cells = [grid.cells[Structure(candidates[i].structure or ""), candidates[i].k] for i in near]
-    models = [(cell.family, cell.best.params) for cell in cells]
-    finalists, cells = (near[:1], cells[:1]) if whole else (near, cells)
-    moments = grid.moments if whole else table_moments(rows)
-    families = [replace(cell.family, column_variances=moments.variance) for cell in cells]
-    starts = [cell.best.params for cell in cells]
-    stop = replace(FINAL_STOP, deadline=deadline.within(0.0 if interrupted else math.inf))
-    try:
-        runs = run_starts(on, families, starts, stop=stop)
-    except KeyboardInterrupt:  # before a pass was done
-        runs = run_starts(on, families, starts, stop=replace(FINAL_STOP, deadline=deadline.within(0.0)))
-        interrupted = True
-    values = [full_bic(moments, rows, run) for run in runs]
-    place = int(np.argmin(values))
-    run, winner = runs[place], finalists[place]
-    if not whole:
-        for i, value in zip(finalists, values, strict=True):
-            candidates[i] = replace(candidates[i], bic_all_rows=value if math.isfinite(value) else None)
-    found = finish(rows, run, cells[place].runs)
-    recipe = Recipe(run.family.name, run.family, stop=FINAL_STOP)
-    return Search(
-        candidates=tuple(candidates),
-        winner=winner,
-        runner_up=runner_up(candidates, winner),
-        fit=found,
-        recipe=recipe,
-        sharpness=None,
-        n_rows_searched=min(rows.n_rows, SEARCH_ROWS),
-        interrupted=interrupted or found.reason == INTERRUPTED,
-        rivals=tuple(model for i, model in zip(near, models, strict=True) if i != winner),
-    )
-
-
-def full_bic(moments: TableMoments, rows: Rows, run: Run) -> float:
-    """BIC of a mixture that was run on `rows`, in the user's units; infinite where it is no answer."""
-    if run.status != OK:
-        return math.inf
-    loglik = -run.cost + float(moments.cells @ np.log(rows.encoding.unit))
-    family = cast(Gaussian, run.family)
-    return bic(loglik, family.free_parameters(run.params), moments.row_weight)

@@ -193,11 +193,26 @@ def choose(candidates: Sequence[Candidate]) -> list[int]:
     return order
 
 
+FAILURES = {
+    SINGULAR: "a component shrank onto rows that are alike in a column or lie on a plane",
+    "component_vanished": "a component lost all its rows",
+    "did_not_start": "the time was over before a fit began",
+    "cancelled": "the run was interrupted before a fit ended",
+    FEWER_DISTINCT_ROWS: "the table has fewer distinct rows than groups",
+}
+
+
 def no_model(candidates: Sequence[Candidate]) -> NoModelError:
+    failed = [c.status for c in candidates if c.status != REFERENCE]
+    counts = {status: failed.count(status) for status in sorted(set(failed), key=failed.count, reverse=True)}
+    told = [
+        f"{FAILURES.get(status, status.replace('_', ' '))} ({n} of {len(failed)} fits)"
+        for status, n in counts.items()
+    ]
     return NoModelError(
         "no-valid-model",
         "no model could be fitted to this table",
-        where=", ".join(sorted({c.status.replace("_", " ") for c in candidates} - {REFERENCE})),
+        where="; ".join(told),
         do="Try fewer groups or another method",
     )
 
@@ -227,11 +242,17 @@ def end_of_search(chosen: int, ks: Sequence[int], most: int | None, deadline: De
 
 
 def runner_up(candidates: Sequence[Candidate], winner: int) -> int | None:
-    """The best candidate beside the winner: among those fitted to all rows, where the winner was."""
-    order = [i for i in ranking(candidates) if i != winner]
-    if candidates[winner].bic_all_rows is not None:
-        order.sort(key=lambda i: (candidates[i].bic_all_rows is None, candidates[i].last_bic))
-    return order[0] if order else None
+    """The best candidate beside the winner, by the same rows: among those fitted to all of them, where the winner was
+    and another is; else among those that the rows searched put behind it."""
+    others = [i for i in ranking(candidates) if i != winner]
+    chosen = candidates[winner]
+    if chosen.bic_all_rows is not None:
+        seen = [i for i in others if candidates[i].bic_all_rows is not None]
+        if seen:
+            return min(seen, key=lambda i: candidates[i].last_bic)
+        least = math.inf if chosen.bic is None else chosen.bic
+        others = [i for i in others if (candidates[i].bic or -math.inf) >= least]
+    return others[0] if others else None
 
 
 def fit_cell(rows: Rows, recipe: Recipe, k: int, seed: int, *, deadline: Deadline) -> Fit:

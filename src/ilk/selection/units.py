@@ -30,8 +30,9 @@ from ilk.fitting.loop import OK, run_starts
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
 from ilk.selection.candidates import Candidate, Search
+from ilk.selection.finalists import FINAL_STOP, full_bic
 from ilk.selection.first_sums import FirstSums
-from ilk.selection.mixtures import FINAL_STOP, RACE_STOP, full_bic, search_mixtures
+from ilk.selection.mixtures import RACE_STOP, search_mixtures
 from ilk.selection.progress import Progress
 from ilk.selection.search import runner_up
 from ilk.selection.search_rows import SEARCH_ROWS, searched

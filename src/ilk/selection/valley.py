@@ -94,6 +94,32 @@ class Ground(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class PieceMoments:
+    """Weight, sums and sum of squares of the rows of each piece."""
+
+    size: Array
+    sums: Array
+    squares: Array
+
+    @classmethod
+    def of(cls, points: Array, label: Array, weight: Array) -> PieceMoments:
+        sums = np.stack([np.bincount(label, weight * column) for column in points.T], axis=1)
+        return cls(np.bincount(label, weight), sums, weight @ np.square(points))
+
+    def distances(self, groups: Sequence[Sequence[int]]) -> Array:
+        """Between the means of sets of pieces, columns in standard deviations within the sets."""
+        size, sums = np.zeros(len(groups)), np.zeros((len(groups), self.sums.shape[1]))
+        for number, pieces in enumerate(groups):
+            there = [piece for piece in pieces if piece < len(self.size)]  # others have no rows here
+            size[number], sums[number] = self.size[there].sum(), self.sums[there].sum(axis=0)
+        mean = sums / np.maximum(size, 1e-300)[:, None]
+        within = np.sqrt(np.maximum(self.squares - (sums * mean).sum(axis=0), 0.0) / self.size.sum())
+        scaled = mean / np.where(within > 0, within, 1.0)
+        square = np.square(scaled).sum(axis=1)
+        return np.asarray(np.maximum(square[:, None] + square - 2 * scaled @ scaled.T, 0.0))
+
+
 @dataclass(frozen=True, kw_only=True)
 class NumberGround:
     """Rows of numbers: `points` in standard deviations, `spread` the same with ties pulled apart. Categories beside
@@ -167,12 +193,13 @@ class NumberGround:
                 found[self._rows_of[piece]] = True
         return found
 
+    @cached_property
+    def _moments(self) -> PieceMoments:
+        return PieceMoments.of(self.points, self.label, self.weight)
+
     def distances(self, groups: Sequence[Sequence[int]]) -> Array:
         """Of means, in standard deviations within the groups."""
-        label = np.zeros(len(self.label), dtype=np.intp)
-        for number, pieces in enumerate(groups):
-            label[self._in(pieces)] = number
-        return apart(self.points, label, self.weight, len(groups))
+        return self._moments.distances(groups)
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = self._in(one), self._in(other)
@@ -222,9 +249,13 @@ class OddsGround:
         """Numbers held for each row."""
         return int(self.score.shape[1])
 
+    @cached_property
+    def _moments(self) -> PieceMoments:
+        return PieceMoments.of(self.score, self.label, self.weight)
+
     def distances(self, groups: Sequence[Sequence[int]]) -> Array:
         """Of mean scores, in standard deviations within the groups."""
-        return apart(self.score, numbered(self.label, groups), self.weight, len(groups))
+        return self._moments.distances(groups)
 
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         first, second = np.isin(self.label, one), np.isin(self.label, other)
@@ -236,25 +267,6 @@ class OddsGround:
         deviation = deviation_within(odds, of_second, weight)
         noise = stream(self.seed, "odds").standard_normal(len(odds))
         return facing(odds + ODDS_JITTER * deviation * noise, of_second, weight)
-
-
-def numbered(label: Array, groups: Sequence[Sequence[int]]) -> Array:
-    """The number of each row's group, by its piece."""
-    made = np.zeros(len(label), dtype=np.intp)
-    for number, pieces in enumerate(groups):
-        made[np.isin(label, pieces)] = number
-    return made
-
-
-def apart(points: Array, label: Array, weight: Array, n_groups: int) -> Array:
-    """Distances between the means of groups, columns in standard deviations within the groups."""
-    size = np.maximum(np.bincount(label, weight, n_groups), 1e-300)
-    sums = np.stack([np.bincount(label, weight * column, n_groups) for column in points.T], axis=1)
-    mean = sums / size[:, None]
-    within = np.sqrt(np.average(np.square(points - mean[label]), axis=0, weights=weight))
-    scaled = mean / np.where(within > 0, within, 1.0)
-    square = np.square(scaled).sum(axis=1)
-    return np.asarray(np.sqrt(np.maximum(square[:, None] + square - 2 * scaled @ scaled.T, 0.0)))
 
 
 def deviation_within(position: Array, of_second: Array, weight: Array) -> float:
