@@ -21,6 +21,8 @@ ALIKE, EQUAL = 0.99, 0.9999
 """Correlation from which numbers say the same: where values come again, and where nearly every row has its own."""
 HEAD_ROWS = 1_000
 LEAST_ROWS = 5  # with another value than the most frequent one: fewer may agree by chance
+LOOKED_ROWS, MAY_BE_ALIKE = 256, 0.9  # rows on which numbers are compared first, and their correlation there
+BATCH = 256  # columns compared with all earlier ones at a time
 
 
 @dataclass(frozen=True)
@@ -77,22 +79,52 @@ def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) ->
     alike = [part for group in alike for part in _grouped(group, lambda info: _head(table.cells(info.name)))]
     found: dict[str, str] = {}
     for candidates in alike:
-        kept: list[tuple[ColumnInfo, Sequel]] = []
-        for info in candidates:
+        kept: dict[int, tuple[ColumnInfo, Sequel]] = {}
+        for number, earlier in enumerate(_near(table, candidates)):
+            info = candidates[number]
             sequel = Sequel.of(table.cells(info.name))
+            others = (kept[place] for place in earlier if place in kept)
             first = next(
-                (
-                    other
-                    for other, its in kept
-                    if its.digest == sequel.digest and _agree(table, other, info, sequel)
-                ),
+                (it for it, its in others if its.digest == sequel.digest and _agree(table, it, info, sequel)),
                 None,
             )
             if first is not None and info.name not in asked:
                 found[info.name] = first.name
             else:
-                kept.append((info, sequel))
+                kept[number] = info, sequel
     return found
+
+
+def _near(table: TableColumns, columns: list[ColumnInfo]) -> Iterator[Array]:
+    """For each column the places of earlier ones that may say the same: of numbers those that go along with it on a few
+    rows, all others of a column of categories."""
+    is_number = np.array([info.levels is None for info in columns])
+    points = np.zeros((len(columns), LOOKED_ROWS))
+    for place in np.flatnonzero(is_number):
+        points[place] = _standard(next(iter(table.cells(columns[place].name).parts())), columns[place].name)
+    for start in range(0, len(columns), BATCH):
+        batch = slice(start, start + BATCH)
+        along = np.abs(points[batch] @ points[: start + BATCH].T) > MAY_BE_ALIKE
+        along |= ~(is_number[batch, None] & is_number[: start + BATCH])
+        for offset, row in enumerate(along):
+            yield np.flatnonzero(row[: start + offset])
+
+
+def _standard(part: Column, name: str) -> Array:
+    """Numbers of a few rows over a part as a vector of length 1, so that products are correlations."""
+    looked = np.linspace(0, len(part) - 1, min(len(part), LOOKED_ROWS)).astype(np.int64)
+    values = as_numbers(part.take(pa.array(looked)), name)
+    seen = np.isfinite(values)
+    made = np.zeros(LOOKED_ROWS)
+    if seen.any():
+        low, high = values[seen].min(), values[seen].max()
+        scaled = values[seen] / 4 - (low / 8 + high / 8)  # differences of large numbers run over
+        size = float(np.abs(scaled).max())
+        scaled = scaled / size if size > 0 else scaled
+        scaled = scaled - scaled.mean()
+        length = float(np.sqrt(np.square(scaled).sum()))
+        made[: len(values)][seen] = scaled / length if length > 0 else 0.0
+    return made
 
 
 def _grouped(columns: list[ColumnInfo], key: Callable[[ColumnInfo], Any]) -> list[list[ColumnInfo]]:
