@@ -173,16 +173,16 @@ def _strangeness(evidence: Evidence, groups: Sequence[Group], tried: Array) -> A
     """Squared deviation of each tried row from its group, column by column."""
     away = np.zeros((len(tried), len(evidence.columns)))
     facts = [{fact.column: fact for fact in group.facts} for group in groups]
+    label = evidence.labels[tried]
     for j, column in enumerate(evidence.columns):
         if not column.used or not column.is_number:
             continue
-        for at, i in enumerate(tried):
-            fact = facts[evidence.labels[i]][column.name]
-            value = float(column.values[i])
-            if fact.value is None or np.isnan(value):
-                continue
-            spread = max(fact.spread or 0.0, 0.05 * (fact.whole_spread or 0.0))
-            away[at, j] = ((value - fact.value) / spread) ** 2 if spread else 0.0
+        of_groups = [one[column.name] for one in facts]
+        middle = np.array([np.nan if fact.value is None else fact.value for fact in of_groups])
+        spread = np.array([max(fact.spread or 0.0, 0.05 * (fact.whole_spread or 0.0)) for fact in of_groups])
+        gap = column.values[tried].astype(np.float64) - middle[label]
+        seen = ~np.isnan(gap) & (spread[label] > 0)
+        away[seen, j] = (gap[seen] / spread[label][seen]) ** 2
     return away
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -79,19 +80,15 @@ def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) ->
     alike = [part for group in alike for part in _grouped(group, lambda info: _head(table.cells(info.name)))]
     found: dict[str, str] = {}
     for candidates in alike:
-        kept: dict[int, tuple[ColumnInfo, Sequel]] = {}
-        for number, earlier in enumerate(_near(table, candidates)):
-            info = candidates[number]
-            sequel = Sequel.of(table.cells(info.name))
-            others = (kept[place] for place in earlier if place in kept)
-            first = next(
-                (it for it, its in others if its.digest == sequel.digest and _agree(table, it, info, sequel)),
-                None,
-            )
-            if first is not None and info.name not in asked:
-                found[info.name] = first.name
-            else:
-                kept[number] = info, sequel
+        sequel = cache(lambda name: Sequel.of(table.cells(name)))
+        for info, earlier in zip(candidates, _near(table, candidates), strict=True):
+            if info.name in asked:
+                continue
+            for other in (candidates[place] for place in earlier):
+                own, its = sequel(info.name), sequel(other.name)
+                if other.name not in found and own.digest == its.digest and _agree(table, other, info, own):
+                    found[info.name] = other.name
+                    break
     return found
 
 

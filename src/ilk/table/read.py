@@ -47,9 +47,13 @@ class Table:
     def n_columns(self) -> int:
         return len(self.names)
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
+
     def column(self, name: str) -> Column:
         """One column as Arrow; NaN is a missing cell."""
-        j = self.names.index(name)
+        j = self._places[name]
         if self.columns is not None:
             return self.columns[j]
         assert self.array is not None

@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -79,7 +80,11 @@ class Schema:
         return tuple(c for c in self.columns if not c.used)
 
     def __getitem__(self, name: str) -> ColumnInfo:
-        return next(c for c in self.columns if c.name == name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> dict[str, ColumnInfo]:
+        return {column.name: column for column in self.columns}
 
     @classmethod
     def numbers(cls, names: Sequence[str]) -> Schema:
