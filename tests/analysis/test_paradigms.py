@@ -99,7 +99,8 @@ def test_levels_that_no_group_has_together_are_the_most_unusual(method):
         "grade": ["xy"[g] for g in group],
         "side": ["l", "l", "r", "r"] * 10,
     }
-    placed = ilk.cluster(table, k=2, method=method).assign(
+    both = {"grade": "binary"}  # says the same as kind, and is to be used
+    placed = ilk.cluster(table, k=2, method=method, types=both).assign(
         {"kind": ["a", "a"], "grade": ["y", "x"], "side": ["l", "r"]}
     )
     strange, known = placed.to_pylist()
