@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import ilk
 from ilk.assorted.transform import Category, TransformPlan
+from ilk.measures.dip import dip
 from ilk.selection.left_out import LEAST_VARIANCE, LeftOut, LeftOutOdds
 from ilk.selection.valley import NUMBERS, NumberGround
 from ilk.table.block import Block, Encoding
@@ -91,6 +92,16 @@ def test_counts_of_a_row_are_taken_off_its_own_group():
         rest = mine & (np.arange(20) != row)
         expected = np.log((ground.levels[rest].sum(axis=0) + ground.share) / (rest.sum() + 1))
         np.testing.assert_allclose(ground._log_shares(mine, both)[row], expected, rtol=1e-12)
+
+
+def test_a_line_chosen_among_many_columns_must_part_more_than_the_deepest_of_uniform_ones():
+    assert NUMBERS.among(1) == NUMBERS
+    assert NUMBERS.among(50).merge == NUMBERS.merge
+    draws = np.random.default_rng(0)
+    even = np.ones(150)
+    deepest = [max(dip(draws.random(150), even) for _ in range(50)) * np.sqrt(150) for _ in range(100)]
+    assert 0.9 <= np.mean(np.array(deepest) < NUMBERS.among(50).clear) < 1
+    assert NUMBERS.among(2000).clear < 0.85
 
 
 # --- whole answers

@@ -78,7 +78,9 @@ class Scope:
                 return OddsGround(family.scores(params, sample), label, weight, self.seed)
             return LeftOutOdds.of(few.codes, untreat.treat.plan, label, weight, self.seed)
         of = NumberGround.of if own.codes is None else NumberGround.of_mixed
-        ground = replace(of(own, label, seed=self.seed, on_scales=untreat.on_scales), some_columns=True)
+        ground = of(own, label, seed=self.seed, on_scales=untreat.on_scales)
+        among = ground.thresholds.among(len(self.untreat.treat.plan.numbers))
+        ground = replace(ground, some_columns=True, thresholds=among)
         return LeftOut(**vars(ground)) if ground.width > many else ground
 
 
