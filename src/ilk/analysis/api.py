@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from ilk.analysis.as_estimator import estimator_of
 from ilk.analysis.cautions import STOPPED
 from ilk.analysis.prepare import Job, prepare
 from ilk.analysis.result import Result
 from ilk.analysis.run import ks_to_try, run, seconds_of
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.deadline import Deadline
+from ilk.fitting.weights import row_weights
 from ilk.methods import GAUSSIAN
 from ilk.model.model import Model
 from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
 from ilk.selection.candidates import Search
+from ilk.selection.k_range import k_most
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress, spoken
 from ilk.threads import threads_or_jobs
@@ -157,7 +162,7 @@ def cluster(
 def select(
     data: Any,
     *,
-    k: Any = range(1, 10),
+    k: Any = "auto",
     structures: str | Sequence[str] = "all",
     thorough: bool = True,
     weight: str | None = None,
@@ -176,14 +181,14 @@ def select(
 
     Each candidate has log-likelihood, parameters, BIC, ICL, AIC and adjusted BIC (all lower is better), its status,
     and how many of its starts reached the best. The result prints as a table of BIC; `.chosen` is the winner,
-    `.margin(.runner_up)` by how much.
+    `.margin(.runner_up)` by how much, `.chosen.estimator()` the winner as a fitted `GaussianMixture`.
 
     Parameters
     ----------
     data : frame, array, list, mapping or path
         A table, as `cluster` takes it; all columns that are used must be numbers.
-    k : "auto", int or range, default=range(1, 10)
-        Numbers of components to try.
+    k : "auto", int or range, default="auto"
+        Numbers of components to try; "auto" fits 1 to 9, and more for as long as they lower the BIC.
     structures : str or sequence of str, default="all"
         "all", or names such as "VEV".
     thorough : bool, default=True
@@ -259,12 +264,19 @@ def select(
     wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
     ready = prepare(job)
     ks, _ = ks_to_try(k, ready.rows)
-    return search_mixtures(
+    found = search_mixtures(
         ready.rows,
         ks,
         seed_of(seed),
         structures=wanted,
         thorough=thorough,
+        most=k_most(k, ks, row_weights(ready.rows).n_counting),
         deadline=Deadline.after(seconds_of(budget)),
         callback=callback,
     )
+    names_in = [column.name for column in ready.used.numeric] if hasattr(data, "columns") else None
+    options = {"scale": scale, "random_state": seed_of(seed), "threads": threads}
+    make = partial(estimator_of, found, ready.rows, options, names_in)
+    candidates = list(found.candidates)
+    candidates[found.winner] = replace(found.chosen, make=make)
+    return replace(found, candidates=tuple(candidates))

@@ -27,7 +27,7 @@ from ilk.methods import K_MEANS, METHODS, names, parted
 from ilk.random import seed_of
 from ilk.selection.assorted import AssortedSearch, search_assorted
 from ilk.selection.candidates import Search
-from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group
+from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group, groups_by_rule
 from ilk.selection.k_range import k_most, k_range
 from ilk.selection.mixture_vs_assorted import better, search_rival
 from ilk.selection.mixtures import search_mixtures
@@ -64,7 +64,7 @@ def _run(job: Job) -> Result:
         counted, found, grouping = _parted(job, given, ks)
         seen, more, searched = Seen(counted.rows, counted.encoding), [], deadline.spent
     else:
-        counted, seen, sampled = _searched(job, given, ks, deadline)
+        counted, seen, sampled = _pieces(job, given, ks, deadline)
         found = sampled if afar is None else afar.polished(counted, seen, sampled, deadline)
         more = [] if afar is None else afar.cautions(sampled, found)
         searched = deadline.spent
@@ -101,12 +101,12 @@ def _grouped(job: Job, seen: Seen, found: Search, least: int, deadline: Deadline
     wish = GroupingOptions(
         merge=job.merge,
         least=least,
-        as_asked=job.asked is not None,
+        asked=job.asked,
         min_size=job.min_size,
         max_size=job.max_size,
         deadline=deadline,
     )
-    untreat = None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
+    untreat = _untreat(seen)
     try:
         _at(job, found, "resampling", deadline)
         return group(
@@ -131,6 +131,28 @@ def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
             stage=stage,
         ),
     )
+
+
+def _pieces(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tuple[Input, Seen, Search]:
+    """The search; where one K was given that "auto" reaches by merging components, that of "auto": what was found is
+    found again when it is asked for. Any other K is a number of components."""
+    if job.asked in (None, 1) or job.merge == "none" or METHODS[given.method].recipe is not None:
+        return _searched(job, given, ks, deadline)
+    try:
+        free = _searched(replace(job, k="auto"), given, ks_to_try("auto", given.rows)[0], deadline)
+    except NoModelError:  # a search of this K alone may have one
+        return _searched(job, given, ks, deadline)
+    _, seen, found = free
+    n_components = len(found.fit.size)
+    stopped = found.interrupted and n_components == job.asked
+    enough = n_components >= (job.asked or 0)
+    if stopped or (enough and groups_by_rule(seen.rows, found, job.seed, _untreat(seen)) == job.asked):
+        return free
+    return _searched(job, given, ks, deadline)
+
+
+def _untreat(seen: Seen) -> InverseTransform | None:
+    return None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
 
 
 def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tuple[Input, Seen, Search]:

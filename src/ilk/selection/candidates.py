@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, asdict, dataclass
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
 from ilk.engines.memory import MemoryRows
+from ilk.errors import UsageError
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import Fit
 from ilk.fitting.restarts import Recipe
@@ -102,6 +104,26 @@ class Candidate:
     n_starts_at_best: int = 0
     n_passes: int = 0
     seconds: float = 0.0
+    make: Callable[[], Any] | None = field(
+        default=None, repr=False, compare=False
+    )  # the estimator of the chosen
+
+    def estimator(self) -> Any:
+        """Return the chosen mixture of `select` as a fitted `GaussianMixture`.
+
+        Returns
+        -------
+        GaussianMixture
+            At the parameters of the search: it predicts, tells its BIC and can be pickled. Of other candidates no
+            fit is kept.
+        """
+        if self.make is None:
+            raise UsageError(
+                "not-chosen",
+                f"no fit is kept of {self.structure or self.method} with K={self.k}",
+                do="Use select(...).chosen, or fit ilk.GaussianMixture with this structure and K",
+            )
+        return self.make()
 
     @property
     def eligible(self) -> bool:
@@ -122,7 +144,7 @@ class Candidate:
         dict
             Names and values.
         """
-        return asdict(self)
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "make"}
 
 
 @dataclass(frozen=True, kw_only=True)

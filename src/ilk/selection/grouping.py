@@ -44,7 +44,9 @@ class GroupingOptions:
 
     merge: str = "separation"
     least: int = 1
-    as_asked: bool = False  # one K was given: pieces are groups
+    asked: int | None = (
+        None  # groups, where one K was given: more pieces than that are merged until so many are left
+    )
     min_size: int | None = None
     max_size: int | None = None
     deadline: Deadline = field(default_factory=Deadline.none)  # of resamples beyond the fewest
@@ -134,7 +136,7 @@ def group(
     exact = found.chosen.status == EXACT
     samples = Samples.of(rows, family, fit.params, Scope(seed, untreat, exact))
     ground = samples.ground(family, fit.params)
-    merging = wish.merge == "separation" and not wish.as_asked and not exact
+    merging = wish.merge == "separation" and (wish.asked is None or n_pieces > wish.asked) and not exact
     threshold = ground.thresholds.merge if merging else None
     merge = merge_pieces(ground, n_pieces, threshold=threshold, least=wish.least)
     n_groups = len(merge.groups)
@@ -202,6 +204,16 @@ def stable_merge(again: Resampled, merge: Merge, grouped: Grouped, least: float)
                 tuple(stable[g] for g in order),
             )
     return None
+
+
+def groups_by_rule(rows: Rows, found: Search, seed: int, untreat: InverseTransform | None = None) -> int:
+    """How many groups are left when the components of the chosen model are merged by the rule."""
+    fit, family = found.fit, found.recipe.family
+    if len(fit.size) == 1 or found.chosen.status == EXACT:
+        return len(fit.size)
+    ground = Samples.of(rows, family, fit.params, Scope(seed, untreat)).ground(family, fit.params)
+    threshold = ground.thresholds.merge
+    return len(merge_pieces(ground, len(fit.size), threshold=threshold, whole_path=False).groups)
 
 
 def _sized(

@@ -168,9 +168,13 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     pieces: list[Piece] = [(f"{model}, {merged}{plural(chosen['k'], 'group')}{asked}", "bold")]
     if chosen["bic"] is not None:
         told = chosen["bic"] if chosen.get("bic_all_rows") is None else chosen["bic_all_rows"]
-        pieces.append((f"  BIC {value_text(told, 1)}", ""))
+        sampled = (
+            chosen.get("bic_all_rows") is None and summary["search"]["rows"] < summary["table"]["rows_used"]
+        )
+        on = f" on a sample of {plural(summary['search']['rows'], 'row')}" if sampled else ""
+        pieces.append((f"  BIC {value_text(told, 1)}{on}", ""))
         rival = chosen["runner_up"]
-        has_rival = rival and rival["bic_difference"] is not None
+        has_rival = rival and (rival["bic_difference"] or -1.0) >= 0
         pieces.append(("(lower is better)" + "," * bool(has_rival), "dim"))
         if has_rival:
             structure = f" {rival['structure']}" if rival["structure"] else ""

@@ -58,7 +58,7 @@ def _words(view: View) -> str:
     elif chosen.get("bic") is not None:
         parts.append(f"It is lowest for {plural(pieces, thing)} ({_model(chosen)}).")
     rival = chosen.get("runner_up")
-    if rival and rival.get("bic_difference") is not None:
+    if rival and (rival.get("bic_difference") or -1.0) >= 0:
         behind = value_text(rival["bic_difference"], 1)
         parts.append(f"Next best is {_model(rival)} with {plural(rival['k'], thing)}, {behind} behind.")
     if pieces != groups:

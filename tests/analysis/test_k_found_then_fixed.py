@@ -1,0 +1,48 @@
+"""The K that was found, given again, gives the same groups; merge="none" gives so many components."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ilk
+from ilk.measures import ari
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def skewed(seed=0):
+    """Two skewed groups, each of several components."""
+    draws = np.random.default_rng(seed)
+    return np.exp(draws.normal(0, 0.7, (600, 2))) + np.repeat([[0.0, 0.0], [30.0, 0.0]], 300, axis=0)
+
+
+def test_a_k_reached_by_merging_is_reached_again():
+    found = ilk.cluster(skewed(), method="gaussian")
+    assert found.k == 2
+    assert found.components > 2
+    fixed = ilk.cluster(skewed(), method="gaussian", k=found.k)
+    assert fixed.components == found.components
+    assert (fixed.labels == found.labels).all()
+    assert fixed.verdict.word == found.verdict.word
+    assert fixed.summary()["chosen"]["as_asked"]
+
+
+def test_no_merging_means_so_many_components():
+    found = ilk.cluster(skewed(), method="gaussian", k=2, merge="none")
+    assert (found.k, found.components) == (2, 2)
+
+
+def test_another_k_is_a_number_of_components():
+    found = ilk.cluster(skewed(), method="gaussian", k=4)
+    assert (found.k, found.components) == (4, 4)
+
+
+@pytest.mark.parametrize("name", ["votes", "penguins"])
+def test_the_k_found_on_known_tables(name):
+    found = ilk.cluster(DATA / f"{name}.csv", ignore="target")
+    if found.k > 1:
+        fixed = ilk.cluster(DATA / f"{name}.csv", ignore="target", k=found.k)
+        assert ari(found.labels, fixed.labels) == 1.0
