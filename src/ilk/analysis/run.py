@@ -16,6 +16,7 @@ from ilk.analysis.prepare import Input, Job, Seen, prepare
 from ilk.analysis.result import Result
 from ilk.analysis.shown import rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, InverseTransform
+from ilk.assorted.width import is_crowded
 from ilk.engines.base import Rows
 from ilk.errors import NoModelError, ResourceError, UsageError, shown
 from ilk.fitting.deadline import Deadline
@@ -133,6 +134,11 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
         return given, _treated(given, grown), grown.search
     if method.recipe is not None:
         return _by_recipe(job, given, method.recipe, ks, deadline)
+    if job.method == "auto" and _crowded(given.rows):  # no covariances, and the cells contain what is left
+        grown = search_assorted(
+            given.rows, given.used, ks, job.seed, deadline=deadline, callback=job.callback
+        )
+        return given, _treated(given, grown), grown.search
     try:
         found, own = _mixtures(job, given, ks, deadline)
         if job.method != "auto":
@@ -151,6 +157,10 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
         "no Gaussian mixture could be fitted to this table, so the groups are those of K-means",
     )
     return _by_recipe(job, replace(other, warnings=(*other.warnings, note)), K_MEANS, ks, deadline)
+
+
+def _crowded(rows: Rows) -> bool:
+    return is_crowded(row_weights(rows).effective_rows, rows.n_columns)
 
 
 def _by_recipe(

@@ -10,11 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ilk.assorted.embedding import EmbeddedRows
 from ilk.assorted.problem import AssortedProblem
 from ilk.families.base import GrowingFamily, Sums
 from ilk.fitting.restarts import memberships_of
 from ilk.fitting.trim import find_cuts
-from ilk.table.block import Block
+from ilk.table.block import Array, Block
 
 
 def births_of(scene: AssortedProblem, params: Any, shares: tuple[float, ...]) -> list[Any]:
@@ -22,11 +25,28 @@ def births_of(scene: AssortedProblem, params: Any, shares: tuple[float, ...]) ->
     proposals = []
     for share in shares:
         limit = find_cuts(scene.rows, [scene.family], [params], 1.0 - share)[0].limit
-        family = scene.family.ungrouped
+        family = scene.family if scene.family.wide else scene.family.ungrouped
         blank = family.blank(len(params) + 1)
         sums = scene.rows.reduce(_visit_birth, _Birth(scene.family, params, family, blank, limit))
         proposals.append(family.update(blank, sums.values))
     return proposals
+
+
+def birth_labels(points: EmbeddedRows, label: Array, cost: Array, shares: tuple[float, ...]) -> list[Array]:
+    """Labels of rows in memory with one cluster more: of the dearest rows that hold each of these shares of the weight,
+    or of the neighbours of the dearest."""
+    weight = np.ones(len(cost)) if points.weight is None else points.weight
+    order = np.argsort(-cost, kind="stable")
+    sets = [_first_rows(order, weight, share) for share in shares]
+    distance = np.square(points.points - points.points[order[0]]).sum(axis=1)
+    sets.append(_first_rows(np.argsort(distance, kind="stable"), weight, shares[0]))
+    return [np.where(np.isin(np.arange(len(label)), rows), label.max() + 1, label) for rows in sets]
+
+
+def _first_rows(order: Array, weight: Array, share: float) -> Array:
+    """The first rows in an order that hold a share of the weight, two rows' worth at least."""
+    before = np.cumsum(weight[order]) - weight[order]
+    return np.asarray(order[before < max(2.0, share * float(weight.sum()))])
 
 
 @dataclass(frozen=True)

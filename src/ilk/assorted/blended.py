@@ -61,6 +61,7 @@ class Blended:
     shares_blocks: ClassVar[bool] = False
     runs_compiled: ClassVar[bool] = False
     updates_compiled: ClassVar[bool] = False
+    wide: ClassVar[bool] = False  # a block needs rows for its covariances
 
     @property
     def name(self) -> str:

@@ -37,17 +37,14 @@ class EmbeddedRows:
     @classmethod
     def of_block(cls, block: Block, columns: ColumnCosts) -> EmbeddedRows:
         numbers = np.nan_to_num(block.raw, nan=0.0)
-        parts, names = [numbers], [np.arange(numbers.shape[1])]
-        if block.codes is not None:
-            for c, (begin, end) in enumerate(
-                zip(columns.level_start[:-1], columns.level_start[1:], strict=True)
-            ):
-                code, share = block.codes[:, c], columns.share[begin:end]
-                present = (code[:, None] == np.arange(end - begin)).astype(np.float64)
-                away = np.where(code[:, None] >= 0, present - share, 0.0) / np.sqrt(share)
-                parts.append(away / np.sqrt(max(end - begin - 1, 1)))
-                names.append(np.full(end - begin, numbers.shape[1] + c))
-        return cls(np.hstack(parts), np.concatenate(names), block.weight)
+        n, size = numbers.shape[1], np.diff(columns.level_start)
+        if block.codes is None or not len(size):
+            return cls(numbers, np.arange(n), block.weight)
+        of, level = columns.column_of_level, np.arange(len(columns.share))
+        code, share = block.codes[:, of], columns.share
+        away = np.where(code >= 0, (code == level - columns.level_start[of]) - share, 0.0) / np.sqrt(share)
+        levels = away / np.sqrt(np.maximum(size - 1, 1))[of]
+        return cls(np.hstack([numbers, levels]), np.concatenate([np.arange(n), n + of]), block.weight)
 
     @property
     def n_columns(self) -> int:

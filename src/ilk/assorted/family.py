@@ -39,6 +39,7 @@ from ilk.assorted.sharing import (
     within_budget,
 )
 from ilk.assorted.switches import coins, regroup_background, relevant, switch_cost
+from ilk.assorted.width import is_wide
 from ilk.families.base import Pair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.table.block import Array, Block
@@ -89,6 +90,11 @@ class Assorted:
         """The searches that have a kernel; `sharing.py` has the others, and all of them in NumPy."""
         plain = self.two_codes or self.sharing == "none"
         return kernels.COMPILED and plain and not self.columns.common_variance
+
+    @property
+    def wide(self) -> bool:
+        """Whether columns are screened before rows are parted."""
+        return self.two_codes and is_wide(self.n_rows, self.columns.n_columns)
 
     # --- rows
 

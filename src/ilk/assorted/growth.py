@@ -11,13 +11,13 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
-from ilk import kernels
-from ilk.assorted.births import births_of
+from ilk.assorted.births import birth_labels, births_of
 from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import HALVES, KINDS, EmbeddedRows
 from ilk.assorted.problem import AssortedProblem
+from ilk.assorted.racing import gain_on_one, halved, raced
+from ilk.assorted.screening import screened
 from ilk.assorted.state import (
     FitState,
     from_labels,
@@ -25,8 +25,9 @@ from ilk.assorted.state import (
     labels_of,
     step_of,
     visit_assign,
-    visit_step,
+    visit_overlap,
 )
+from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import GrowingFamily
 from ilk.fitting.deadline import Deadline
@@ -40,7 +41,8 @@ from ilk.fitting.loop import (
     Stop,
 )
 from ilk.fitting.restarts import memberships_of
-from ilk.table.block import Array, Block
+from ilk.random import stream
+from ilk.table.block import Array
 
 N_STARTS = 12
 LONG_WARM_UP = 20  # passes with every cell chosen; a vague start needs them
@@ -58,6 +60,8 @@ MOST_CLUSTERS = 20
 BIRTH_SHARES = (0.05, 0.15)
 LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
 SETTLE_ROUNDS = 5
+DIRECT_CLUSTERS = (2, 3, 4, 5)  # sought at once in wide tables: three groups may pay where two do not
+DIRECT_ROWS = 8  # for each of them
 
 
 @dataclass
@@ -108,8 +112,10 @@ class GrowthSearch:
 
     def grown(self, scene: AssortedProblem) -> None:
         """From one cluster on: splits, merges and births as long as J falls, then the same K by other ways."""
-        state = self.moved(self.keep(self.single(scene)))
-        for _ in range(EXCHANGES):
+        state = self.keep(self.single(scene))
+        state, most_exchanges = (self._direct(state), 1) if scene.family.wide else (state, EXCHANGES)
+        state = self.moved(state)
+        for _ in range(most_exchanges):
             better = None if self.stopped else self._split_merge(state)
             if better is None:
                 return
@@ -128,6 +134,18 @@ class GrowthSearch:
         """The fit on the scales of a scene from the partition of a state on others."""
         start = self.from_labels(scene, labels_of(other.scene, other.params), other.k)
         return self.keep(self.polished(scene, self._switched(scene, start)))
+
+    def _direct(self, state: FitState) -> FitState:
+        """The best of a few numbers of clusters of a wide table, each sought at once."""
+        scene, in_vain = state.scene, 0
+        for k in DIRECT_CLUSTERS:
+            rows_enough = scene.rows.n_rows >= DIRECT_ROWS * k
+            if k > self.most or self.stopped or not rows_enough or (in_vain >= 2 and k > 3):
+                break
+            found = [self.keep(self.polished(scene, run.measured)) for run in self._raced(scene, k)[:1]]
+            better = bool(found) and found[0].cost < state.cost
+            state, in_vain = (found[0], 0) if better else (state, in_vain + 1)
+        return state
 
     def born(self, state: FitState) -> FitState:
         """Births among all rows of a table whose search was on a sample, as long as J falls."""
@@ -208,6 +226,8 @@ class GrowthSearch:
 
     def splits(self, state: FitState) -> list[Any]:
         """Each cluster in two, by the best of three fits on its own rows; the most promising first."""
+        if state.scene.family.wide:
+            return self._screened_splits(state)
         scene, params = state.scene, state.params
         label = labels_of(scene, params)
         points, family = self.points(scene), scene.family.ungrouped
@@ -229,6 +249,26 @@ class GrowthSearch:
             proposals.append((gain, joined))
         return [joined for _, joined in sorted(proposals, key=lambda pair: -pair[0])]
 
+    def _screened_splits(self, state: FitState) -> list[Any]:
+        """Each cluster of a wide table in two, by a race from the columns that matter among its rows."""
+        scene, family, points = state.scene, state.scene.family, self.points(state.scene)
+        label = labels_of(scene, state.params)
+        proposals: list[tuple[float, Array]] = []
+        self.n_moves += 1
+        for k in range(state.k):
+            mine = np.flatnonzero(label == k)
+            if len(mine) < DIRECT_ROWS or self.stopped:
+                continue
+            rows = MemoryRows.of_block(scene.rows.take(mine), threads=1)
+            draws = stream(self.seed, "screened split", self.n_moves, k)
+            halves = halved(rows, family, screened(points.rows_of(mine), 2, draws), self._run)
+            if halves is not None:
+                moved = label.copy()
+                moved[mine[halves[1] == 1]] = state.k
+                proposals.append((halves[0], moved))
+        proposals.sort(key=lambda pair: -pair[0])
+        return [self.from_labels(scene, moved, state.k + 1) for _, moved in proposals]
+
     def _halves(
         self, rows: MemoryRows, points: EmbeddedRows, family: GrowingFamily[Any]
     ) -> tuple[float, Any] | None:
@@ -238,15 +278,13 @@ class GrowthSearch:
         starts = [from_labels(rows, family, label, 2) for label in labels if label.max() > 0]
         if not starts:
             return None
-        everyone = from_labels(rows, family, np.zeros(rows.n_rows, dtype=np.int32), 1)
         runs = run_all_starts(rows, [family] * len(starts), starts, stop=LOCAL_FIT)
         self._note(runs)
         runs = [run for run in runs if run.measured is not None and len(run.measured) == 2]
         if not runs:
             return None
-        one = rows.reduce(visit_step, (family, everyone, 1.0))
         best = min(runs, key=lambda run: run.cost)
-        return float(one.cost.value) + family.penalty(everyone) - best.cost, best.measured
+        return gain_on_one(rows, family, best.cost), best.measured
 
     def merges(self, state: FitState) -> list[Any]:
         """Two clusters made one, the cheapest first."""
@@ -254,7 +292,7 @@ class GrowthSearch:
             return []
         family, params = state.scene.family, state.params
         partial = step_of(state.scene, params)
-        overlap = state.scene.rows.reduce(_visit_overlap, (family, params))
+        overlap = state.scene.rows.reduce(visit_overlap, (family, params))
         costs = family.merge_costs(params, partial.sums) + overlap
         one, other = np.triu_indices(state.k, 1)
         order = np.argsort(costs[one, other], kind="stable")[: 2 * MERGES_TRIED]
@@ -265,19 +303,8 @@ class GrowthSearch:
         scene, k = state.scene, state.k
         parts = [*scene.rows.scan(visit_assign, (scene.family, state.params))]
         label, cost = (np.concatenate(part) for part in zip(*parts, strict=True))
-        points = self.points(scene)
-        heft = np.ones(len(cost)) if points.weight is None else points.weight
-        order = np.argsort(-cost, kind="stable")
-        sets = [_first_rows(order, heft, share) for share in BIRTH_SHARES]
-        distance = np.square(points.points - points.points[order[0]]).sum(axis=1)
-        sets.append(_first_rows(np.argsort(distance, kind="stable"), heft, BIRTH_SHARES[0]))
-        proposals = []
-        for rows in sets:
-            moved = label.copy()
-            moved[rows] = k
-            if len(np.unique(moved)) == k + 1:
-                proposals.append(self.from_labels(scene, moved, k + 1))
-        return proposals
+        labels = birth_labels(self.points(scene), label, cost, BIRTH_SHARES)
+        return [self.from_labels(scene, moved, k + 1) for moved in labels if len(np.unique(moved)) == k + 1]
 
     # --- from memberships to fits
 
@@ -290,10 +317,14 @@ class GrowthSearch:
         return self._points[key]
 
     def from_labels(self, scene: AssortedProblem, label: Array, k: int) -> Any:
-        return from_labels(scene.rows, scene.family.ungrouped, label, k)
+        family = scene.family
+        return from_labels(scene.rows, family if family.wide else family.ungrouped, label, k)
 
     def _from_starts(self, scene: AssortedProblem, k: int) -> list[FitState]:
-        """Short fits, half of them after one pass with every cell chosen and half after many."""
+        """Short fits, half of them after one pass with every cell chosen and half after many; of a wide table those
+        that won a race, if there are."""
+        if scene.family.wide and (runs := self._raced(scene, k)):
+            return [_state(scene, run) for run in runs]
         points, family = self.points(scene), scene.family.ungrouped
         starts: list[Any] = []
         long: list[bool] = []
@@ -310,13 +341,18 @@ class GrowthSearch:
         ready += self._warmed(scene, vague, LONG_WARM_UP - 1)
         return self.run_all(scene, [self._switched(scene, params) for params in ready], SHORT_FIT)
 
+    def _raced(self, scene: AssortedProblem, k: int) -> list[Run]:
+        """Fits of K clusters from the screened columns of a wide table, the best first."""
+        parts = screened(self.points(scene), k, stream(self.seed, "screened", k))
+        return raced(scene.rows, scene.family, parts, k, self._run)
+
     def fits(
         self, scene: AssortedProblem, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP
     ) -> list[FitState]:
         """Trial fits of what moves propose, after a few passes with every cell chosen."""
         if not proposals or self.stopped:
             return []
-        if warm_up:
+        if warm_up and not scene.family.wide:
             warmed = self._warmed(scene, proposals, warm_up - 1)
             proposals = [self._switched(scene, params) for params in warmed]
         return self.run_all(scene, proposals, TRIAL_FIT)
@@ -336,11 +372,14 @@ class GrowthSearch:
         return scene.family.update(params, step_of(scene, params).sums)
 
     def run_all(self, scene: AssortedProblem, starts: Sequence[Any], stop: Stop) -> list[FitState]:
+        return [_state(scene, run) for run in self._run(scene.rows, scene.family, starts, stop)]
+
+    def _run(self, rows: Rows, family: GrowingFamily[Any], starts: Sequence[Any], stop: Stop) -> list[Run]:
         stop = replace(stop, deadline=self.deadline)
-        families = [scene.family] * len(starts)
-        runs = run_all_starts(scene.rows, families, starts, stop=stop, callback=self.callback)
+        families = [family] * len(starts)
+        runs = run_all_starts(rows, families, starts, stop=stop, callback=self.callback)
         self._note(runs)
-        return [_state(scene, run) for run in runs]
+        return runs
 
     def _note(self, runs: Sequence[Run]) -> None:
         """An interrupt or the end of the time ends the search, not only the run."""
@@ -352,24 +391,3 @@ class GrowthSearch:
 def _state(scene: AssortedProblem, run: Run) -> FitState:
     params = run.params if run.measured is None else run.measured
     return FitState(scene, params, run.cost, run.reason, tuple(run.trace))
-
-
-def _first_rows(order: Array, weight: Array, share: float) -> Array:
-    """The first rows in an order that hold a share of the weight, two rows' worth at least."""
-    before = np.cumsum(weight[order]) - weight[order]
-    return np.asarray(order[before < max(2.0, share * float(weight.sum()))])
-
-
-def _visit_overlap(state: Any, block: Block) -> Array:
-    """What memberships add to the cost of a merge (K, K): sum over rows of h(r_i + r_j) - h(r_i) - h(r_j),
-    h(r) = r log r."""
-    family, params = state
-    membership, _ = kernels.memberships(family.scores(params, block), family.hard)
-    own = xlogy(membership, membership)
-    k = membership.shape[1]
-    overlap = np.zeros((k, k))
-    for i in range(k):
-        both = membership[:, [i]] + membership
-        overlap[i] = block.weights @ (xlogy(both, both) - own[:, [i]] - own)
-    np.fill_diagonal(overlap, 0.0)
-    return overlap

@@ -68,6 +68,17 @@ class InverseTransform:
     def __call__(self, block: Block) -> Block:
         return self.treat.plan.untreated(block, self.treat.scales, self.encoding)
 
+    def of_columns(self, block: Block, kept: Array) -> tuple[InverseTransform, Block]:
+        """The same for some of the columns, and these of a treated block."""
+        plan = self.treat.plan
+        kept, n = plan.with_atoms(kept), len(plan.numbers)
+        numbers, levels = np.flatnonzero(kept[:n]), np.flatnonzero(kept[n:])
+        treat = ColumnTransform(plan.only(kept), tuple(self.treat.scales[j] for j in numbers))
+        codes = None if block.codes is None or not len(levels) else block.codes[:, levels]
+        encoding = block.encoding.columns(numbers)
+        few = replace(block, raw=block.raw[:, numbers], encoding=encoding, codes=codes, memo=None)
+        return InverseTransform(treat, self.encoding), few
+
     def on_scales(self, numbers: Array) -> Array:
         """Numbers of such blocks on the scales of the model."""
         return self.treat.plan.on_scales(numbers, self.treat.scales)

@@ -259,6 +259,22 @@ class TransformPlan:
         totals = np.add.reduceat(self.level_weight, self.level_start[:-1])
         return np.asarray(self.level_weight / np.repeat(totals, np.diff(self.level_start)))
 
+    def with_atoms(self, kept: Array) -> Array:
+        """A choice of columns in which a number and whether it is its atom are chosen together."""
+        n, kept = len(self.numbers), np.array(kept)
+        place = {number.name: j for j, number in enumerate(self.numbers)}
+        for j, category in enumerate(self.categories):
+            if category.kind == "atom" and (number := place.get(category.of)) is not None:
+                kept[[number, n + j]] = kept[number] or kept[n + j]
+        return kept
+
+    def only(self, kept: Array) -> TransformPlan:
+        """The plan of some of the columns, numbers first."""
+        n = len(self.numbers)
+        numbers = tuple(number for number, keep in zip(self.numbers, kept[:n], strict=True) if keep)
+        pairs = zip(self.categories, kept[n:], strict=True)
+        return replace(self, numbers=numbers, categories=tuple(category for category, keep in pairs if keep))
+
     def weighing(self, share: float) -> TransformPlan:
         """The plan for a sample that holds `share` of the table's weight."""
         numbers = tuple(

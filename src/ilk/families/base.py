@@ -189,6 +189,11 @@ class GrowingFamily(SpreadFamily[Params], Protocol):
         ...
 
     @property
+    def wide(self) -> bool:
+        """Whether the columns are so many that fits start from screened ones, and never from all."""
+        ...
+
+    @property
     def ungrouped(self) -> GrowingFamily[Params]:
         """The same with nothing shared between components: how a fit warms up."""
         ...

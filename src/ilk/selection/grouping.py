@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ilk.assorted.problem import InverseTransform
+from ilk.assorted.width import is_crowded
 from ilk.engines.base import Rows
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
@@ -70,6 +71,7 @@ class Grouping:
     interrupted: bool = False
     sizing: Sizing | None = None  # what the wish for sizes changed
     signs: tuple[tuple[int, float], ...] = ()  # of each K, where the method chose by a sign of its own
+    crowded: bool = False  # an assorted model of more than a fifth as many columns as rows
     gap: float | None = None  # by which groups of any shape lie apart; from 1 on no row has a stranger near
 
     @property
@@ -146,6 +148,8 @@ def group(
         weakest=weakest_pair(ground, members(grouped.group_of), valleys),
         stable=stable,
         n_rows=row_weights(rows).effective_rows,
+        crowded=fitted_as(family.name) == "growth"
+        and is_crowded(row_weights(rows).effective_rows, _n_columns(rows)),
         skewness=_skewness(ground),
         split_gain=gain,
         interrupted=interrupted,
@@ -212,10 +216,16 @@ def _visit_order(grouped: Grouped, block: Block) -> tuple[int, Array, Array, Arr
     return block.first_row, label, np.bincount(label, block.weight, grouped.n_groups), first
 
 
+def _n_columns(rows: Rows) -> int:
+    """Of numbers and categories."""
+    codes = rows.take(np.arange(0)).codes
+    return rows.n_columns + (0 if codes is None else codes.shape[1])
+
+
 def _skewness(ground: Ground) -> Array:
-    """Of the columns of numbers; none where there are categories only."""
+    """Of the columns of numbers; none where there are categories only, or some of the columns."""
     ground = ground.plain if isinstance(ground, CloseUp) else ground
-    if not isinstance(ground, NumberGround):
+    if not isinstance(ground, NumberGround) or ground.some_columns:
         return np.zeros(0)
     points, weight = ground.points, ground.weight
     away = points - np.average(points, axis=0, weights=weight)

@@ -16,6 +16,8 @@ from ilk.assorted.blended import Blended
 from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import EmbeddedRows, Partition
 from ilk.assorted.family import Assorted
+from ilk.assorted.racing import raced
+from ilk.assorted.screening import screened
 from ilk.assorted.state import from_labels as given_labels
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family
@@ -183,9 +185,19 @@ def refit_of(recipe: Recipe) -> Refit:
 
 
 def refit_assorted(family: Assorted | Blended) -> Refit:
-    """Clusters of the same columns from cold starts: one pass with every cell chosen, then in groups."""
+    """Clusters of the same columns from cold starts: one pass with every cell chosen, then in groups; of a wide table
+    from its screened columns."""
+
+    def refit_wide(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
+        # Each row once: one that was drawn four times is alike in all columns, and would make a cluster of its own.
+        points = EmbeddedRows.of_block(replace(counted, weight=None), family.columns)
+        parts = screened(points, k, stream(seed, "screened", k), n_neighbours=1)
+        runs = raced(rows, family, parts, k)
+        return (family, runs[0].measured) if runs else None
 
     def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
+        if family.wide and k > 1:
+            return refit_wide(rows, counted, k, seed)
         points = EmbeddedRows.of_block(counted, family.columns)
         parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(COLD_PARTITIONS)])
         starts = [given_labels(rows, family, part, int(part.max()) + 1) for part in parts]

@@ -14,11 +14,13 @@ from typing import Any, cast
 import numpy as np
 
 from ilk.assorted.problem import InverseTransform
+from ilk.assorted.switches import relevant
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family, GrowingFamily
 from ilk.model.grouped import Grouped
 from ilk.random import stream
+from ilk.selection.left_out import LeftOut, LeftOutOdds
 from ilk.selection.valley import (
     MOST_ROWS,
     Ground,
@@ -28,10 +30,13 @@ from ilk.selection.valley import (
     Thresholds,
     canonical,
 )
-from ilk.table.block import Block
+from ilk.table.block import Array, Block
 
 RARE_ROWS = 100  # of a plain sample; a piece with fewer is looked at on the wider one
 WIDE_ROWS, WIDE_CELLS = 100_000, 4_000_000  # of the wider sample, at most
+MANY_AXES = 0.1  # axes for each row, above which a row pulls a line to its own side
+
+AnyGround = NumberGround | OddsGround | LeftOutOdds
 
 
 @dataclass(frozen=True)
@@ -42,26 +47,48 @@ class Scope:
     untreat: InverseTransform | None = None  # where the model has other columns than the table
     exact: bool = False
 
-    def ground(self, sample: Block, family: Family[Any], params: Any) -> NumberGround | OddsGround:
+    def ground(self, sample: Block, family: Family[Any], params: Any) -> AnyGround:
         """Where valleys are looked for: on lines through the numbers and the indicators of the levels that the table
-        has, or the odds of the pieces where there are categories only."""
+        has, or the odds of the pieces where there are categories only; of a wide table in the columns in which the
+        pieces differ."""
         label = family.assign(params, sample)[0]
         if self.untreat is None:
             return NumberGround.of(sample, label, seed=self.seed, exact=self.exact)
+        growing = cast(GrowingFamily[Any], family)
+        if growing.wide and (kept := relevant(params.group)).any():
+            return self._wide_ground(sample, growing, params, kept)
         own = self.untreat(sample)
         if own.n_columns == 0:
-            scores = cast(GrowingFamily[Any], family).scores(params, sample)
-            return OddsGround(scores, label, sample.weights, self.seed)
+            return OddsGround(growing.scores(params, sample), label, sample.weights, self.seed)
         of = NumberGround.of if own.codes is None else NumberGround.of_mixed
         return of(own, label, seed=self.seed, on_scales=self.untreat.on_scales)
+
+    def _wide_ground(self, sample: Block, family: GrowingFamily[Any], params: Any, kept: Array) -> AnyGround:
+        """Lines through the columns in which the pieces differ; where those are many, each row beside a line that was
+        drawn without it."""
+        assert self.untreat is not None
+        untreat, few = self.untreat.of_columns(sample, kept)
+        label, weight = family.assign(params, sample)[0], sample.weights
+        many = MANY_AXES * float(weight.sum())
+        own = untreat(few)
+        if own.n_columns == 0:
+            assert few.codes is not None
+            if few.codes.shape[1] <= many:
+                return OddsGround(family.scores(params, sample), label, weight, self.seed)
+            return LeftOutOdds.of(few.codes, untreat.treat.plan, label, weight, self.seed)
+        of = NumberGround.of if own.codes is None else NumberGround.of_mixed
+        ground = of(own, label, seed=self.seed, on_scales=untreat.on_scales)
+        among = ground.thresholds.among(len(self.untreat.treat.plan.numbers))
+        ground = replace(ground, some_columns=True, thresholds=among)
+        return LeftOut(**vars(ground)) if ground.width > many else ground
 
 
 @dataclass(frozen=True)
 class CloseUp:
     """The ground of a plain sample, and that of a wider one for pairs in which one side is rare."""
 
-    plain: NumberGround | OddsGround
-    wide: NumberGround | OddsGround
+    plain: AnyGround
+    wide: AnyGround
 
     @property
     def thresholds(self) -> Thresholds:

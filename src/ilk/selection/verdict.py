@@ -5,7 +5,7 @@ group with its match when the whole rule is repeated on bootstrap resamples. `ic
 likelihood, too, prefers more than one group (mixtures only).
 
     weak    one group, or icl_k = 1, or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
-            or separation < 0.40
+            or separation < 0.40, or mean stability < 0.75 where columns are more than a fifth of the rows
     solid   not weak, separation >= 0.55 and least stability >= 0.75
     fair    otherwise
 
@@ -29,6 +29,9 @@ Word = Literal["solid", "fair", "weak"]
 
 STABLE_MIN, STABLE_MEAN = 0.75, 0.65
 STABLE_LOW = 0.60  # a less stable group is nothing to build on, whatever the others do
+STABLE_CROWDED = (
+    0.75  # of all groups: the most bimodal of hundreds of columns shows a valley, but does not return
+)
 STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square is a very stable group
 FEW_ROWS = 30
 UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
@@ -218,9 +221,18 @@ def _weak_reasons(case: _Case) -> list[Reason]:
     )
     if valley < clear and not held:
         reasons += _few_in_group(case) or [_unparted(case)]
+    if _unsteady(case):
+        text = f"mean Jaccard {beside(float(np.mean(case.stable)), STABLE_CROWDED)} in bootstrap resamples"
+        few = f"(threshold {STABLE_CROWDED:.2f} for a table with few rows for its columns)"
+        reasons.append(Reason("unstable-group", f"the groups are recovered with {text} {few}"))
     if case.icl_k == 1:
         reasons.append(Reason("icl-one", "ICL (integrated completed likelihood) prefers one group"))
     return reasons
+
+
+def _unsteady(case: _Case) -> bool:
+    """Whether the groups of a table with few rows for its columns do not return."""
+    return case.grouping.crowded and bool(case.stable) and float(np.mean(case.stable)) < STABLE_CROWDED
 
 
 def _few_in_group(case: _Case) -> list[Reason]:
