@@ -52,10 +52,11 @@ def test_as_many_resamples_as_the_verdict_needs(spread, fewer):
 
 
 def test_a_group_that_is_lost_ends_the_resamples_unless_another_threshold_is_near():
-    lost = np.tile([0.95, 0.3, 0.95], (LEAST_RESAMPLES, 1))
+    lost = np.tile([0.95, 0.3, 0.3], (LEAST_RESAMPLES, 1))
     assert told(lost)
     assert not told(np.where(lost == 0.3, 0.5, lost))  # half lost, or less
     assert not told(np.tile([0.65, 0.65, 0.65], (LEAST_RESAMPLES, 1)))  # stable on the whole, or not
+    assert not told(np.tile([0.95, 0.3, 0.95], (LEAST_RESAMPLES, 1)))  # as a wide table has to be
 
 
 def test_the_number_of_threads_changes_nothing():

@@ -12,9 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
 
-from ilk import kernels
 from ilk.assorted.births import birth_labels, births_of
 from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import HALVES, KINDS, EmbeddedRows
@@ -28,6 +26,7 @@ from ilk.assorted.state import (
     labels_of,
     step_of,
     visit_assign,
+    visit_overlap,
 )
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
@@ -44,7 +43,7 @@ from ilk.fitting.loop import (
 )
 from ilk.fitting.restarts import memberships_of
 from ilk.random import stream
-from ilk.table.block import Array, Block
+from ilk.table.block import Array
 
 N_STARTS = 12
 LONG_WARM_UP = 20  # passes with every cell chosen; a vague start needs them
@@ -320,7 +319,7 @@ class GrowthSearch:
             return []
         family, params = state.scene.family, state.params
         partial = step_of(state.scene, params)
-        overlap = state.scene.rows.reduce(_visit_overlap, (family, params))
+        overlap = state.scene.rows.reduce(visit_overlap, (family, params))
         costs = family.merge_costs(params, partial.sums) + overlap
         one, other = np.triu_indices(state.k, 1)
         order = np.argsort(costs[one, other], kind="stable")[: 2 * MERGES_TRIED]
@@ -418,18 +417,3 @@ class GrowthSearch:
 def _state(scene: AssortedProblem, run: Run) -> FitState:
     params = run.params if run.measured is None else run.measured
     return FitState(scene, params, run.cost, run.reason, tuple(run.trace))
-
-
-def _visit_overlap(state: Any, block: Block) -> Array:
-    """What memberships add to the cost of a merge (K, K): sum over rows of h(r_i + r_j) - h(r_i) - h(r_j),
-    h(r) = r log r."""
-    family, params = state
-    membership, _ = kernels.memberships(family.scores(params, block), family.hard)
-    own = xlogy(membership, membership)
-    k = membership.shape[1]
-    overlap = np.zeros((k, k))
-    for i in range(k):
-        both = membership[:, [i]] + membership
-        overlap[i] = block.weights @ (xlogy(both, both) - own[:, [i]] - own)
-    np.fill_diagonal(overlap, 0.0)
-    return overlap

@@ -12,12 +12,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.screening import Partitions
 from ilk.assorted.state import from_labels, visit_assign, visit_step
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import GrowingFamily
-from ilk.fitting.loop import Run, Stop, run_starts
+from ilk.fitting.loop import Run, Stop
 from ilk.table.block import Array
 
 HEAT = Stop(tolerance=1e-5, max_passes=4)
@@ -35,7 +36,7 @@ class Runner(Protocol):
 
 def run_plainly(rows: Rows, family: GrowingFamily[Any], starts: Sequence[Any], stop: Stop) -> list[Run]:
     """Without a limit of time."""
-    return run_starts(rows, [family] * len(starts), starts, stop=stop)
+    return run_all_starts(rows, [family] * len(starts), starts, stop=stop)
 
 
 def raced(

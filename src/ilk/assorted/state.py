@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
+from ilk import kernels
 from ilk.assorted.problem import AssortedProblem
 from ilk.families.base import GrowingFamily, Partial
 from ilk.fitting.loop import NOTHING_CHANGED, Record
@@ -82,3 +84,18 @@ def _visit_size(state: Any, block: Block) -> Array:
     family, params = state
     label, _ = family.assign(params, block)
     return np.bincount(label, block.weights, minlength=len(params))
+
+
+def visit_overlap(state: Any, block: Block) -> Array:
+    """What memberships add to the cost of a merge (K, K): sum over rows of h(r_i + r_j) - h(r_i) - h(r_j),
+    h(r) = r log r."""
+    family, params = state
+    membership, _ = kernels.memberships(family.scores(params, block), family.hard)
+    own = xlogy(membership, membership)
+    k = membership.shape[1]
+    overlap = np.zeros((k, k))
+    for i in range(k):
+        both = membership[:, [i]] + membership
+        overlap[i] = block.weights @ (xlogy(both, both) - own[:, [i]] - own)
+    np.fill_diagonal(overlap, 0.0)
+    return overlap

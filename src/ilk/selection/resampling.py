@@ -38,10 +38,8 @@ from ilk.table.block import Array, Block
 
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
 LEAST_RESAMPLES = 4  # after which no more are drawn where they would hardly change the verdict
-STABLE_MIN, STABLE_MEAN = (
-    0.75,
-    0.65,
-)  # mean Jaccard of a stable group, and of groups that are stable on the whole
+# Mean Jaccard of a stable group, and of groups that are stable on the whole; that of wide tables against the first, too.
+STABLE_MIN, STABLE_MEAN = 0.75, 0.65
 DISSOLVED = 0.50  # a group below is another one in every resample (Hennig 2007)
 SURE, LEAST_ERROR = 2.5, 0.02  # standard errors from there; a few resamples that agree may do so by chance
 MOST_ROWS = 1500
@@ -141,7 +139,8 @@ def told(returned: Array) -> bool:
         return True
     total, total_error = _mean_and_error(returned.mean(axis=1))
     lost = (mean + SURE * error < STABLE_MIN).any() and not (np.abs(mean - DISSOLVED) < SURE * error).any()
-    return bool(lost and abs(total - STABLE_MEAN) > SURE * total_error)
+    near = min(abs(total - STABLE_MEAN), abs(total - STABLE_MIN)) <= SURE * total_error
+    return bool(lost and not near)
 
 
 def _mean_and_error(values: Array) -> tuple[Array, Array]:
