@@ -38,7 +38,7 @@ from ilk.table.block import Array, Block
 
 N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
 LEAST_RESAMPLES = 4  # after which no more are drawn where they would hardly change the verdict
-# Mean Jaccard of a stable group, and of groups that are stable on the whole; that of wide tables against the first, too.
+# Mean Jaccard of a stable group, and of groups that are stable on the whole; wide tables are held against the first.
 STABLE_MIN, STABLE_MEAN = 0.75, 0.65
 DISSOLVED = 0.50  # a group below is another one in every resample (Hennig 2007)
 SURE, LEAST_ERROR = 2.5, 0.02  # standard errors from there; a few resamples that agree may do so by chance
