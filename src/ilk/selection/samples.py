@@ -79,9 +79,11 @@ class Scope:
             return LeftOutOdds.of(few.codes, untreat.treat.plan, label, weight, self.seed)
         of = NumberGround.of if own.codes is None else NumberGround.of_mixed
         ground = of(own, label, seed=self.seed, on_scales=untreat.on_scales)
-        among = ground.thresholds.among(len(self.untreat.treat.plan.numbers))
-        ground = replace(ground, some_columns=True, thresholds=among)
-        return LeftOut(**vars(ground)) if ground.width > many else ground
+        ground = replace(ground, some_columns=True)
+        if ground.width > many:
+            return LeftOut(**vars(ground))
+        # Few columns of many were chosen for what they show; a row beside a line that was drawn without it was not.
+        return replace(ground, thresholds=ground.thresholds.among(len(self.untreat.treat.plan.numbers)))
 
 
 @dataclass(frozen=True)
