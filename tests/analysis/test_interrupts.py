@@ -23,9 +23,9 @@ from ilk.analysis import on_cluster as afar
 from ilk.assorted.growth import GrowthSearch as Growth
 from ilk.fitting import loop
 from ilk.fitting.interrupt import heard
+from ilk.selection import finalists, mixtures, resampling, units
 from ilk.selection import from_partition as parted
 from ilk.selection import mixture_vs_assorted as contest
-from ilk.selection import mixtures, resampling, units
 
 N = 240
 
@@ -75,7 +75,7 @@ def stop_once(monkeypatch, holder, name, at=1):
     [
         (mixtures.Grid, "improve"),
         (mixtures.Grid, "join"),
-        (mixtures, "run_starts"),
+        (finalists, "run_starts"),
         (units, "deviations_within"),
         (contest, "plan_of"),
         (ilk.analysis.run, "group"),
@@ -224,6 +224,14 @@ def test_letters_are_carried_over_by_the_rows_of_the_sample(mixed, monkeypatch):
     assert [entry["letter"] for entry in result.summary()["matching"]["kept"]] == ["A", "B"]
 
 
+@pytest.fixture
+def signals():
+    """SIGINT as a terminal has it; those who run tests in several processes have it ignored there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def _signal_at(stage: str | None, number: int):
     """A callback that sends SIGINT at the first event of a stage, or at some event of the search."""
     seen = []
@@ -237,7 +245,7 @@ def _signal_at(stage: str | None, number: int):
 
 
 @pytest.mark.parametrize(("stage", "number"), [("resampling", 0), ("describing", 0), (None, 2), (None, 4)])
-def test_a_signal_is_heard_at_every_stage(stage, number):
+def test_a_signal_is_heard_at_every_stage(signals, stage, number):
     draws = np.random.default_rng(0)
     X = np.vstack([draws.normal(centre, 1, (60, 3)) for centre in (0, 6, 12)])
     with warnings.catch_warnings():
@@ -247,7 +255,7 @@ def test_a_signal_is_heard_at_every_stage(stage, number):
     assert not heard()
 
 
-def test_a_signal_whose_exception_is_caught_on_its_way_is_heard(monkeypatch):
+def test_a_signal_whose_exception_is_caught_on_its_way_is_heard(signals, monkeypatch):
     """The loop keeps what it has reached and returns; nobody may take a resample that was cut short for a whole one."""
     refitted = resampling._refitted
 

@@ -92,7 +92,7 @@ def test_pieces_as_they_are(table, result):
     assert "3 groups as asked" in repr(asked)
     at_least = ilk.cluster(table, k=range(3, 6))
     assert at_least.k == 3
-    with pytest.raises(UsageError, match="merge='all' is not known"):
+    with pytest.raises(UsageError, match='merge="all" is not known'):
         ilk.cluster(table, merge="all")
 
 

@@ -51,11 +51,11 @@ def decide(
         values = [full_bic(moments, rows, run) for run in runs]
         for i, run, value in zip(finalists, runs, values, strict=True):
             candidates[i] = _seen_by_all(candidates[i], run, None if whole else value)
-        if min(values) < math.inf:
+        if any(run.status == OK for run in runs):  # where time was out before a pass, as the search left it
             break
     else:
         raise no_model(candidates)
-    place = int(np.argmin(values))
+    place = min(range(len(runs)), key=lambda i: (runs[i].status != OK, values[i]))
     run, winner = runs[place], finalists[place]
     found = finish(rows, run, cells[place].runs)
     near = [i for i in order[:N_POLISHED] if i != winner and candidates[i].eligible]
