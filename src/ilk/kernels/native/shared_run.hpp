@@ -101,7 +101,7 @@ private:
 
     // New parameters, in the room for them, from the sums of the last pass.
     SharedTerms update(const SharedParameters& at) {
-        double *mean = &moments_[3 * numbers_], *scatter = &moments_[4 * numbers_];
+        double *mean = moments_.data() + 3 * numbers_, *scatter = moments_.data() + 4 * numbers_;
         for (Index place = 0; place < numbers_; ++place) {
             const double away = observed()[place] > 0 ? first()[place] / observed()[place] : 0.0;
             mean[place] = at.mean[place] + away;

@@ -90,6 +90,8 @@ private:
 public:
     Index width;
     std::vector<double> own;  // (clusters, width)
+
+    const double* of(Index cluster) const { return own.data() + cluster * width; }
 };
 
 // A category, known by the counts of its levels.
@@ -100,7 +102,7 @@ public:
           width(costs.start[category + 1] - costs.start[category]) {
         own.resize(sums.count * width);
         for (Index cluster = 0; cluster < sums.count; ++cluster)
-            std::copy_n(sums.counts + cluster * costs.levels() + costs.start[category], width, &own[cluster * width]);
+            std::copy_n(sums.counts + cluster * costs.levels() + costs.start[category], width, own.data() + cluster * width);
         for (Index level = 0; level < width; ++level) constant_ += prior_ * x_log_x(share_[level]);
     }
 
@@ -137,6 +139,8 @@ private:
 public:
     Index width;
     std::vector<double> own;
+
+    const double* of(Index cluster) const { return own.data() + cluster * width; }
 };
 
 // A column's cost with one group, the least with more, and who shares the background then.
@@ -153,7 +157,7 @@ struct Alone {
     template <class Column>
     Alone(const Column& column, Index count, double penalty) : cost(count), penalty(penalty) {
         for (Index cluster = 0; cluster < count; ++cluster) {
-            cost[cluster] = column.cost(&column.own[cluster * column.width]);
+            cost[cluster] = column.cost(column.of(cluster));
             sum += cost[cluster];
         }
     }
@@ -171,11 +175,11 @@ Choice every_background(const Column& column, const Alone& alone, const std::vec
         Index cluster = count - 1;  // the highest member last, as the twin adds them
         while (!(set >> cluster & 1)) --cluster;
         const Index rest = set ^ (Index(1) << cluster);
-        const double* own = &column.own[cluster * width];
-        if (rest) column.join(&sums[rest * width], own, &sums[set * width]);
-        else std::copy_n(own, width, &sums[set * width]);
+        const double* own = column.of(cluster);
+        if (rest) column.join(sums.data() + rest * width, own, sums.data() + set * width);
+        else std::copy_n(own, width, sums.data() + set * width);
         within[set] = within[rest] + alone.cost[cluster];
-        term[set] = rest ? column.cost(&sums[set * width]) : alone.cost[cluster];
+        term[set] = rest ? column.cost(sums.data() + set * width) : alone.cost[cluster];
     }
     const auto total = [&](Index set) {
         Index size = 0;
@@ -207,12 +211,12 @@ public:
           outside_(alone.sum) {}
 
     double with(Index cluster) {  // its cost with one cluster more
-        column_.join(sum_.data(), &column_.own[cluster * column_.width], trial_.data());
+        column_.join(sum_.data(), column_.of(cluster), trial_.data());
         return column_.cost(trial_.data());
     }
 
     void add(Index cluster) {
-        const double* own = &column_.own[cluster * column_.width];
+        const double* own = column_.of(cluster);
         if (size == 0) std::copy_n(own, column_.width, sum_.data());
         else column_.join(sum_.data(), own, sum_.data());
         inside[cluster] = 1;
@@ -254,7 +258,7 @@ Choice few_backgrounds(const Column& column, const Alone& alone, const std::vect
     Index one = 0, other = 1;
     for (Index a = 0; a < count; ++a)
         for (Index b = a + 1; b < count; ++b) {
-            column.join(&column.own[a * width], &column.own[b * width], both.data());
+            column.join(column.of(a), column.of(b), both.data());
             const double value = column.cost(both.data()) - alone.cost[a] - alone.cost[b];
             if (value < rise) rise = value, one = a, other = b;
         }
@@ -348,9 +352,9 @@ inline SharedTerms shared_update(const ColumnCosts& costs, const ClusterSums& su
         for (Index lead = 0; lead < count; ++lead) {
             if (group_of(lead) != lead) continue;
             apart |= lead > 0;
-            pool.assign(&column.own[lead * column.width], &column.own[lead * column.width] + column.width);
+            pool.assign(column.of(lead), column.of(lead) + column.width);
             for (Index other = lead + 1; other < count; ++other)
-                if (group_of(other) == lead) column.join(pool.data(), &column.own[other * column.width], pool.data());
+                if (group_of(other) == lead) column.join(pool.data(), column.of(other), pool.data());
             terms.groups += costs.penalty[d];
             if constexpr (requires { column.variance(pool.data()); }) {
                 const double s2 = column.variance(pool.data()), log_s2 = std::log(s2);
