@@ -17,9 +17,9 @@ import ilk.cli.run_folder
 from ilk.analysis import on_cluster as afar
 from ilk.assorted.growth import GrowthSearch as Growth
 from ilk.fitting import loop
+from ilk.selection import finalists, mixtures, units
 from ilk.selection import from_partition as parted
 from ilk.selection import mixture_vs_assorted as contest
-from ilk.selection import mixtures, units
 
 N = 240
 
@@ -69,7 +69,7 @@ def stop_once(monkeypatch, holder, name, at=1):
     [
         (mixtures.Grid, "improve"),
         (mixtures.Grid, "join"),
-        (mixtures, "run_starts"),
+        (finalists, "run_starts"),
         (units, "deviations_within"),
         (contest, "plan_of"),
         (ilk.analysis.run, "group"),
