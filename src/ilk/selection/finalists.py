@@ -51,11 +51,11 @@ def decide(
         values = [full_bic(moments, rows, run) for run in runs]
         for i, run, value in zip(finalists, runs, values, strict=True):
             candidates[i] = _seen_by_all(candidates[i], run, None if whole else value)
-        if min(values) < math.inf:
+        if any(run.status == OK for run in runs):  # without a value where there was no time for a pass
             break
     else:
         raise no_model(candidates)
-    place = int(np.argmin(values))
+    place = min(range(len(runs)), key=lambda i: (runs[i].status != OK, values[i]))
     run, winner = runs[place], finalists[place]
     found = finish(rows, run, cells[place].runs)
     near = [i for i in order[:N_POLISHED] if i != winner and candidates[i].eligible]
@@ -94,7 +94,7 @@ def _seen_by_all(candidate: Candidate, run: Run, value: float | None) -> Candida
     """A candidate after its run on all rows, with its BIC there or why it has none."""
     if run.status != OK:
         return replace(candidate, status=run.status)
-    return candidate if value is None else replace(candidate, bic_all_rows=value)
+    return candidate if value is None or value == math.inf else replace(candidate, bic_all_rows=value)
 
 
 def full_bic(moments: TableMoments, rows: Rows, run: Run) -> float:
