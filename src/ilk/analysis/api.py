@@ -59,8 +59,9 @@ def cluster(
         A frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), a 2-D array, a list of rows, a mapping of columns, or
         the path of a file.
     k : "auto", int or range, default="auto"
-        A number is the number of groups. Otherwise it is how many components the best model may have, and components
-        without a density dip between them are merged into groups.
+        A number is the number of groups: those of "auto" where it finds so many, else so many components; with
+        merge="none" always so many components. A range is how many components the best model may have; "auto" has no
+        limit. Components without a density dip between them are merged into groups.
     method : str, default="auto"
         "auto", "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means" or another method ("spectral",
         "typical-cuts", "dirichlet-process", ...; `ilk choose` says what each is for). "auto" takes the assorted

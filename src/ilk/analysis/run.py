@@ -148,7 +148,12 @@ def _pieces(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tu
     enough = n_components >= (job.asked or 0)
     if stopped or (enough and groups_by_rule(seen.rows, found, job.seed, _untreat(seen)) == job.asked):
         return free
-    return _searched(job, given, ks, deadline)
+    if not found.interrupted:
+        return _searched(job, given, ks, deadline)
+    counted, seen, found = _searched(
+        job, given, ks, deadline.within(0.0)
+    )  # the least that has so many groups
+    return counted, seen, replace(found, interrupted=True)
 
 
 def _untreat(seen: Seen) -> InverseTransform | None:

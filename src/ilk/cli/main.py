@@ -82,7 +82,8 @@ def cli() -> None:
     type=click.Choice(["separation", "none"]),
     default="separation",
     show_default=True,
-    help="Merge components without a density dip between them into one group, or keep every component as a group.",
+    help="Merge components without a density dip between them into one group, or keep every component as a group "
+    "(then --k is a number of components).",
 )
 @click.option(
     "--weights-are",

@@ -68,7 +68,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     open_cost : float, default=0.0
         Additional cost of each cluster (a penalty), in nats.
     max_components : None or int, default=None
-        Largest number of clusters where it is found.
+        Largest number of clusters where it is found; None sets no limit.
     n_init : int or "auto", default=12
         Number of starts where the number of clusters is given, of which the best is kept; "auto" is 12.
     {types}

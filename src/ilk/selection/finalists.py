@@ -51,7 +51,7 @@ def decide(
         values = [full_bic(moments, rows, run) for run in runs]
         for i, run, value in zip(finalists, runs, values, strict=True):
             candidates[i] = _seen_by_all(candidates[i], run, None if whole else value)
-        if any(run.status == OK for run in runs):  # where time was out before a pass, as the search left it
+        if any(run.status == OK for run in runs):  # without a value where there was no time for a pass
             break
     else:
         raise no_model(candidates)
@@ -94,7 +94,7 @@ def _seen_by_all(candidate: Candidate, run: Run, value: float | None) -> Candida
     """A candidate after its run on all rows, with its BIC there or why it has none."""
     if run.status != OK:
         return replace(candidate, status=run.status)
-    return candidate if value is None else replace(candidate, bic_all_rows=value)
+    return candidate if value is None or value == math.inf else replace(candidate, bic_all_rows=value)
 
 
 def full_bic(moments: TableMoments, rows: Rows, run: Run) -> float:
