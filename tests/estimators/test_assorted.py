@@ -88,8 +88,12 @@ def test_blanks_cost_little(name, drop, k):
 
 def test_a_missing_vote_may_count():
     table, party = frame("votes")
-    model = ilk.AssortedMixture(2, missing="level", random_state=0).fit(table)
-    assert adjusted_rand_score(party, model.labels_) >= 0.56
+    ignored, counted = (
+        adjusted_rand_score(party, ilk.AssortedMixture(2, missing=missing, random_state=0).fit(table).labels_)
+        for missing in ("ignore", "level")
+    )
+    assert counted > ignored
+    assert counted >= 0.55  # 0.57 with a coin for every switch; the cheaper of two codes calls all columns relevant
 
 
 @pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")
