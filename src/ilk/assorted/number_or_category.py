@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import xlogy
 
-from ilk.assorted.transform import PLAIN, SCALES, Number
+from ilk.assorted.transform import PLAIN, SCALES, Number, shares_cost
 from ilk.table.block import Array
 
 SMALLEST = float(np.finfo(np.float64).tiny)
@@ -31,14 +31,14 @@ def cheaper_as_levels(weight_of: Mapping[float, float], atom: float | None, step
 
 
 def levels_cost(weight: Array) -> float:
-    """Every level but the commonest pays half a log of its rows.
+    """Minus the log-likelihood, and what the free shares cost.
 
     >>> round(levels_cost(np.array([8.0, 8.0])), 4)
     12.1301
     """
     total = float(weight.sum())
     entropy = -float(xlogy(weight, weight / total).sum())
-    return entropy + float(np.log(np.maximum(np.sort(weight)[:-1], 1.0)).sum()) / 2
+    return entropy + shares_cost(weight)
 
 
 def number_cost(value: Array, weight: Array, step_quantile: float) -> float:

@@ -60,6 +60,13 @@ PLAIN = 0
 RARE_LEVEL = 1.0  # nats that the free share of a level costs at least
 
 
+def shares_cost(weight: Array) -> float:
+    """Half a log of its rows for every level but the commonest, a nat at least: each free share pays for what informs
+    it, and a rare one for what chance alone gains by it (decision 28)."""
+    rest = np.sort(weight)[:-1]
+    return float(np.maximum(np.log(np.maximum(rest, 1.0)) / 2, RARE_LEVEL).sum())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Number:
     """A number that stays one: where it comes from and what is known of it, in encoded units.
@@ -247,11 +254,8 @@ class TransformPlan:
 
     @cached_property
     def level_penalty(self) -> Array:
-        """Of each category half a log of its rows for every level but the commonest, a nat at least: each free share
-        pays for what informs it, and a rare one for what chance alone gains by it (decision 28)."""
-        rests = [np.sort(np.array(category.weight))[:-1] for category in self.categories]
-        each = [np.maximum(np.log(np.maximum(rest, 1.0)) / 2, RARE_LEVEL) for rest in rests]
-        return np.array([float(costs.sum()) for costs in each])
+        """What the free shares of each category cost."""
+        return np.array([shares_cost(np.array(category.weight)) for category in self.categories])
 
     @cached_property
     def level_share(self) -> Array:
