@@ -279,5 +279,5 @@ def select(
     options = {"scale": scale, "random_state": seed_of(seed), "threads": threads}
     make = partial(estimator_of, found, ready.rows, options, names_in)
     candidates = list(found.candidates)
-    candidates[found.winner] = replace(found.chosen, make=make)
+    candidates[found.winner] = replace(found.chosen, _make=make)
     return replace(found, candidates=tuple(candidates))

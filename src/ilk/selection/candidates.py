@@ -104,7 +104,7 @@ class Candidate:
     n_starts_at_best: int = 0
     n_passes: int = 0
     seconds: float = 0.0
-    make: Callable[[], Any] | None = field(
+    _make: Callable[[], Any] | None = field(
         default=None, repr=False, compare=False
     )  # the estimator of the chosen
 
@@ -117,13 +117,13 @@ class Candidate:
             At the parameters of the search: it predicts, tells its BIC and can be pickled. Of other candidates no
             fit is kept.
         """
-        if self.make is None:
+        if self._make is None:
             raise UsageError(
                 "not-chosen",
                 f"no fit is kept of {self.structure or self.method} with K={self.k}",
                 do="Use select(...).chosen, or fit ilk.GaussianMixture with this structure and K",
             )
-        return self.make()
+        return self._make()
 
     @property
     def eligible(self) -> bool:
@@ -144,7 +144,7 @@ class Candidate:
         dict
             Names and values.
         """
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "make"}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "_make"}
 
 
 @dataclass(frozen=True, kw_only=True)
