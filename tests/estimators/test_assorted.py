@@ -93,7 +93,9 @@ def test_a_missing_vote_may_count():
         for missing in ("ignore", "level")
     )
     assert counted > ignored
-    assert counted >= 0.55  # 0.57 with a coin for every switch; the cheaper of two codes calls all columns relevant
+    assert (
+        counted >= 0.55
+    )  # 0.57 with a coin for every switch; the cheaper of two codes calls all columns relevant
 
 
 @pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")

@@ -146,7 +146,7 @@ def _pieces(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tu
     n_components = len(found.fit.size)
     stopped = found.interrupted and n_components == job.asked
     enough = n_components >= (job.asked or 0)
-    if stopped or (enough and groups_by_rule(seen.rows, found, job.seed, _untreat(seen)) == job.asked):
+    if stopped or (enough and _ends_at(job, seen, found, deadline)):
         return free
     if not found.interrupted:
         return _searched(job, given, ks, deadline)
@@ -154,6 +154,14 @@ def _pieces(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tu
         job, given, ks, deadline.within(0.0)
     )  # the least that has so many groups
     return counted, seen, replace(found, interrupted=True)
+
+
+def _ends_at(job: Job, seen: Seen, found: Search, deadline: Deadline) -> bool:
+    """Whether the rule, left free, ends at the K that was given: by dips alone, or where some groups dissolve."""
+    by_dips = groups_by_rule(seen.rows, found, job.seed, _untreat(seen))
+    if by_dips <= (job.asked or 0):
+        return by_dips == job.asked
+    return _grouped(replace(job, k="auto", callback=None), seen, found, 1, deadline).n_groups == job.asked
 
 
 def _untreat(seen: Seen) -> InverseTransform | None:

@@ -26,7 +26,7 @@ from ilk.model.registry import fitted_as, is_soft
 from ilk.selection.candidates import EXACT, Search
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SPLIT_PASSES
-from ilk.selection.resampling import STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
+from ilk.selection.resampling import DISSOLVED, STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
 from ilk.selection.samples import CloseUp, Samples, Scope
 from ilk.selection.search_rows import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
@@ -94,6 +94,9 @@ class Grouping:
     split_gain: float  # BIC that one piece more would gain
     interrupted: bool = False
     sizing: Sizing | None = None  # what the wish for sizes changed
+    dissolved: tuple[int, int] | None = (
+        None  # groups that the dips alone leave, and how many of these dissolve
+    )
     signs: tuple[tuple[int, float], ...] = ()  # of each K, where the method chose by a sign of its own
     merged: Merged | None = None  # offered where a group is not stable
     crowded: bool = False  # an assorted model of more than a fifth as many columns as rows
@@ -147,6 +150,7 @@ def group(
     labels, size, sizing = _sized(rows, grouped, labels, size, wish, joined)
     valleys = valley_matrix(ground, members(grouped.group_of))
     stable, merged, gain, interrupted = None, None, 0.0, found.interrupted
+    dissolved = None
     if n_groups > 1 and not interrupted:
         refit = refit_of(found.recipe)
         try:
@@ -163,6 +167,18 @@ def group(
             stable = again.stable
             if sizing is None and min(stable) < STABLE_MIN and not wish.deadline.over:
                 merged = stable_merge(again, merge, grouped, ground.thresholds.merge)
+            free = wish.merge == "separation" and wish.asked is None
+            if (
+                free
+                and merged is not None
+                and merged.n_groups >= wish.least
+                and _instead(stable, merged, ground)
+            ):
+                dissolved = n_groups, sum(value < DISSOLVED for value in stable)
+                merge, n_groups = merge.down_to(merged.n_groups), merged.n_groups
+                grouped, labels, size = _in_order(rows, replace(grouped, group_of=merge.group_of))
+                valleys = valley_matrix(ground, members(grouped.group_of))
+                stable, merged = again.merged_to(grouped), None
         except KeyboardInterrupt:  # the groups are there; only the verdict knows less
             interrupted = True
         if interrupted := interrupted or heard():  # resamples that were cut short measure nothing
@@ -185,7 +201,13 @@ def group(
         split_gain=gain,
         interrupted=interrupted,
         sizing=sizing,
+        dissolved=dissolved,
     )
+
+
+def _instead(stable: Sequence[float], merged: Merged, ground: Ground) -> bool:
+    """Whether the merge takes the place of groups of which some dissolve: it is stable and clearly separated."""
+    return min(stable) < DISSOLVED and merged.separation >= ground.thresholds.clear
 
 
 def stable_merge(again: Resampled, merge: Merge, grouped: Grouped, least: float) -> Merged | None:

@@ -7,7 +7,7 @@ one pair at a time: two pieces that are not neighbours always show a gap, since 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,13 +71,16 @@ class Merge:
 
     def at(self, n_groups: int) -> Array:
         """The number of each piece's group at a level of the path."""
-        n_pieces = sum(map(len, self.groups))
-        current: set[Pieces] = {(piece,) for piece in range(n_pieces)}
+        return self.down_to(n_groups).group_of
+
+    def down_to(self, n_groups: int) -> Merge:
+        """The same path with the groups of one of its levels."""
+        current: set[Pieces] = {(piece,) for piece in range(sum(map(len, self.groups)))}
         for level in self.path:
             if level.groups > n_groups:
                 one, other = level.merged
                 current = current - {one, other} | {tuple(sorted(one + other))}
-        return _numbered(sorted(current))
+        return replace(self, groups=tuple(sorted(current)))
 
 
 def _numbered(groups: Sequence[Pieces]) -> Array:

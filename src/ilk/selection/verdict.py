@@ -145,7 +145,7 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
         weak, fair = _weak_reasons(case), _fair_reasons(case)
         word = "weak" if weak else "not tested" if not case.stable else "fair" if fair else "solid"
         reasons = weak + fair
-        sentence = "; ".join(reason.text for reason in reasons) or _praise(case)
+        sentence = ("; ".join(reason.text for reason in reasons) or _praise(case)) + _finer(case)
         if word != "solid":
             sentence += _coarser(case)
     stable = case.stable
@@ -287,6 +287,15 @@ def _unstable(case: _Case, least: float, below: float) -> list[Reason]:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _finer(case: _Case) -> str:
+    """The groups that the dips alone leave, where some of them dissolved and were merged."""
+    if case.grouping.dissolved is None:
+        return ""
+    n_groups, lost = case.grouping.dissolved
+    some = "one dissolves" if lost == 1 else f"{lost} dissolve"
+    return f"; of {n_groups} finer groups {some} in bootstrap resamples"
 
 
 def _coarser(case: _Case) -> str:
