@@ -62,7 +62,7 @@ RARE_LEVEL = 1.0  # nats that the free share of a level costs at least
 
 def shares_cost(weight: Array) -> float:
     """Half a log of its rows for every level but the commonest, a nat at least: each free share pays for what informs
-    it, and a rare one for what chance alone gains by it (decision 28)."""
+    it, and a rare one for what chance alone gains by it (decision 23)."""
     rest = np.sort(weight)[:-1]
     return float(np.maximum(np.log(np.maximum(rest, 1.0)) / 2, RARE_LEVEL).sum())
 
