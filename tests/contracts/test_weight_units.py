@@ -96,7 +96,7 @@ def test_the_main_job_finds_the_same_in_any_unit(exponent: int) -> None:
 @pytest.mark.parametrize("weight", [1e-300, 1e-200, 1e-10, 1e50, 1e200, 1e220, 1e300])
 def test_equal_weights_of_any_size_are_no_weights(weight: float) -> None:
     """To the bit."""
-    rows = np.random.default_rng(0).normal(size=(100, 2))  # attack.md 2.2: memory outside was written
+    rows = np.random.default_rng(0).normal(size=(100, 2))  # memory outside was written
     everywhere = np.full(N, weight)
     for make in (lambda: ilk.KMeans(3, random_state=0), lambda: ilk.TrimmedKMeans(3, random_state=0)):
         plain, weighted = make().fit(ROWS), make().fit(ROWS, sample_weight=everywhere)

@@ -203,7 +203,9 @@ def test_what_cannot_be_written_is_refused():
 
 
 def test_the_select_reads_like_one():
-    text = select(ilk.cluster(read(DATA / "votes.csv"), k=2, truth="target").model, DUCKDB, "votes")
+    text = select(
+        ilk.cluster(read(DATA / "votes.csv"), k=2, merge="none", truth="target").model, DUCKDB, "votes"
+    )
     assert text.startswith("-- Groups of votes.csv: assorted, 2 groups (DuckDB).\n-- Every row gets")
     for part in ("read AS (  -- ", "cells AS (  -- ", "scores AS (  -- log of share", "ranked AS (  -- "):
         assert part in text

@@ -1,4 +1,4 @@
-"""Stretched clusters are found by BIC, and one cloud is one group, whatever its shape (trust.md, section 3.4).
+"""Stretched clusters are found by BIC, and one cloud is one group, whatever its shape.
 
 A few seeds of what `python -m benchmarks.stretched` counts over a hundred.
 """

@@ -21,12 +21,14 @@ from ilk.assorted.racing import gain_on_one, halved, raced
 from ilk.assorted.screening import screened
 from ilk.assorted.state import (
     FitState,
+    Half,
     from_labels,
     from_membership,
     labels_of,
     step_of,
     visit_assign,
     visit_overlap,
+    with_halves,
 )
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
@@ -63,8 +65,6 @@ LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
 SETTLE_ROUNDS = 5
 DIRECT_CLUSTERS = (2, 3, 4, 5)  # sought at once in wide tables: three groups may pay where two do not
 DIRECT_ROWS = 8  # for each of them
-
-Half = tuple[float, int, Any]
 
 
 @dataclass
@@ -234,14 +234,14 @@ class GrowthSearch:
         """Each cluster in two, by the best of three fits on its own rows; the most promising first."""
         if state.scene.family.wide:
             return self._screened_splits(state)
-        return [self._cut(state, [half]) for half in self._parted(state)]
+        return [with_halves(state, [half]) for half in self._parted(state)]
 
     def _several(self, state: FitState) -> FitState | None:
         """All clusters in two at once that are cheaper so, or the best half of them and so on; None when that does
         not lower J. From one cluster to a hundred it is few steps."""
         paying = [half for half in self._parted(state) if half[0] > 0][: self.most - state.k]
         while len(paying) > 1 and not self.stopped:
-            better = self._accepted(state, self.fits(state.scene, [self._cut(state, paying)]))
+            better = self._accepted(state, self.fits(state.scene, [with_halves(state, paying)]))
             if better is not None:
                 return better
             paying = paying[: len(paying) // 2]
@@ -264,21 +264,9 @@ class GrowthSearch:
                 found.append((halves[0], k, halves[1]))
         return sorted(found, key=lambda half: -half[0])
 
-    def _cut(self, state: FitState, halves: Sequence[Half]) -> Any:
-        """The state with some clusters in two, which come last."""
-        params, family = state.params, state.scene.family.ungrouped
-        rest = np.delete(np.arange(state.k), [k for _, k, _ in halves])
-        joined, share = (
-            (family.select(params, rest), params.mixing[rest]) if len(rest) else (None, np.empty(0))
-        )
-        for _, k, two in halves:
-            share = np.append(share, two.mixing * params.mixing[k])
-            joined = two if joined is None else family.joined(joined, two, share)
-        return joined
-
     def _screened_splits(self, state: FitState) -> list[Any]:
         """Each cluster of a wide table in two, by a race from the columns that matter among its rows."""
-        scene, family, points = state.scene, state.scene.family, self.points(state.scene)
+        scene, points = state.scene, self.points(state.scene)
         label = labels_of(scene, state.params)
         proposals: list[tuple[float, Array]] = []
         self.n_moves += 1
@@ -286,10 +274,9 @@ class GrowthSearch:
             mine = np.flatnonzero(label == k)
             if len(mine) < DIRECT_ROWS or self.stopped:
                 continue
+            starts = screened(points.rows_of(mine), 2, stream(self.seed, "screened split", self.n_moves, k))
             rows = MemoryRows.of_block(scene.rows.take(mine), threads=1)
-            draws = stream(self.seed, "screened split", self.n_moves, k)
-            halves = halved(rows, family, screened(points.rows_of(mine), 2, draws), self._run)
-            if halves is not None:
+            if (halves := halved(rows, scene.family, starts, self._run)) is not None:
                 moved = label.copy()
                 moved[mine[halves[1] == 1]] = state.k
                 proposals.append((halves[0], moved))

@@ -3,7 +3,7 @@
 In all columns at once the distances between rows are noise. Two scores tell which columns may matter: *dependence*,
 since columns that differ between groups correlate over the table, and *modes*, since one column alone may part the
 rows. K-means in the best of them, with columns chosen anew for the groups found, gives starts of several kinds; no
-single kind is near the best optimum in every table (wide.md, section 3).
+single kind is near the best optimum in every table.
 """
 
 from __future__ import annotations

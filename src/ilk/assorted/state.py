@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -99,3 +100,18 @@ def visit_overlap(state: Any, block: Block) -> Array:
         overlap[i] = block.weights @ (xlogy(both, both) - own[:, [i]] - own)
     np.fill_diagonal(overlap, 0.0)
     return overlap
+
+
+Half = tuple[float, int, Any]
+"""What a cluster gains in two, its number, and the two."""
+
+
+def with_halves(state: FitState, halves: Sequence[Half]) -> Any:
+    """The parameters of a state with some clusters in two, which come last."""
+    params, family = state.params, state.scene.family.ungrouped
+    rest = np.delete(np.arange(state.k), [k for _, k, _ in halves])
+    joined, share = (family.select(params, rest), params.mixing[rest]) if len(rest) else (None, np.empty(0))
+    for _, k, two in halves:
+        share = np.append(share, two.mixing * params.mixing[k])
+        joined = two if joined is None else family.joined(joined, two, share)
+    return joined

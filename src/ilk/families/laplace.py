@@ -3,8 +3,8 @@
     density = prod_j exp(-|x_j - mean_kj| / scale_kj) / (2 scale_kj)
 
 over the observed columns. The update of `mean` is the lower weighted median (memberships as weights), that of
-log(scale) is `profile` on the sums of |x - mean|, with the six structures along the columns (covariance.md,
-section 5). Medians are no sums: one update takes `N_DIGITS` passes that count the next digit of every median
+log(scale) is `profile` on the sums of |x - mean|, with the six structures along the columns.
+Medians are no sums: one update takes `N_DIGITS` passes that count the next digit of every median
 (`table.order`) and one more that sums |x - median| about what they found. Memberships are those of the parameters
 at the beginning of the update in all nine passes, so the log-likelihood never falls.
 """

@@ -1,7 +1,7 @@
 """Distances and sums over the observed cells of Gaussian and Student components, rows grouped by what they lack.
 
 Components along the columns: a missing cell drops out of distances and sums. Components with axes: the conditional
-expectation of the missing cells, and its covariance, enter the sums (covariance.md, section 4; Little and Rubin,
+expectation of the missing cells, and its covariance, enter the sums (Little and Rubin,
 Statistical Analysis with Missing Data, chapter 11). With observed columns o, missing ones m:
 
     regression B_k = covariance_k[o, o]^-1 covariance_k[o, m]

@@ -4,7 +4,7 @@
     pull  = (dof + q) / (distance + dof)
 
 over the q observed cells of a row. Means and scatters count a row `membership * pull` times, covariances divide by
-the memberships alone (covariance.md, section 5; Peel and McLachlan 2000, Statistics and Computing 10, equations
+the memberships alone (Peel and McLachlan 2000, Statistics and Computing 10, equations
 29 to 31). `covariance` is the scale matrix: that of the rows is dof / (dof - 2) times as large.
 
 Plain EM creeps, because it takes the hidden pulls for known. Two cures, both of which keep the log-likelihood from

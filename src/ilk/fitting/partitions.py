@@ -1,6 +1,6 @@
 """Where a mixture begins: partitions of a sample of rows, from which the first update takes its sums.
 
-No single start is near the best optimum often enough, so the default is a mix (covariance.md, section 7): the
+No single start is near the best optimum often enough, so the default is a mix: the
 likelihood tree, K-means on standardised columns, and K-log-K on standardised and on whitened ones.
 """
 

@@ -149,41 +149,7 @@ def group(
     grouped, labels, size = _in_order(rows, told_apart)
     labels, size, sizing = _sized(rows, grouped, labels, size, wish, joined)
     valleys = valley_matrix(ground, members(grouped.group_of))
-    stable, merged, gain, interrupted = None, None, 0.0, found.interrupted
-    dissolved = None
-    if n_groups > 1 and not interrupted:
-        refit = refit_of(found.recipe)
-        try:
-            gain = 0.0 if exact else split_gain(found)
-            plan = ResamplingPlan(
-                refit=refit,
-                n_pieces=n_pieces,
-                threshold=threshold,
-                least=wish.least,
-                soft=soft,
-                deadline=wish.deadline,
-            )
-            again = resampled(samples, grouped, plan, seed, rows.threads)
-            stable = again.stable
-            if sizing is None and min(stable) < STABLE_MIN and not wish.deadline.over:
-                merged = stable_merge(again, merge, grouped, ground.thresholds.merge)
-            free = wish.merge == "separation" and wish.asked is None
-            if (
-                free
-                and merged is not None
-                and merged.n_groups >= wish.least
-                and _instead(stable, merged, ground)
-            ):
-                dissolved = n_groups, sum(value < DISSOLVED for value in stable)
-                merge, n_groups = merge.down_to(merged.n_groups), merged.n_groups
-                grouped, labels, size = _in_order(rows, replace(grouped, group_of=merge.group_of))
-                valleys = valley_matrix(ground, members(grouped.group_of))
-                stable, merged = again.merged_to(grouped), None
-        except KeyboardInterrupt:  # the groups are there; only the verdict knows less
-            interrupted = True
-        if interrupted := interrupted or heard():  # resamples that were cut short measure nothing
-            stable, merged = None, None
-    return Grouping(
+    made = Grouping(
         grouped=grouped,
         labels=labels,
         size=size,
@@ -192,22 +158,80 @@ def group(
         thresholds=ground.thresholds,
         valleys=valleys,
         weakest=weakest_pair(ground, members(grouped.group_of), valleys),
-        stable=stable,
-        merged=merged,
+        stable=None,
         n_rows=row_weights(rows).effective_rows,
         crowded=fitted_as(family.name) == "growth"
         and is_crowded(row_weights(rows).effective_rows, _n_columns(rows)),
         skewness=_skewness(ground),
-        split_gain=gain,
-        interrupted=interrupted,
+        split_gain=0.0,
+        interrupted=found.interrupted,
         sizing=sizing,
-        dissolved=dissolved,
+    )
+    if n_groups == 1 or found.interrupted:
+        return made
+    plan = ResamplingPlan(
+        refit=refit_of(found.recipe),
+        n_pieces=n_pieces,
+        threshold=threshold,
+        least=wish.least,
+        soft=soft,
+        deadline=wish.deadline,
+    )
+    try:
+        return _tested(made, found, wish, _Looked(rows, samples, ground, plan, seed))
+    except KeyboardInterrupt:  # the groups are there; only the verdict knows less
+        return replace(made, interrupted=True)
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What a grouping was made from, and how it is made again."""
+
+    rows: Rows
+    samples: Samples
+    ground: Ground
+    plan: ResamplingPlan
+    seed: int
+
+
+def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looked) -> Grouping:
+    """The groups with their stability; where some are not stable, with what a merge of them would mend."""
+    gain = 0.0 if found.chosen.status == EXACT else split_gain(found)
+    again = resampled(looked.samples, made.grouped, looked.plan, looked.seed, looked.rows.threads)
+    if heard():  # resamples that were cut short measure nothing
+        return replace(made, interrupted=True)
+    made = replace(made, stable=again.stable, split_gain=gain)
+    if made.sizing is not None or min(again.stable) >= STABLE_MIN or wish.deadline.over:
+        return made
+    merged = stable_merge(again, made.merge, made.grouped, made.thresholds.merge)
+    free = wish.merge == "separation" and wish.asked is None
+    if (
+        merged is None
+        or not free
+        or merged.n_groups < wish.least
+        or not _instead(again.stable, merged, looked)
+    ):
+        return replace(made, merged=merged)
+    merge = made.merge.down_to(merged.n_groups)
+    grouped, labels, size = _in_order(looked.rows, replace(made.grouped, group_of=merge.group_of))
+    valleys = valley_matrix(looked.ground, members(grouped.group_of))
+    return replace(
+        made,
+        grouped=grouped,
+        labels=labels,
+        size=size,
+        n_groups=merged.n_groups,
+        merge=merge,
+        valleys=valleys,
+        weakest=weakest_pair(looked.ground, members(grouped.group_of), valleys),
+        stable=again.merged_to(grouped),
+        dissolved=(made.n_groups, sum(value < DISSOLVED for value in again.stable)),
     )
 
 
-def _instead(stable: Sequence[float], merged: Merged, ground: Ground) -> bool:
+def _instead(stable: Sequence[float], merged: Merged, looked: _Looked) -> bool:
     """Whether the merge takes the place of groups of which some dissolve: it is stable and clearly separated."""
-    return min(stable) < DISSOLVED and merged.separation >= ground.thresholds.clear
+    return min(stable) < DISSOLVED and merged.separation >= looked.ground.thresholds.clear
 
 
 def stable_merge(again: Resampled, merge: Merge, grouped: Grouped, least: float) -> Merged | None:
