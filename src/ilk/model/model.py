@@ -186,7 +186,7 @@ class Model:
             The table.
         """
         try:
-            return read(data, **reading)
+            return read(data, **reading, as_text=self._as_text)
         except DataError as error:
             return self._empty(error)
 
@@ -208,9 +208,14 @@ class Model:
             The table.
         """
         try:
-            return open_table(data, memory, **reading)
+            return open_table(data, memory, **reading, as_text=self._as_text)
         except DataError as error:
             return self._empty(error)
+
+    @property
+    def _as_text(self) -> tuple[str, ...]:
+        """Columns that a text file must leave as they are written."""
+        return tuple(column.name for column in self.schema.used if column.written is not None)
 
     def _empty(self, error: DataError) -> Table:
         if error.code != "no-rows":

@@ -59,6 +59,7 @@ class TextOptions:
     decimal: str = "."
     missing: tuple[str, ...] | None = None
     max_rejects: int = 0
+    as_text: tuple[str, ...] = ()  # columns that a model reads by itself
 
 
 def read_path(path: str, options: TextOptions) -> Table:

@@ -38,6 +38,7 @@ class Table:
     warnings: tuple[Caution, ...] = ()
     problems: Mapping[str, DataError] = field(default_factory=dict)
     native: Any = None
+    decimal: str = ""  # the decimal mark that the file speaks for, where a column leaves it open
 
     @property
     def n_rows(self) -> int:
@@ -96,6 +97,7 @@ def read(
     missing: Sequence[str] | None = None,
     max_rejects: int = 0,
     sql: str | None = None,
+    as_text: Sequence[str] = (),
 ) -> Table:
     """A `Table` from a frame, an array, a path or "-" (standard input); the options serve text files.
 
@@ -105,7 +107,8 @@ def read(
     if isinstance(data, (str, os.PathLike)):
         from ilk.table.files import read_path
 
-        table = read_path(os.fspath(data), text_options(sep, header, encoding, decimal, missing, max_rejects))
+        options = text_options(sep, header, encoding, decimal, missing, max_rejects)
+        table = read_path(os.fspath(data), replace(options, as_text=tuple(as_text)))
     else:
         if (sep, header, encoding, missing) != (None, None, None, None) or decimal != ".":
             raise UsageError(
