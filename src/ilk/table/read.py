@@ -97,42 +97,43 @@ def read(
     missing: Sequence[str] | None = None,
     max_rejects: int = 0,
     sql: str | None = None,
+    sheet: str | None = None,
+    table: str | None = None,
     as_text: Sequence[str] = (),
 ) -> Table:
-    """A `Table` from a frame, an array, a path or "-" (standard input); the options serve text files.
+    """A `Table` from a frame, an array, a path or "-" (standard input); the options serve files, `sheet` workbooks and
+    `table` databases.
 
     >>> read([[1.0, 2.0], [3.0, 4.0]]).names
     ('x0', 'x1')
     """
+    given: dict[str, Any] = {
+        "sep": sep,
+        "header": header,
+        "encoding": encoding,
+        "missing": missing,
+        "sheet": sheet,
+        "table": table,
+    }
     if isinstance(data, (str, os.PathLike)):
         from ilk.table.files import read_path
 
-        options = text_options(sep, header, encoding, decimal, missing, max_rejects)
-        table = read_path(os.fspath(data), replace(options, as_text=tuple(as_text)))
+        options = text_options(**given, decimal=decimal, max_rejects=max_rejects, as_text=as_text)
+        made = read_path(os.fspath(data), options)
     else:
-        if (sep, header, encoding, missing) != (None, None, None, None) or decimal != ".":
-            raise UsageError(
-                "bad-option", "sep, header, encoding, decimal and missing are for text files only"
-            )
-        table = _read_object(data)
-    return table if sql is None else query(table, sql)
+        if any(value is not None for value in given.values()) or decimal != ".":
+            raise UsageError("bad-option", f"{', '.join(given)} and decimal are for files only")
+        made = _read_object(data)
+    return made if sql is None else query(made, sql)
 
 
 def text_options(
-    sep: str | None = None,
-    header: bool | None = None,
-    encoding: str | None = None,
-    decimal: str = ".",
-    missing: Sequence[str] | None = None,
-    max_rejects: int = 0,
+    *, missing: Sequence[str] | None = None, as_text: Sequence[str] = (), **given: Any
 ) -> TextOptions:
-    """How a text file is to be read, from what the user gave."""
+    """How a file is to be read, from what the user gave."""
     from ilk.table.files import TextOptions
 
-    marks = _marks(missing)
-    return TextOptions(
-        sep=sep, header=header, encoding=encoding, decimal=decimal, missing=marks, max_rejects=max_rejects
-    )
+    return TextOptions(missing=_marks(missing), as_text=tuple(as_text), **given)
 
 
 def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:

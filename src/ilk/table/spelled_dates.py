@@ -70,12 +70,8 @@ def days_of(texts: Column, order: str) -> Array:
 
 
 def _whole(texts: Column) -> Array:
-    empty = pc.equal(texts, "")
-    return (
-        pc.if_else(empty, pa.scalar(None, texts.type), texts)
-        .cast(pa.float64())
-        .to_numpy(zero_copy_only=False)
-    )
+    known = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+    return np.asarray(known.cast(pa.float64()).to_numpy(zero_copy_only=False))
 
 
 def _days(part: dict[str, Column], order: str, *, named: bool) -> Array:

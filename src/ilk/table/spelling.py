@@ -50,11 +50,11 @@ class Spelling:
         """A spelling from plain data that may come from anywhere, None where it is none."""
         if not isinstance(plain, dict) or set(plain) != {"kind", "decimal", "unit", "order", "origin"}:
             return None
-        *texts, origin = (plain[key] for key in ("kind", "decimal", "unit", "order", "origin"))
+        texts, origin = [plain[key] for key in ("kind", "decimal", "unit", "order")], plain["origin"]
         good = all(isinstance(text, str) and len(text) <= 40 for text in texts) and texts[0] in KINDS
         good = good and type(origin) in (int, float) and math.isfinite(origin)
         good = good and plain["decimal"] in (".", ",") and plain["order"] in ("", "ymd", "dmy", "mdy")
-        return cls(*texts, float(origin)) if good else None
+        return cls(**{**plain, "origin": float(origin)}) if good else None
 
     def parsed(self, texts: Column) -> Column:
         """What texts say, null where they are not written in this way; not known ones are null, too."""

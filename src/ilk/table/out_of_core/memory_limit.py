@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -70,8 +69,7 @@ def open_table(data: Any, memory: Any = None, **reading: Any) -> Table | PieceTa
             if _is_parquet(path) and _parquet_bytes(pieces := ParquetPieces(path)) > room:
                 return PieceTable(pieces)
             if (found := _text_file(path, room)) is not None:
-                kept = tuple(reading.pop("as_text", ()))
-                options = replace(text_options(**reading), as_text=kept)
+                options = text_options(**{name: value for name, value in reading.items() if name != "sql"})
                 return read_text_pieces(path, display_name(path), options, packed=found == "packed")
         elif isinstance(data, pa.RecordBatchReader):
             return _of_batches(iter(data), data.schema, "Arrow reader", room)
