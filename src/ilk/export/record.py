@@ -23,7 +23,7 @@ from ilk.model.registry import saved
 from ilk.table.block import Array
 from ilk.table.schema import ColumnInfo
 
-SCHEMA, VERSION = "ilk-model", (3, 0)
+SCHEMA, VERSION = "ilk-model", (3, 1)
 
 
 def record(model: Model) -> dict[str, Any]:

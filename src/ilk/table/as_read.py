@@ -50,6 +50,8 @@ class ReadColumn:
         parts = [f"{shown(text)!r} as {value}"] if text else [self.found.words] if self.found.words else []
         if self.spelling.order in ("dmy", "mdy"):
             parts.append("day first" if self.spelling.order == "dmy" else "month first")
+        if self.spelling.kind == "date":
+            parts.append(f"from {day_text(self.spelling.origin)} on")
         if self.found.sure == "doubt":
             parts.append("another reading is as possible")
         if self.blanked:
