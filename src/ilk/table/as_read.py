@@ -164,7 +164,7 @@ def _found(column: ColumnCells, kinds: Sequence[str]) -> Found:
     if column.missing == column.n_rows:
         return Found()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return Found(Spelling("date")) if len(kinds) > 2 and _several(column) else Found()
+        return Found(Spelling("date")) if "date" in kinds and _several(column) else Found()
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return Found()
     texts = column.texts()
@@ -183,15 +183,17 @@ def _read(column: ColumnCells, found: Found, name: str) -> ReadColumn:
     spelling = found.spelling
     assert spelling is not None
     kind = pa.large_string() if spelling.kind == "truth" else pa.float64()
-    cells = column.as_read(_Change(spelling, name), kind)
+    cells = column.as_read(ReadBySpelling(spelling, name), kind)
     if spelling.kind == "date":
         spelling = replace(spelling, origin=float(np.floor(cells.ends()[0])))
-        cells = column.as_read(_Change(spelling, name), kind)
+        cells = column.as_read(ReadBySpelling(spelling, name), kind)
     return ReadColumn(found, spelling, cells, cells.missing - column.missing)
 
 
 @dataclass(frozen=True)
-class _Change:
+class ReadBySpelling:
+    """Reads the cells of one column; plain data, so that it can be made again for every part."""
+
     spelling: Spelling
     name: str
 

@@ -9,7 +9,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from ilk.errors import DataError, ResourceError, UsageError, shown
+from ilk.errors import DataError, Option, ResourceError, UsageError, shown
 from ilk.table.read import Table, display_name, from_arrow
 
 NEAR_NAME = 0.75
@@ -57,6 +57,20 @@ class TextOptions:
     sheet: str | None = None
     table: str | None = None
     as_text: tuple[str, ...] = ()  # columns that a model reads by itself
+
+
+def text_options(
+    *, missing: Sequence[str] | None = None, as_text: Sequence[str] = (), **given: Any
+) -> TextOptions:
+    """How a file is to be read, from what the user gave."""
+    return TextOptions(missing=_marks(missing), as_text=tuple(as_text), **given)
+
+
+def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(missing, str):
+        given = Option("missing", shown(missing))
+        raise UsageError("bad-option", f"{given} is one text", do='Give a list: ["NA", "-"]', options=[given])
+    return None if missing is None else tuple(missing)
 
 
 def read_path(path: str, options: TextOptions) -> Table:

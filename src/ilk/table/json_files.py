@@ -1,4 +1,4 @@
-"""JSON: one object per line, or one document that is a list of objects; objects within are flattened one level."""
+"""JSON: one object per line, or one document that is a list of objects; objects within are flattened once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_json(stream: BinaryIO, name: str, options: TextOptions, *, document: bo
     made = [from_objects(values, key) for key, values in zip(names, cells.values(), strict=True)]
     problems = {key: problem for key, (_, problem) in zip(names, made, strict=True) if problem}
     if flat:
-        cautions.append(_said("nested objects are flattened one level: {}, as 'outer.inner'", flat))
+        cautions.append(_said("nested objects are flattened once: {}, as 'outer.inner'", flat))
     if listed:
         cautions.append(_said("lists and deeper objects are kept as text: {}", listed))
     columns = tuple(column for column, _ in made)

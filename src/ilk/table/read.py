@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import Caution, DataError, Option, UsageError, shown
+from ilk.errors import Caution, DataError, UsageError, shown
 from ilk.table.block import Array
 from ilk.table.cells import ColumnCells, HeldCells
 from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, unsupported, usable_names
 from ilk.table.ledger import Ledger
 
 if TYPE_CHECKING:
-    from ilk.table.files import TextOptions
+    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ def read(
         "table": table,
     }
     if isinstance(data, (str, os.PathLike)):
-        from ilk.table.files import read_path
+        from ilk.table.files import read_path, text_options
 
         options = text_options(**given, decimal=decimal, max_rejects=max_rejects, as_text=as_text)
         made = read_path(os.fspath(data), options)
@@ -125,22 +125,6 @@ def read(
             raise UsageError("bad-option", f"{', '.join(given)} and decimal are for files only")
         made = _read_object(data)
     return made if sql is None else query(made, sql)
-
-
-def text_options(
-    *, missing: Sequence[str] | None = None, as_text: Sequence[str] = (), **given: Any
-) -> TextOptions:
-    """How a file is to be read, from what the user gave."""
-    from ilk.table.files import TextOptions
-
-    return TextOptions(missing=_marks(missing), as_text=tuple(as_text), **given)
-
-
-def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:
-    if isinstance(missing, str):
-        given = Option("missing", shown(missing))
-        raise UsageError("bad-option", f"{given} is one text", do='Give a list: ["NA", "-"]', options=[given])
-    return None if missing is None else tuple(missing)
 
 
 def query(table: Table, sql: str) -> Table:

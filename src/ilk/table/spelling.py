@@ -212,7 +212,7 @@ def _dates_of(there: Column) -> Found | None:
         spelling = Spelling("date", order=order)
         text = str(there[0].as_py())
         return Found(spelling, sure="doubt" * doubt, example=(text, day_text(days_of(there[:1], order)[0])))
-    return Found(fault="dates of more than one order, or beside other texts") if share >= LOOKS_LIKE else None
+    return Found(fault="dates of more than one order, or among other texts") if share >= LOOKS_LIKE else None
 
 
 def _numbers_of(there: Column, decimal: str, *, marked: bool) -> Found:

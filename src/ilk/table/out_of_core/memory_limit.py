@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from ilk.errors import UsageError, shown
+from ilk.table.files import text_options
 from ilk.table.out_of_core.disk import machine_bytes
 from ilk.table.out_of_core.pieces import KeptPieces, ParquetPieces
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.out_of_core.text import read_text_pieces
-from ilk.table.read import Table, display_name, from_arrow, read, text_options
+from ilk.table.read import Table, display_name, from_arrow, read
 
 MEMORY = "ILK_MEMORY"
 """Environment variable: memory to use where nothing else is said, also by estimators."""
