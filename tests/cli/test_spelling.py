@@ -59,7 +59,7 @@ def tables(tmp_path):
 
 REFUSED = {
     "rows-rejected": (("fit", "ragged.csv"), ("--sep ';'", "--max-rejects 2")),
-    "bad-encoding": (("fit", "latin.csv"), ("--encoding cp1252", "--encoding latin-1")),
+    "bad-encoding": (("fit", "latin.csv", "--encoding", "utf-8"), ("--encoding cp1252", "--encoding latin-1")),
     "nul-byte": (("fit", "nul.csv"), ("--encoding utf-16-le",)),
     "header-mismatch": (("fit", "wide.csv"), ("--sep ';'",)),
     "data-mixed": (("fit", "mixed.csv"), ("--missing oops", "--types 'my y=categorical'", "--ignore 'my y'")),
@@ -125,7 +125,8 @@ CAUTIONS = {
     "few-values": (("codes.csv", "--k", "2"), "--types 'how many=categorical'"),
     "looks-like-id": (("codes.csv", "--k", "2"), "--ignore run"),
     "digits-as-text": (("codes.csv", "--k", "2"), "--types digits=numeric"),
-    "number-format": (("comma.csv", "--k", "2", "--types", "x=categorical"), "--decimal ,"),
+    "numbers-read": (("comma.csv", "--k", "2", "--types", "x=categorical"), "--types y=categorical"),
+    "encoding": (("latin.csv", "--k", "2"), "--encoding cp1250"),
     "one-column-decides": (("codes.csv", "--method", "k-means", "--scale", "none", "--k", "2"), "--scale standard"),
     "k-at-limit": (("four.csv", "--method", "k-means", "--k", "1..3"), "--k 1..6"),
 }  # fmt: skip

@@ -241,3 +241,11 @@ def test_real_tables():
         "zoo": {},
         "penguins": {},
     }
+
+
+def test_a_saved_model_knows_the_codes(tmp_path):
+    result = ilk.cluster(items(99), k=2, seed=0)
+    result.model.save(tmp_path / "m.ilk")
+    again = ilk.load(tmp_path / "m.ilk")
+    assert again.schema == result.model.schema
+    assert again.schema["q0"].missing_codes == (99.0,)

@@ -54,7 +54,7 @@ REFUSED = {
     "B1-empty": (b"", "no-rows"),
     "B1-header": (b"a,b\n", "no-rows"),
     "B1-blank": (b"\n\n\n", "no-rows"),
-    "D1-invalid": (b"a,b\n1,\xff\n", "bad-encoding"),
+    "D1-invalid": ("é,b\n1,".encode() + b"\xff\n", "bad-encoding"),
     "D1-cut": (b"a,b\n1,\xe2\x82", "bad-encoding"),
     "D2-ambiguous": (b"1,5;2,5\n1,6;2,7\n", "ambiguous-separator"),
     "D3-unclosed": (b'a,b\n1,"2\n3,4\n5,6\n', "unclosed-quote"),
@@ -64,8 +64,8 @@ REFUSED = {
     "D6-many": (b"a,b\n1,2\n3,4,5\n4,5\n", "rows-rejected"),
     "D6-header": (b"a,b,c,d\n1,2\n3,4\n", "header-mismatch"),
     "D19-xls": (b"\xd0\xcf\x11\xe0" + b"\0" * 600, "wrong-format"),
-    "D19-sqlite": (b"SQLite format 3\0" + b"\0" * 100, "wrong-format"),
-    "D19-json": (b'[{"a": 1}, {"a": 2}]', "wrong-format"),
+    "D19-sqlite": (b"SQLite format 3\0" + b"\0" * 100, "file-damaged"),
+    "D19-json": (b'{\n"a": 1\n}', "wrong-format"),
     "D19-pickle": (b"\x80\x04\x95abc", "wrong-format"),
     "D19-html": (b"<!DOCTYPE html><html>", "wrong-format"),
     "D10-magic": (b"PAR1abcd", "file-damaged"),
@@ -86,10 +86,23 @@ def test_files_that_are_refused(case, put):
 
 @pytest.mark.badinput("D1")
 def test_byte_offset_and_advice(put):
-    assert "offset 6" in refused(put(b"a,b\n1,\xff\n"), "bad-encoding")
-    assert "cp1252" in refused(put(b"a,b\n1,\xff\n"), "bad-encoding")
-    big = b"a,b\n" + b"1,2\n" * 2_000_000 + b"\xff,1\n"
-    assert f"offset {4 + 8_000_000}" in refused(put(big), "bad-encoding")
+    damaged = "é,b\n1,".encode() + b"\xff\n"
+    assert "offset 7" in refused(put(damaged), "bad-encoding")
+    assert "cp1252" in refused(put(damaged), "bad-encoding")
+    big = "é,b\n".encode() + b"1,2\n" * 2_000_000 + b"\xff,1\n"
+    assert f"offset {5 + 8_000_000}" in refused(put(big), "bad-encoding")
+    assert "offset 6" in refused(put(b"a,b\n1,\xff\n"), "bad-encoding", encoding="utf-8")
+    assert "offset 6" in refused(put(b"a,b\n1,\x81\n"), "bad-encoding")  # in cp1252 it is no letter
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.badinput("D1")
+def test_a_file_of_single_bytes_is_read_as_western_european(line_end, put):
+    table = read(put(f"Straße,b{line_end}Köln,1{line_end}5 €,2{line_end}".encode("cp1252")))
+    assert table.names == ("Straße", "b")
+    assert rows(table) == [("Köln", 1), ("5 €", 2)]
+    (caution,) = [text for code, text in table.warnings if code == "encoding"]
+    assert "cp1252" in caution
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,13 @@ def cluster(
     callback: Callable[[Progress], None] | None = None,
     verbose: int = 0,
     memory: float | str | None = None,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str | None = None,
+    missing: Sequence[str] | None = None,
+    sheet: str | None = None,
+    table: str | None = None,
+    sql: str | None = None,
 ) -> Result:
     """Find the groups of a table, choose how many there are, and say what each is.
 
@@ -57,7 +64,7 @@ def cluster(
     ----------
     data : frame, array, list, mapping or path
         A frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), a 2-D array, a list of rows, a mapping of columns, or
-        the path of a file.
+        the path of a file: CSV, Parquet, Arrow, JSON, Excel, SQLite or DuckDB.
     k : "auto", int or range, default="auto"
         A number is the number of groups: those of "auto" where it finds so many, else so many components; with
         merge="none" always so many components. A range is how many components the best model may have; "auto" has no
@@ -111,6 +118,20 @@ def cluster(
         file or folder, a text file or an Arrow stream that does not fit is read in parts: labels, sizes and
         parameters are those of memory, groups are described from a sample of rows, and there are no
         `probabilities`.
+    sep : None or str, default=None
+        What separates the fields of a text file; None finds it out.
+    encoding : None or str, default=None
+        Encoding of a text file; None takes UTF-8, and cp1252 with a caution where it is not.
+    decimal : None or str, default=None
+        Decimal mark of a text file; None takes the point, and finds out columns with another.
+    missing : None or sequence of str, default=None
+        The texts that mean a missing value in a text file or workbook, instead of "NA", "n/a", "?" and the like.
+    sheet : None or str, default=None
+        Sheet of a workbook; None takes the first with cells.
+    table : None or str, default=None
+        Table of an SQLite or DuckDB file; None takes the only one.
+    sql : None or str, default=None
+        A query over the table, which is called `data` there; its result is clustered.
 
     Returns
     -------
@@ -133,8 +154,11 @@ def cluster(
     ['low size', 'high size']
     """
     seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
+    reading = {"sep": sep, "encoding": encoding, "decimal": decimal, "missing": missing}
+    reading |= {"sheet": sheet, "table": table, "sql": sql}
     job = Job(
         data,
+        reading={name: value for name, value in reading.items() if value is not None},
         k=k,
         method=method,
         weight=weight,

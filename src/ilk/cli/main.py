@@ -154,8 +154,8 @@ def cli() -> None:
 def fit(data: str, **options: Any) -> int:
     """Find the groups of DATA, a file, a folder of Parquet, or - for standard input.
 
-    Files: CSV, TSV, Parquet, Arrow, JSON lines. Writes DATA.ilk/ with the report, the model, the assignments
-    and the summary.
+    Files: CSV, TSV, Parquet, Arrow, JSON, Excel, SQLite, DuckDB, and one of them in gzip, zstd or zip. Writes
+    DATA.ilk/ with the report, the model, the assignments and the summary.
     """
     from ilk.cli.run_folder import check_free, folder_for
 

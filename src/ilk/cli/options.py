@@ -36,8 +36,11 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
     )
 
 
+READ_BY = ("sep", "encoding", "decimal", "max_rejects", "sheet", "table", "sql")
+
+
 def reading_of(options: dict[str, Any]) -> dict[str, Any]:
-    given = {name: options.get(name) for name in ("sep", "encoding", "decimal", "max_rejects", "sql")}
+    given = {name: options.get(name) for name in READ_BY}
     given["missing"] = list(options.get("missing") or ()) or None
     return {name: value for name, value in given.items() if value is not None}
 

@@ -214,6 +214,8 @@ READING = _all_of(
         metavar="N",
         help="Number of lines of a text file that may be skipped because they have too few or too many cells.",
     ),
+    click.option("--sheet", metavar="NAME", help="The sheet of a workbook; the first by default."),
+    click.option("--table", metavar="NAME", help="The table of a database; the only one by default."),
     click.option("--sql", metavar="QUERY", help='Use the result of a query: "select * from data where …".'),
 )
 TYPING = _all_of(

@@ -92,6 +92,12 @@ def _read(column: ColumnInfo, dialect: SqlDialect) -> str:
             f"the column {shown(column.name)!r} holds {shown(column.type)}, which differs between databases",
             do="Make it a number or a text first, and fit again",
         )
+    if column.written is not None:
+        raise UsageError(
+            "not-exportable",
+            f"the column {shown(column.name)!r} is read as {column.written.told()}, which SQL does not do",
+            do="Make it a column of numbers in the database first, and fit again",
+        )
     if column.levels is None:
         text = column.type in ("text", "category")
         value = f"CAST({f'TRIM(CAST({name} AS STRING))' if text else name} AS DOUBLE)"

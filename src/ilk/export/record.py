@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import asdict
 from itertools import pairwise
 from typing import Any, cast
 
@@ -22,7 +23,7 @@ from ilk.model.registry import saved
 from ilk.table.block import Array
 from ilk.table.schema import ColumnInfo
 
-SCHEMA, VERSION = "ilk-model", (3, 0)
+SCHEMA, VERSION = "ilk-model", (3, 1)
 
 
 def record(model: Model) -> dict[str, Any]:
@@ -51,6 +52,7 @@ def record(model: Model) -> dict[str, Any]:
                 "dtype": c.type,
                 "categories": None if c.levels is None else list(c.levels),
                 "missing_codes": list(c.missing_codes),
+                "written": None if c.written is None else asdict(c.written),
             }
             for c in model.schema.used
         ],

@@ -46,6 +46,9 @@ METHOD = re.compile(r"[A-Za-z0-9 -]{1,60}")
 MOST_DECIMALS = 30
 LARGEST = 1e300  # of weights and sizes, so that they can be added
 
+WRITTEN = record(
+    {"kind": text(40), "decimal": text(1), "unit": text(40), "order": text(3), "origin": number()}
+)
 COLUMN = record(
     {"name": text(), "kind": one_of(*KINDS)},
     {
@@ -55,6 +58,8 @@ COLUMN = record(
         "levels": maybe(texts()),
         "missing": whole(0),
         "distinct": whole(0),
+        "missing_codes": listed(number()),
+        "written": maybe(WRITTEN),
     },
 )
 SCHEMA = record(

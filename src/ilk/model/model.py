@@ -38,6 +38,11 @@ from ilk.table.schema import Schema
 KIND = "clustering model"
 
 
+def _spelled(schema: Schema) -> tuple[str, ...]:
+    """Columns that a text file must leave as they are written."""
+    return tuple(column.name for column in schema.used if column.written is not None)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
     """A fitted model without its rows: `assign` gives new rows their groups, `save` writes it, `load` reads it back.
@@ -186,7 +191,7 @@ class Model:
             The table.
         """
         try:
-            return read(data, **reading)
+            return read(data, **reading, as_text=_spelled(self.schema))
         except DataError as error:
             return self._empty(error)
 
@@ -208,7 +213,7 @@ class Model:
             The table.
         """
         try:
-            return open_table(data, memory, **reading)
+            return open_table(data, memory, **reading, as_text=_spelled(self.schema))
         except DataError as error:
             return self._empty(error)
 

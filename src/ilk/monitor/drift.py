@@ -28,7 +28,7 @@ from ilk.model.placed import Placed
 from ilk.report.facts import Described, decimals_of, settled
 from ilk.table.block import Array, Encoding
 from ilk.table.cells import as_numbers, level_codes
-from ilk.table.encode import encode_new
+from ilk.table.encode import cells_as_read, encode_new
 from ilk.table.read import Table
 from ilk.table.schema import ColumnInfo
 from ilk.table.weights import WeightFacts, check_weight, conditioned_weight
@@ -197,7 +197,7 @@ def _remembered(model: Model) -> dict[str, dict[str, Any]]:
 def _unseen_rows(column: ColumnInfo, table: Table) -> Array:
     if column.name not in table.names:
         return np.zeros(table.n_rows, dtype=bool)
-    texts, places = level_codes(table.column(column.name))
+    texts, places = level_codes(cells_as_read(table, column))
     strange = np.array([text is not None and text not in (column.levels or ()) for text in texts] + [False])
     return np.asarray(strange[places])
 
@@ -207,7 +207,7 @@ def _unseen(column: ColumnInfo, table: Table) -> dict[str, Any] | None:
     rows = _unseen_rows(column, table)
     if not rows.any():
         return None
-    texts, places = level_codes(table.column(column.name))
+    texts, places = level_codes(cells_as_read(table, column))
     levels = sorted({str(texts[place]) for place in np.unique(places[rows])})
     return {"column": column.name, "cells": int(rows.sum()), "categories": levels}
 

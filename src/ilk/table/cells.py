@@ -68,6 +68,10 @@ class ColumnCells(Protocol):
         """The column with some numbers, and how often they stand there, as missing cells."""
         ...
 
+    def as_read(self, change: Callable[[Column], Column], kind: Any) -> ColumnCells:
+        """The column with its cells changed to another Arrow type."""
+        ...
+
     def texts(self) -> list[str]:
         """The different texts as they come, `MANY_LEVELS` or more when there are more."""
         ...
@@ -156,6 +160,9 @@ class HeldCells:
 
     def without(self, codes: Mapping[float, int]) -> HeldCells:
         return HeldCells(null_codes(self.column, codes))
+
+    def as_read(self, change: Callable[[Column], Column], kind: Any) -> HeldCells:
+        return HeldCells(change(self.column))
 
     def texts(self) -> list[str]:
         return list(pc.drop_null(pc.unique(self.column)).to_pylist())

@@ -9,7 +9,7 @@ import re
 import zlib
 from dataclasses import dataclass
 
-from ilk.errors import DataError, Option, ResourceError, UsageError, shown
+from ilk.errors import Caution, DataError, Option, ResourceError, UsageError, shown
 from ilk.table.files import copy_capped
 
 MAX_LINE_BYTES = 8 * 2**20
@@ -63,6 +63,39 @@ def clean(path: str, folder: str, name: str, encoding: str | None) -> str:
     target = os.path.join(folder, "clean.csv")
     _transcode(path, target, codec, name)
     return target
+
+
+def plain_text(
+    path: str, folder: str, name: str, encoding: str | None
+) -> tuple[str, TextFacts, list[Caution]]:
+    """As `clean`, with what a pass over the bytes tells; a file of single bytes that is not UTF-8 is read as cp1252."""
+    try:
+        plain = clean(path, folder, name, encoding)
+        return plain, scan(plain, name), []
+    except DataError as error:
+        if error.code != "bad-encoding" or encoding is not None or not _is_single_byte(path):
+            raise
+    target = os.path.join(folder, "western.csv")
+    _transcode(path, target, "cp1252", name)
+    option = Option("encoding", "cp1250")
+    text = f"{name} is not UTF-8 and was read as cp1252 (Western European); to name another: {option}"
+    return target, scan(target, name), [Caution("encoding", text, [option])]
+
+
+def _is_single_byte(path: str) -> bool:
+    """Whether the first letters beyond ASCII are no UTF-8: one that has such letters and a fault is damaged."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with open(path, "rb") as stream:
+        if stream.read(4).startswith(tuple(bom for bom, _ in _BOMS)):
+            return False
+        stream.seek(0)
+        while chunk := stream.read(_CHUNK):
+            try:
+                if not decoder.decode(chunk).isascii():
+                    return False
+            except UnicodeDecodeError as error:
+                return error.object[: error.start].isascii()
+    return False  # cut in the middle of a letter
 
 
 def _has_returns(path: str) -> bool:

@@ -238,6 +238,12 @@ def level_value(level: str, kind: str) -> Any:
     return level
 
 
+def cells_as_read(table: Table, info: ColumnInfo) -> Column:
+    """One column, its cells read as they are written."""
+    column = table.column(info.name)
+    return column if info.written is None else info.written.read(column, info.name)
+
+
 def numbers_of(table: Table, columns: Sequence[ColumnInfo]) -> Array:
     """The numeric cells, (rows, columns); the user's own float array wherever it can serve."""
     numbers = _as_they_are(table, columns)
@@ -264,7 +270,7 @@ def _as_they_are(table: Table, columns: Sequence[ColumnInfo]) -> Array:
     numbers = np.empty((table.n_rows, len(columns)), dtype=np.float32 if single else np.float64)
     for j, info in enumerate(columns):
         known = info.name in table.names
-        numbers[:, j] = as_numbers(table.column(info.name), info.name) if known else np.nan
+        numbers[:, j] = as_numbers(cells_as_read(table, info), info.name) if known else np.nan
     return numbers
 
 
@@ -278,7 +284,7 @@ def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None,
         if info.name not in table.names:
             continue
         place = {level: code for code, level in enumerate(info.levels or ())}
-        texts, places = level_codes(table.column(info.name))
+        texts, places = level_codes(cells_as_read(table, info))
         lookup = np.array([-1 if t is None else place.get(t, -1) for t in texts] + [-1], dtype=np.int32)
         codes[:, j] = lookup[places]
         known = {*place, *map(number_text, info.missing_codes)}
@@ -303,7 +309,7 @@ def _check_type(table: Table, info: ColumnInfo) -> None:
     problem = table.problems.get(info.name)
     if problem is not None:
         raise problem
-    column = table.column(info.name)
+    column = cells_as_read(table, info)
     if column.null_count == len(column) or info.reason.startswith("as asked"):
         return
     if info.levels is None and not is_number(column.type):

@@ -1,4 +1,4 @@
-"""Files: the format, told by the first bytes, and the readers of Parquet, Arrow and JSON lines."""
+"""Files: the format, told by the first bytes, and the readers of Parquet and Arrow."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from ilk.errors import DataError, ResourceError, UsageError, shown
-from ilk.table.columns import from_objects, usable_names
-from ilk.table.ledger import Ledger
+from ilk.errors import DataError, Option, ResourceError, UsageError, shown
 from ilk.table.read import Table, display_name, from_arrow
 
 NEAR_NAME = 0.75
@@ -33,8 +31,6 @@ MAX_PARQUET_BYTES = 4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}|(?:https?|s3|gs|file|ftp|data|az|hf):")
 _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
-    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "Save the sheet as CSV"),
-    (b"SQLite format 3\0", "an SQLite database", "Export the table as CSV or Parquet"),
     (b"%PDF", "a PDF document", "Give the table itself"),
     (b"\x93NUMPY", "a NumPy file", "Load it with numpy.load and give the array"),
     (b"\x89HDF", "an HDF5 file", "Load it first and give the frame"),
@@ -42,7 +38,6 @@ _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
     (b"\x80\x05\x95", "a Python pickle", "Load it yourself if you trust it, and give the frame"),
     (b"BZh", "a bzip2 archive", "Unpack it first"),
     (b"\xfd7zXZ", "an xz archive", "Unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "a zstd archive", "Unpack it first"),
     (b"7z\xbc\xaf", "a 7-zip archive", "Unpack it first"),
     (b"PARE", "an encrypted Parquet file", "Decrypt it first"),
     (b"ORC", "an ORC file", "Convert it to Parquet"),
@@ -59,6 +54,23 @@ class TextOptions:
     decimal: str = "."
     missing: tuple[str, ...] | None = None
     max_rejects: int = 0
+    sheet: str | None = None
+    table: str | None = None
+    as_text: tuple[str, ...] = ()  # columns that a model reads by itself
+
+
+def text_options(
+    *, missing: Sequence[str] | None = None, as_text: Sequence[str] = (), **given: Any
+) -> TextOptions:
+    """How a file is to be read, from what the user gave."""
+    return TextOptions(missing=_marks(missing), as_text=tuple(as_text), **given)
+
+
+def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:
+    if isinstance(missing, str):
+        given = Option("missing", shown(missing))
+        raise UsageError("bad-option", f"{given} is one text", do='Give a list: ["NA", "-"]', options=[given])
+    return None if missing is None else tuple(missing)
 
 
 def read_path(path: str, options: TextOptions) -> Table:
@@ -143,14 +155,15 @@ def copy_capped(
             out.write(chunk)
 
 
-def _read_file(path: str, name: str, options: TextOptions) -> Table:
+def _read_file(path: str, name: str, options: TextOptions, ending: str | None = None) -> Table:
+    """A table from a file of any format; `ending` tells that of a file out of an archive."""
     with _opened(path) as stream:
         head = stream.read(4096)
         stream.seek(0, os.SEEK_END)
         size = stream.tell()
         stream.seek(max(0, size - 8))
         tail = stream.read(8)
-    ending = "".join(Path(name).suffixes[-1:]).lower()
+    packed, ending = ending is None, Path(name).suffix.lower() if ending is None else ending
     if size == 0:
         raise DataError("no-rows", f"{name} is empty", do="Give a file with a header line and rows")
     if head[:4] == b"PAR1" or ending in (".parquet", ".pq"):
@@ -158,11 +171,29 @@ def _read_file(path: str, name: str, options: TextOptions) -> Table:
     if head[:6] == b"ARROW1" or ending in (".feather", ".arrow", ".ipc") or head[:4] == b"\xff\xff\xff\xff":
         return _read_arrow(path, name, streamed=head[:4] == b"\xff\xff\xff\xff")
     _refuse_foreign(head, name)
-    if ending in (".jsonl", ".ndjson", ".json") or _is_json_lines(head):
-        return _read_json_lines(path, name, options)
+    found = _read_container(path, name, options, head) if packed else None
+    if found is not None:
+        return found
+    if _is_document(head) or ending in (".jsonl", ".ndjson", ".json") or _is_json_lines(head):
+        from ilk.table.json_files import read_json
+
+        with _opened(path) as stream:
+            return read_json(stream, name, options, document=_is_document(head))
     from ilk.table.text import read_text
 
-    return read_text(path, name, options, packed=head[:2] == b"\x1f\x8b")
+    return read_text(path, name, options)
+
+
+def _read_container(path: str, name: str, options: TextOptions, head: bytes) -> Table | None:
+    """A table inside another file: a database, a workbook, an archive of one file."""
+    from ilk.table.containers import GZIP, READERS, ZIP, ZSTD, unpack_one
+
+    if head.startswith((GZIP, ZSTD, ZIP)):
+        with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
+            inner = unpack_one(path, folder, name, head)
+            if inner is not None:
+                return _read_file(inner[0], name, options, inner[1])
+    return next((reader(path, name, options) for known, reader in READERS if known(head)), None)
 
 
 def _refuse_foreign(head: bytes, name: str) -> None:
@@ -171,21 +202,22 @@ def _refuse_foreign(head: bytes, name: str) -> None:
         if head.startswith(magic):
             raise DataError("wrong-format", f"{name} looks like {what}", do=do)
     start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()
-    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
-        excel = b"xl/" in head or b"[content_types]" in head.lower()
-        what = "an Excel workbook" if excel else "a zip archive"
-        do = "Save the sheet as CSV" if excel else "Unpack it first and give the file in it"
-        raise DataError("wrong-format", f"{name} looks like {what}", do=do)
+    if head[:4] == b"PK\x05\x06":
+        raise DataError(
+            "wrong-format", f"{name} looks like a zip archive without a file", do="Give the table itself"
+        )
     if start.startswith((b"<!doctype html", b"<html", b"<?xml")):
         raise DataError(
             "wrong-format", f"{name} looks like a web page or XML", do="Give the table itself as CSV"
         )
-    if re.match(rb'\[\s*[\[{\d"]', start) or (start.startswith(b"{") and not _is_json_lines(head)):
-        raise DataError(
-            "wrong-format",
-            f"{name} looks like one JSON document",
-            do="Write JSON lines: one object per line, no brackets around them",
-        )
+
+
+def _is_document(head: bytes) -> bool:
+    """Whether a file is one JSON document: a list, or an object that does not end with its line."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if re.match(rb'\[\s*(?:[\[{\d"\]]|$)', start):
+        return True
+    return start.startswith(b"{") and not _is_json_lines(head)
 
 
 def _is_json_lines(head: bytes) -> bool:
@@ -286,60 +318,3 @@ def is_cut_short(path: Path) -> bool:
         first = stream.read(4)
         stream.seek(max(-4, -path.stat().st_size), os.SEEK_END)
         return (first, stream.read(4)) != (b"PAR1", b"PAR1")
-
-
-def _read_json_lines(path: str, name: str, options: TextOptions) -> Table:
-    """One object per line; a key that a line lacks is a missing cell."""
-    cells: dict[str, list[Any]] = {}
-    count = 0
-    with _opened(path) as stream:
-        for line_number, line in enumerate(stream, start=1):
-            text = line.removeprefix(b"\xef\xbb\xbf") if line_number == 1 else line
-            if not text.strip():
-                continue
-            for key, value in _json_object(text, name, line_number).items():
-                if key not in cells:
-                    cells[key] = [None] * count
-                cells[key].append(value)
-            count += 1
-            for values in cells.values():
-                if len(values) < count:
-                    values.append(None)
-    if options.sep or options.encoding or options.header is not None:
-        raise UsageError("bad-option", "sep, header and encoding do not apply to JSON lines")
-    names, cautions = usable_names(cells, text=True)
-    made = [from_objects(values, key) for key, values in zip(names, cells.values(), strict=True)]
-    problems = {key: problem for key, (_, problem) in zip(names, made, strict=True) if problem}
-    table = Table(name, names, Ledger(count, count), tuple(column for column, _ in made), problems=problems)
-    return replace(table, warnings=tuple(cautions))
-
-
-def _json_object(text: bytes, name: str, line_number: int) -> dict[str, Any]:
-    def refused(why: str) -> DataError:
-        return DataError(
-            "bad-line",
-            f"{name} line {line_number}: {why}",
-            do="Write one JSON object of plain values per line",
-        )
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            raise refused("a key occurs twice")
-        return made
-
-    try:
-        value = json.loads(text, object_pairs_hook=unique)
-    except DataError:
-        raise
-    except UnicodeDecodeError:
-        raise refused("bytes that are not UTF-8") from None
-    except RecursionError:
-        raise refused("nested too deeply") from None
-    except json.JSONDecodeError as error:
-        raise refused(f"not JSON ({error.msg} at character {error.pos + 1})") from None
-    except ValueError:
-        raise refused("a number with too many digits") from None
-    if not isinstance(value, dict):
-        raise refused("not an object")
-    return value

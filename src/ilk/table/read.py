@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import Caution, DataError, Option, UsageError, shown
+from ilk.errors import Caution, DataError, UsageError, shown
 from ilk.table.block import Array
 from ilk.table.cells import ColumnCells, HeldCells
 from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, unsupported, usable_names
 from ilk.table.ledger import Ledger
 
 if TYPE_CHECKING:
-    from ilk.table.files import TextOptions
+    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,7 @@ class Table:
     warnings: tuple[Caution, ...] = ()
     problems: Mapping[str, DataError] = field(default_factory=dict)
     native: Any = None
+    decimal: str = ""  # the decimal mark that the file speaks for, where a column leaves it open
 
     @property
     def n_rows(self) -> int:
@@ -96,47 +97,34 @@ def read(
     missing: Sequence[str] | None = None,
     max_rejects: int = 0,
     sql: str | None = None,
+    sheet: str | None = None,
+    table: str | None = None,
+    as_text: Sequence[str] = (),
 ) -> Table:
-    """A `Table` from a frame, an array, a path or "-" (standard input); the options serve text files.
+    """A `Table` from a frame, an array, a path or "-" (standard input); the options serve files, `sheet` workbooks and
+    `table` databases.
 
     >>> read([[1.0, 2.0], [3.0, 4.0]]).names
     ('x0', 'x1')
     """
+    given: dict[str, Any] = {
+        "sep": sep,
+        "header": header,
+        "encoding": encoding,
+        "missing": missing,
+        "sheet": sheet,
+        "table": table,
+    }
     if isinstance(data, (str, os.PathLike)):
-        from ilk.table.files import read_path
+        from ilk.table.files import read_path, text_options
 
-        table = read_path(os.fspath(data), text_options(sep, header, encoding, decimal, missing, max_rejects))
+        options = text_options(**given, decimal=decimal, max_rejects=max_rejects, as_text=as_text)
+        made = read_path(os.fspath(data), options)
     else:
-        if (sep, header, encoding, missing) != (None, None, None, None) or decimal != ".":
-            raise UsageError(
-                "bad-option", "sep, header, encoding, decimal and missing are for text files only"
-            )
-        table = _read_object(data)
-    return table if sql is None else query(table, sql)
-
-
-def text_options(
-    sep: str | None = None,
-    header: bool | None = None,
-    encoding: str | None = None,
-    decimal: str = ".",
-    missing: Sequence[str] | None = None,
-    max_rejects: int = 0,
-) -> TextOptions:
-    """How a text file is to be read, from what the user gave."""
-    from ilk.table.files import TextOptions
-
-    marks = _marks(missing)
-    return TextOptions(
-        sep=sep, header=header, encoding=encoding, decimal=decimal, missing=marks, max_rejects=max_rejects
-    )
-
-
-def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:
-    if isinstance(missing, str):
-        given = Option("missing", shown(missing))
-        raise UsageError("bad-option", f"{given} is one text", do='Give a list: ["NA", "-"]', options=[given])
-    return None if missing is None else tuple(missing)
+        if any(value is not None for value in given.values()) or decimal != ".":
+            raise UsageError("bad-option", f"{', '.join(given)} and decimal are for files only")
+        made = _read_object(data)
+    return made if sql is None else query(made, sql)
 
 
 def query(table: Table, sql: str) -> Table:

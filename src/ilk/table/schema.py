@@ -16,6 +16,7 @@ from ilk.errors import Caution, DataError, ModelFileError, Option, UsageError, s
 from ilk.store.plain_file import NotPlain, plain_bytes
 from ilk.table.block import Array
 from ilk.table.cells import TableColumns
+from ilk.table.spelling import Spelling
 
 Kind = Literal["numeric", "count", "binary", "categorical", "ordinal", "left out"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -40,6 +41,7 @@ class ColumnInfo:
     distinct: int = 0
     note: str = ""
     missing_codes: tuple[float, ...] = ()  # numbers that stand for missing cells
+    written: Spelling | None = None  # how cells are written that are read as something else than text
 
     @property
     def used(self) -> bool:
@@ -177,9 +179,14 @@ def _column_from(entry: Any) -> ColumnInfo:
     codes = entry.get("missing_codes", [])
     if not isinstance(codes, list) or not all(type(v) in (int, float) and math.isfinite(v) for v in codes):
         raise _bad_schema(f"missing codes of column {shown(texts['name'])!r}")
+    written = entry.get("written")
+    spelling = None if written is None else Spelling.from_dict(written)
+    if written is not None and spelling is None:
+        raise _bad_schema(f"how column {shown(texts['name'])!r} is written")
     return ColumnInfo(
         **texts,
         **counts,
+        written=spelling,
         levels=tuple(levels) if isinstance(levels, list) else None,
         missing_codes=tuple(map(float, codes)),
     )

@@ -13,12 +13,21 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, shown
-from ilk.table.clean import MAX_LINE_BYTES, TextFacts, clean, scan, unpack
+from ilk.table.clean import MAX_LINE_BYTES, TextFacts, plain_text, unpack
 from ilk.table.columns import NUMBER, Column, usable_names
 from ilk.table.files import TextOptions
 from ilk.table.ledger import Ledger, SetAside
 from ilk.table.read import Table
-from ilk.table.text_cells import as_typed, look_at, mark_cautions, marks_of, marks_taken, total_row
+from ilk.table.text_cells import (
+    as_text,
+    as_typed,
+    look_at,
+    mark_cautions,
+    marks_of,
+    marks_taken,
+    settled,
+    total_row,
+)
 
 SEPARATORS = (",", ";", "\t", "|")
 SEMICOLON = Option("sep", ";")
@@ -48,9 +57,9 @@ def read_text(path: str, name: str, options: TextOptions, *, packed: bool = Fals
     with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
         if packed:
             path = unpack(path, folder, name)
-        plain = clean(path, folder, name, options.encoding)
-        facts = scan(plain, name)
+        plain, facts, told = plain_text(path, folder, name, options.encoding)
         dialect, cautions = dialect_of(plain, name, options)
+        cautions += told
         with cutting(plain, dialect) as (reader, rejected):
             columns = list(reader.read_all().columns)
             rejects = rejected()
@@ -62,7 +71,10 @@ def read_text(path: str, name: str, options: TextOptions, *, packed: bool = Fals
     if ledger.used == 0:
         raise DataError("no-rows", f"{name} has a header and no rows", do="Give at least one row")
     marks = marks_of(options)
-    looks = [look_at(column, marks, options.decimal) for column in columns]
+    looks = settled([look_at(column, marks, options.decimal, sep=dialect.sep) for column in columns])
+    looks = [
+        as_text(look) if own in options.as_text else look for own, look in zip(names, looks, strict=True)
+    ]
     typed = [
         as_typed(column, marks, options.decimal, look) for column, look in zip(columns, looks, strict=True)
     ]
@@ -74,7 +86,12 @@ def read_text(path: str, name: str, options: TextOptions, *, packed: bool = Fals
     cautions += mark_cautions(taken)
     if dialect.n_fields > 1 and ledger.used > 1:
         cautions += total_row(columns[0][-1].as_py())
-    return replace(table, warnings=tuple(cautions))
+    return replace(table, warnings=tuple(cautions), decimal=file_decimal(dialect, options))
+
+
+def file_decimal(dialect: CsvDialect, options: TextOptions) -> str:
+    """The decimal mark that a file speaks for: the one named, or the comma where semicolons separate fields."""
+    return options.decimal if options.decimal != "." else "," if dialect.sep == ";" else ""
 
 
 def dialect_of(path: str, name: str, options: TextOptions) -> tuple[CsvDialect, list[Caution]]:

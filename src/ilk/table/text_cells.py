@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -24,6 +25,9 @@ def marks_of(options: TextOptions) -> tuple[str, ...]:
 
 _NUMBER_CELL = "^" + NUMBER.pattern.replace(r"\d", "[0-9]") + "$"
 _INFINITY_CELL = r"^[+-]?(?i:inf|infinity)$"
+_GROUPED = r"^[+-]?(?:[1-9][0-9]{0,2}(?:\.[0-9]{3})+|[0-9]{1,3})$"
+_COMMA_FORM = r"^[^0-9,]*[0-9][0-9.'’\s]*(?:,[0-9]+)?[^0-9,]*$"
+_COMMA = r"[0-9],(?:[0-9]{1,2}|[0-9]{4,})(?:[^0-9]|$)"
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,9 @@ class Look:
     padded: bool = False  # one begins with a zero: 007 is a code, not a number
     whole: bool = True
     truth: bool = True
+    grouped: bool = True  # numbers such as 1.234, which a decimal comma elsewhere makes whole
+    comma_form: bool = True  # digits, perhaps with a comma among them
+    comma: bool = False  # one has a decimal comma
 
     def __add__(self, other: Look) -> Look:
         return Look(
@@ -43,7 +50,15 @@ class Look:
             self.padded or other.padded,
             self.whole and other.whole,
             self.truth and other.truth,
+            self.grouped and other.grouped,
+            self.comma_form and other.comma_form,
+            self.comma or other.comma,
         )
+
+    @property
+    def says_comma(self) -> bool:
+        """Whether the column decides that the file has decimal commas."""
+        return self.known and self.comma_form and self.comma
 
     @property
     def type(self) -> Any:
@@ -67,8 +82,26 @@ def _bare(known: Column, decimal: str) -> Column:
     return cells if decimal == "." else pc.replace_substring(cells, decimal, ".")
 
 
-def look_at(column: Column, marks: tuple[str, ...], decimal: str) -> Look:
-    """What the cells of a text column are: numbers, whole numbers, truth values, or text."""
+def settled(looks: Sequence[Look]) -> list[Look]:
+    """With numbers such as 1.234 left as text where another column has decimal commas: it means 1234 there."""
+    if not any(look.says_comma for look in looks):
+        return list(looks)
+    return [
+        replace(look, number=False, truth=False)
+        if look.number and look.known and not look.whole and look.grouped
+        else look
+        for look in looks
+    ]
+
+
+def as_text(look: Look) -> Look:
+    """For a column that is to stay text."""
+    return replace(look, number=False, truth=False)
+
+
+def look_at(column: Column, marks: tuple[str, ...], decimal: str, *, sep: str = ",") -> Look:
+    """What the cells of a text column are: numbers, whole numbers, truth values, or text; commas are looked at where
+    they do not separate fields."""
     known = _known(column, marks)
     if known.null_count == len(known):
         return Look()
@@ -79,8 +112,13 @@ def look_at(column: Column, marks: tuple[str, ...], decimal: str) -> Look:
 
     if every(f"{_NUMBER_CELL}|{_INFINITY_CELL}"):
         padded = bool(pc.any(pc.match_substring_regex(cells, "^[+-]?0[0-9]")).as_py())
-        return Look(True, True, padded, every("^[+-]?[0-9]{1,18}$"), False)
-    return Look(True, False, False, False, every("^(?i:true|false)$"))
+        whole = every("^[+-]?[0-9]{1,18}$")
+        grouped = sep != "," and not whole and every(_GROUPED)
+        return Look(True, True, padded, whole, False, grouped or whole, False)
+    truth = every("^(?i:true|false)$")
+    form = sep != "," and every(_COMMA_FORM)
+    comma = form and bool(pc.any(pc.match_substring_regex(cells, _COMMA)).as_py())
+    return Look(True, False, False, False, truth, False, form, comma)
 
 
 def as_typed(column: Column, marks: tuple[str, ...], decimal: str, look: Look) -> Column:

@@ -181,6 +181,17 @@ class Gathered:
             other.add(column)
         return other
 
+    def as_read(self, change: Callable[[Column], Column], kind: Any) -> Gathered:
+        """With its cells changed to another Arrow type; all are looked at once more."""
+
+        def again() -> Iterator[tuple[int, Column]]:
+            return ((first, change(column)) for first, column in self._again())
+
+        other = Gathered(kind, again)
+        for _, column in again():
+            other.add(column)
+        return other
+
     def texts(self) -> list[str]:
         return self._levels()
 

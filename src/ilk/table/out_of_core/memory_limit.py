@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow as pa
 
 from ilk.errors import UsageError, shown
+from ilk.table.files import text_options
 from ilk.table.out_of_core.disk import machine_bytes
 from ilk.table.out_of_core.pieces import KeptPieces, ParquetPieces
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.out_of_core.text import read_text_pieces
-from ilk.table.read import Table, display_name, from_arrow, read, text_options
+from ilk.table.read import Table, display_name, from_arrow, read
 
 MEMORY = "ILK_MEMORY"
 """Environment variable: memory to use where nothing else is said, also by estimators."""
@@ -69,9 +70,8 @@ def open_table(data: Any, memory: Any = None, **reading: Any) -> Table | PieceTa
             if _is_parquet(path) and _parquet_bytes(pieces := ParquetPieces(path)) > room:
                 return PieceTable(pieces)
             if (found := _text_file(path, room)) is not None:
-                return read_text_pieces(
-                    path, display_name(path), text_options(**reading), packed=found == "packed"
-                )
+                options = text_options(**{name: value for name, value in reading.items() if name != "sql"})
+                return read_text_pieces(path, display_name(path), options, packed=found == "packed")
         elif isinstance(data, pa.RecordBatchReader):
             return _of_batches(iter(data), data.schema, "Arrow reader", room)
         elif hasattr(data, "to_arrow_reader") and hasattr(data, "columns"):  # a DuckDB relation

@@ -26,8 +26,13 @@ class PieceTable:
     """The user's table in pieces. `gather` reads it once for the facts from which the schema is made."""
 
     def __init__(
-        self, pieces: Pieces, ledger: Ledger | None = None, warnings: Sequence[Caution] = ()
+        self,
+        pieces: Pieces,
+        ledger: Ledger | None = None,
+        warnings: Sequence[Caution] = (),
+        decimal: str = "",
     ) -> None:
+        self.decimal = decimal  # the decimal mark that the file speaks for, where a column leaves it open
         self.pieces, self.source = pieces, pieces.source
         self._given = list(pieces.schema.names)
         empty = from_arrow(pieces.schema.empty_table(), self.source)

@@ -13,19 +13,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ilk.errors import DataError
-from ilk.table.clean import clean, scan, unpack
+from ilk.table.clean import plain_text, unpack
 from ilk.table.columns import usable_names
 from ilk.table.files import TextOptions
 from ilk.table.out_of_core.pieces import KeptPieces
 from ilk.table.out_of_core.table import PieceTable
-from ilk.table.text import CsvDialect, account, cutting, dialect_of, header_rows, line_ends, repeated_header
+from ilk.table.text import (
+    CsvDialect,
+    account,
+    cutting,
+    dialect_of,
+    file_decimal,
+    header_rows,
+    line_ends,
+    repeated_header,
+)
 from ilk.table.text_cells import (
     Look,
+    as_text,
     as_typed,
     look_at,
     mark_cautions,
     marks_of,
     marks_taken,
+    settled,
     total_row,
 )
 
@@ -35,9 +46,9 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
     with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
         if packed:
             path = unpack(path, folder, name)
-        plain = clean(path, folder, name, options.encoding)
-        facts = scan(plain, name)
+        plain, facts, told = plain_text(path, folder, name, options.encoding)
         dialect, cautions = dialect_of(plain, name, options)
+        cautions += told
         names, found = usable_names(dialect.names or [f"x{j}" for j in range(dialect.n_fields)], text=True)
         cautions += found
         seen = _BatchFacts(names=names, dialect=dialect, options=options, looks=[Look()] * len(names))
@@ -56,8 +67,12 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
     cautions += mark_cautions(seen.taken)
     if dialect.n_fields > 1 and ledger.used > 1:
         cautions += total_row(seen.last)
-    pieces.change = partial(_typed, tuple(seen.looks), options)
-    return PieceTable(pieces, ledger, cautions)
+    looks = settled(seen.looks)
+    looks = [
+        as_text(look) if own in options.as_text else look for own, look in zip(names, looks, strict=True)
+    ]
+    pieces.change = partial(_typed, tuple(looks), options)
+    return PieceTable(pieces, ledger, cautions, decimal=file_decimal(dialect, options))
 
 
 @dataclass(kw_only=True)
@@ -86,7 +101,7 @@ class _BatchFacts:
             if not kept.num_rows:
                 continue
             for j, (name, column) in enumerate(zip(self.names, kept.columns, strict=True)):
-                self.looks[j] += look_at(column, marks, decimal)
+                self.looks[j] += look_at(column, marks, decimal, sep=self.dialect.sep)
                 self.taken += marks_taken(name, column, marks)
             self.last = kept.column(0)[-1].as_py()
             yield kept.rename_columns(list(self.names))

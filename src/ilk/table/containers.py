@@ -1,0 +1,278 @@
+"""Tables inside other files: workbooks, SQLite and DuckDB databases, and one file in a zip, gzip or zstd archive."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from ilk.errors import SHOWN_ROWS, Caution, DataError, IlkError, Option, ResourceError, UsageError, shown
+from ilk.table.columns import NUMBER, from_objects, usable_names
+from ilk.table.files import (
+    MAX_STREAM_BYTES,
+    MAX_UNPACK_RATIO,
+    RATIO_FROM_BYTES,
+    TextOptions,
+    copy_capped,
+    damaged,
+)
+from ilk.table.ledger import Ledger
+from ilk.table.read import Table, from_arrow
+from ilk.table.text_cells import mark_cautions, marks_of
+
+SQLITE = b"SQLite format 3\0"
+GZIP, ZSTD, ZIP, OLD_EXCEL = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+WORKBOOK = 'Install its reader (pip install "ilk[excel]"), or save the sheet as CSV'
+Rows = list[list[Any]]
+
+
+def is_duckdb(head: bytes) -> bool:
+    """Whether a file begins as those of DuckDB do: a checksum, then its name."""
+    return head[8:12] == b"DUCK"
+
+
+def unpack_one(path: str, folder: str, name: str, head: bytes) -> tuple[str, str] | None:
+    """The one file in an archive, unpacked, and its ending; None where the file is no archive of one file."""
+    target = os.path.join(folder, "unpacked")
+    inner = os.path.splitext(name)[0]
+    if head.startswith(ZIP):
+        return _unzipped(path, target, name)
+    kind, opened = ("gzip", _gzip) if head.startswith(GZIP) else ("zstd", _zstd)
+    try:
+        with closing(opened(path)) as stream:
+            copy_capped(stream.read, target, name, os.path.getsize(path))
+    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        raise damaged(name, kind, str(error)) from None
+    return target, Path(inner).suffix.lower()
+
+
+def _gzip(path: str) -> Any:
+    return gzip.open(path, "rb")
+
+
+def _zstd(path: str) -> Any:
+    return pa.input_stream(path, compression="zstd")
+
+
+def _unzipped(path: str, target: str, name: str) -> tuple[str, str] | None:
+    """The member of a zip archive; its own name is never a path."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [
+                m for m in archive.infolist() if not m.is_dir() and not m.filename.startswith("__MACOSX/")
+            ]
+            if any(m.filename.startswith("xl/") for m in members):
+                return None
+            parts = PurePosixPath(members[0].filename).parts if len(members) == 1 else ()
+            if len(members) != 1 or ".." in parts or parts[0] == "/" or members[0].flag_bits & 1:
+                raise DataError(
+                    "wrong-format",
+                    f"{name} looks like a zip archive, with {len(members)} files that can be read"
+                    * (not parts)
+                    or f"{name} looks like a zip archive whose file has a path or a password",
+                    do="Unpack it first and give the file in it",
+                )
+            with archive.open(members[0]) as stream:
+                copy_capped(stream.read, target, name, members[0].compress_size)
+            return target, Path(parts[-1]).suffix.lower()
+    except (zipfile.BadZipFile, OSError, EOFError, zlib.error, NotImplementedError) as error:
+        raise damaged(name, "zip", str(error)) from None
+
+
+def read_sqlite(path: str, name: str, options: TextOptions) -> Table:
+    """A table of an SQLite database, opened to be read only."""
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)) as con:
+            listed = con.execute(
+                "select name from sqlite_master where type = 'table' order by rowid"
+            ).fetchall()
+            wanted = _one([own for (own,) in listed if not own.startswith("sqlite_")], options.table, name)
+            found = con.execute(f"select * from {_quoted(wanted)}")  # noqa: S608
+            names = [entry[0] for entry in found.description]
+            return _of_cells(names, [list(row) for row in found.fetchall()], name)
+    except sqlite3.Error as error:
+        raise damaged(name, "SQLite", str(error)) from None
+
+
+def read_duckdb(path: str, name: str, options: TextOptions) -> Table:
+    """A table of a DuckDB database, opened to be read only and without access to other files."""
+    import duckdb
+
+    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    try:
+        with _duckdb(path, config) as con:
+            listed = con.sql(
+                "select table_name from duckdb_tables() where not internal order by table_oid"
+            ).fetchall()
+            wanted = _one([own for (own,) in listed], options.table, name)
+            return from_arrow(con.sql(f"select * from {_quoted(wanted)}").to_arrow_table(), name)  # noqa: S608
+    except duckdb.Error as error:
+        raise damaged(name, "DuckDB", str(error)) from None
+
+
+@contextmanager
+def _duckdb(path: str, config: dict[str, str]) -> Iterator[Any]:
+    import duckdb
+
+    con = duckdb.connect(path, read_only=True, config=config)
+    try:
+        con.execute("set enable_external_access = false; set lock_configuration = true")
+        yield con
+    finally:
+        con.close()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _one(names: Sequence[str], wanted: str | None, source: str) -> str:
+    """The table that is wanted, or the only one."""
+    listed = ", ".join(repr(shown(own)) for own in names[:SHOWN_ROWS])
+    if wanted is not None:
+        if wanted not in names:
+            option = Option("table", shown(wanted))
+            raise UsageError(
+                "no-table",
+                f"{option} is no table of {source}",
+                do=f"It has {listed or 'none'}",
+                options=[option],
+            )
+        return wanted
+    if not names:
+        raise DataError("no-rows", f"{source} has no tables")
+    if len(names) > 1:
+        option = Option("table", shown(names[0]))
+        raise UsageError(
+            "no-table",
+            f"{source} has {len(names)} tables: {listed}",
+            do=f"Say which: {option}",
+            options=[option],
+        )
+    return names[0]
+
+
+def read_workbook(path: str, name: str, options: TextOptions, what: str) -> Table:
+    """A sheet of a workbook: the one named, or the first with cells."""
+    try:
+        import python_calamine
+    except ImportError:
+        raise DataError("wrong-format", f"{name} looks like {what}", do=WORKBOOK) from None
+    _check_size(path, name)
+    try:
+        book = python_calamine.load_workbook(path)
+        sheets = list(book.sheet_names)
+        rows, sheet, others = _sheet_rows(book, sheets, options.sheet, name)
+    except IlkError:
+        raise
+    except (python_calamine.CalamineError, OSError, ValueError) as error:
+        text = shown(str(error).splitlines()[0] if str(error) else "no reason given", 120)
+        raise DataError(
+            "wrong-format", f"{name} looks like {what} that cannot be read: {text}", do=WORKBOOK
+        ) from None
+    cautions = []
+    if others:
+        option = Option("sheet", shown(others[0]))
+        listed = ", ".join(repr(shown(own)) for own in others[:SHOWN_ROWS])
+        text = f"sheet {shown(sheet)!r} is read; {name} has others, too ({listed}): {option}"
+        cautions.append(Caution("other-sheets", text, [option]))
+    return _of_sheet(rows, name, options, cautions)
+
+
+def _sheet_rows(book: Any, sheets: list[str], wanted: str | None, name: str) -> tuple[Rows, str, list[str]]:
+    if wanted is not None:
+        if wanted not in sheets:
+            option, listed = (
+                Option("sheet", shown(wanted)),
+                ", ".join(repr(shown(s)) for s in sheets[:SHOWN_ROWS]),
+            )
+            raise UsageError(
+                "no-table", f"{option} is no sheet of {name}", do=f"It has {listed}", options=[option]
+            )
+        return book.get_sheet_by_name(wanted).to_python(), wanted, []
+    full = [(own, rows) for own in sheets if (rows := book.get_sheet_by_name(own).to_python())]
+    if not full:
+        raise DataError("no-rows", f"{name} has no sheet with cells")
+    return full[0][1], full[0][0], [own for own, _ in full[1:]]
+
+
+def _check_size(path: str, name: str) -> None:
+    """Refuse a workbook that unpacks to more than there may be."""
+    if not zipfile.is_zipfile(path):
+        return
+    with zipfile.ZipFile(path) as archive:
+        size = sum(member.file_size for member in archive.infolist())
+    if size > min(MAX_STREAM_BYTES, max(RATIO_FROM_BYTES, MAX_UNPACK_RATIO * os.path.getsize(path))):
+        raise ResourceError("too-large", f"{name} gives {size:,} bytes", do="Save the sheet as CSV")
+
+
+def _of_sheet(rows: Rows, name: str, options: TextOptions, cautions: list[Caution]) -> Table:
+    """Cells of a sheet: names in the first full row, marks for "not known" as missing cells."""
+    width = max(map(len, rows))
+    filled = [sum(cell not in ("", None) for cell in row) for row in rows]
+    first = 0
+    while first < len(rows) - 1 and filled[first] <= width / 2 and width > 1:
+        first += 1
+    if first:
+        cautions.append(Caution("lines-skipped", f"{first} rows above the header of {name} were skipped"))
+    header = options.header
+    if header is None:
+        header = not any(_is_number(cell) for cell in rows[first])
+    names = rows[first] if header else [f"x{j}" for j in range(width)]
+    body = [row for row in rows[first + header :] if any(cell not in ("", None) for cell in row)]
+    if not body:
+        raise DataError("no-rows", f"{name} has a header and no rows", do="Give at least one row")
+    marks, taken = marks_of(options), Counter[tuple[str, str]]()
+    for row in body:
+        for j, cell in enumerate(row):
+            if isinstance(cell, str) and (bare := cell.strip()) in marks:
+                row[j] = None
+                if bare:
+                    taken[bare, str(names[j])] += 1
+            elif isinstance(cell, float) and cell.is_integer():
+                row[j] = int(cell)  # a workbook has one kind of number
+    table = _of_cells(names, body, name)
+    return replace(table, warnings=(*cautions, *table.warnings, *mark_cautions(taken)))
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, (int, float)) or (
+        isinstance(cell, str) and NUMBER.fullmatch(cell.strip()) is not None
+    )
+
+
+def _of_cells(names: Sequence[Any], rows: Rows, source: str) -> Table:
+    own, cautions = usable_names([str(name) for name in names], text=True)
+    made = [from_objects([row[j] for row in rows], name) for j, name in enumerate(own)]
+    problems = {name: problem for name, (_, problem) in zip(own, made, strict=True) if problem}
+    columns = tuple(column for column, _ in made)
+    return Table(
+        source, own, Ledger(len(rows), len(rows)), columns, warnings=tuple(cautions), problems=problems
+    )
+
+
+READERS: tuple[tuple[Callable[[bytes], bool], Callable[[str, str, TextOptions], Table]], ...] = (
+    (lambda head: head.startswith(SQLITE), read_sqlite),
+    (is_duckdb, read_duckdb),
+    (
+        lambda head: head.startswith(OLD_EXCEL),
+        lambda path, name, options: read_workbook(path, name, options, "an old Excel workbook"),
+    ),
+    (
+        lambda head: head.startswith(ZIP),
+        lambda path, name, options: read_workbook(path, name, options, "an Excel workbook"),
+    ),
+)
+"""How a file is known by its first bytes, and what reads it; of zip archives only workbooks come here."""
