@@ -150,17 +150,18 @@ def json_bytes(document: Any) -> bytes:
 
 
 def assignment_parts(result: Result) -> Iterator[Columns]:
-    """Row number, id and truth where named, then group, second and novelty."""
+    """Row number, id and truth where named, then what `assign` gives."""
     schema = result.model.schema
     names = [name for name in (schema.id, schema.truth) if name is not None]
     for first, part in _numbered(result.table):
         here = slice(first, first + part.n_rows)
+        labels = result.finest()[here]
         columns: Columns = {"row": np.arange(here.start, here.stop)}
         columns.update({name: part.column(name) for name in names})
         if not result.model.has_rule:
-            yield columns | result.model.label_columns(result.labels[here], tuple(columns))
+            yield columns | result.model.label_columns(labels, tuple(columns))
             continue
-        placed = result.placed or settled(result.model.place(part), result.labels[here])
+        placed = result.placed or settled(result.model.place(part), labels)
         columns.update(result.model.columns_for(placed, tuple(columns)))
         yield columns
 
@@ -304,7 +305,12 @@ def find_summary(run: str) -> dict[str, Any]:
 
 PLACED = record(
     {"group": maybe(either(text(), number()))},
-    {"second": maybe(text()), "probability": maybe(number(0.0, 1.0)), "novelty": maybe(number(0.0, 1.0))},
+    {
+        "segment": maybe(text()),
+        "second": maybe(text()),
+        "probability": maybe(number(0.0, 1.0)),
+        "novelty": maybe(number(0.0, 1.0)),
+    },
 )
 
 

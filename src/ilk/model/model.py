@@ -22,7 +22,7 @@ from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, warn
-from ilk.model.columns import OUTPUT, design, free_names
+from ilk.model.columns import WHOLE, design, free_names
 from ilk.model.grouped import Grouped
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.parameters import Params
@@ -76,6 +76,10 @@ class Model:
         The components and the groups they belong to.
     has_rule : bool
         Whether new rows can be placed; methods of distances have no rule for that.
+    segmented : bool
+        Whether there were no clear groups, and letters, names and sizes are those of segments of a single group.
+    named : bool
+        Whether names were given by the user.
 
     See Also
     --------
@@ -121,6 +125,16 @@ class Model:
         """Whether new rows can be placed; methods of distances have no rule for that."""
         return self.family != NO_PREDICTION_RULE.name
 
+    @property
+    def segmented(self) -> bool:
+        """Whether there were no clear groups, and letters, names and sizes are those of segments of a single group."""
+        return bool(self.options.get("segmented", False))
+
+    @property
+    def named(self) -> bool:
+        """Whether names were given by the user."""
+        return bool(self.options.get("named", False))
+
     def __repr__(self) -> str:
         columns = len(self.schema.used)
         groups = "1 group" if self.k == 1 else f"{self.k} groups"
@@ -146,7 +160,9 @@ class Model:
             A frame of the caller's kind (for arrays and paths an Arrow table). Columns: `group` (its letter),
             `probability` (of that group; not of methods that give none), `second` (the next likeliest or nearest
             group), `novelty` (how unusual the row is among the training rows of its group, from 0 at the centre to
-            1, further out than any of them). A column that `data` has already is named `group_ilk`, with a warning.
+            1, further out than any of them). After a fit without clear groups also `segment`, to which probability
+            and second choice then belong; after `Result.rename` also `name`. A column that `data` has already is
+            named `group_ilk`, with a warning.
             A Spark frame comes back with these columns.
         """
         frame = frame_of(data)
@@ -164,7 +180,8 @@ class Model:
                 self.encoding,
                 absent=absent,
             )
-        kinds = dict(zip(OUTPUT, (pa.string(), pa.float64(), pa.string(), pa.float64()), strict=True))
+        kinds = {name: pa.string() for name in self._marked()}
+        kinds |= {"probability": pa.float64(), "second": pa.string(), "novelty": pa.float64()}
         if not is_soft(self.family):
             del kinds["probability"]
         names = free_names(tuple(frame.schema.names), tuple(kinds))
@@ -313,9 +330,9 @@ class Model:
             Names and arrays.
         """
         values = {
-            "group": self._marks(placed.group),
+            **self._marks_of(placed.group),
             "probability": np.round(placed.probability, 4),
-            "second": self._marks(placed.second),
+            "second": self._texts(self.letters, placed.second),
             "novelty": np.round(placed.novelty, 4),
         }
         if not is_soft(self.family):
@@ -337,13 +354,26 @@ class Model:
         dict
             Name and array.
         """
-        return {free_names(taken, ("group",))[0]: self._marks(labels)}
+        values = self._marks_of(labels)
+        return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
 
-    def _marks(self, number: Array) -> Array:
-        """Letters as text, or as objects where a row has none."""
+    def _marked(self) -> dict[str, tuple[str, ...]]:
+        """What each column that tells of a row's group holds for each group of the model."""
+        marked = (
+            {"group": (WHOLE,) * self.k, "segment": self.letters}
+            if self.segmented
+            else {"group": self.letters}
+        )
+        return marked | ({"name": self.names} if self.named else {})
+
+    def _marks_of(self, number: Array) -> dict[str, Array]:
+        return {name: self._texts(texts, number) for name, texts in self._marked().items()}
+
+    def _texts(self, texts: tuple[str, ...], number: Array) -> Array:
+        """The text of each row's group, as objects where a row has none."""
         if (number >= 0).all():
-            return np.array(self.letters, dtype=str)[number]
-        return np.array([*self.letters, None], dtype=object)[number]  # -1 picks the last
+            return np.array(texts, dtype=str)[number]
+        return np.array([*texts, None], dtype=object)[number]  # -1 picks the last
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to one file of JSON and plain arrays, atomically.

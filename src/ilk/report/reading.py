@@ -46,7 +46,8 @@ RULE = record(
         "coverage": SHARE,
         "purity": SHARE,
         "rows": COUNT,
-    }
+    },
+    {"base_rate": SHARE},
 )
 GROUP = record(
     {

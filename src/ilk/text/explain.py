@@ -7,6 +7,7 @@ from typing import Any
 
 from ilk.errors import UsageError, shown
 from ilk.report.figures import THIN, count_text, plural, share_text, value_text
+from ilk.report.terms import rule_text
 from ilk.text.layout import Surface, line
 from ilk.text.summary import ARROWS
 
@@ -24,7 +25,7 @@ def overview(summary: Summary, surface: Surface) -> str:
     for group in summary["groups"] if summary["chosen"]["k"] > 1 else ():
         text = f"{plural(group['rows'], 'row')}, {share_text(group['share'])}: {shown(group['name'], 120)}"
         lines += line(group["letter"], [(text, "")], surface, "bold")
-        lines += line("", [(rule_text(group), "dim")], surface)
+        lines += line("", [(rule_text(group.get("rule"), group["letter"]), "dim")], surface)
     return surface.fit("\n".join(lines))
 
 
@@ -48,7 +49,7 @@ def group_text(summary: Summary, letter: str, surface: Surface) -> str:
     if same:
         more = f" and {len(same) - 5} more" if len(same) > 5 else ""
         lines += line("not distinctive", [(", ".join(same[:5]) + more, "dim")], surface)
-    lines += line("in short", [(rule_text(group), "")], surface)
+    lines += line("in short", [(rule_text(group.get("rule"), group["letter"]), "")], surface)
     lines += _rows(summary, number, surface)
     return surface.fit("\n".join(lines))
 
@@ -71,27 +72,6 @@ def fact_text(fact: Mapping[str, Any]) -> str:
         return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average, {whole} in the whole table"
     value, whole = share_text(fact["value"]), share_text(fact["whole"])
     return f"{ARROWS[fact['sign']]} {column} is {shown(fact['category'], 30)} in {value}, {whole} in the whole table"
-
-
-def rule_text(group: Mapping[str, Any]) -> str:
-    """The short rule with its coverage and purity."""
-    rule = group.get("rule")
-    if not rule or not rule["distinctive"]:
-        return "no short rule describes this group"
-    terms = ", and ".join(term_text(term) for term in rule["terms"])
-    return (
-        f"{terms}: covers {share_text(rule['coverage'])} of the group; "
-        f"{share_text(rule['purity'])} of the {plural(rule['rows'], 'row')} it picks are {group['letter']}"
-    )
-
-
-def term_text(term: Mapping[str, Any]) -> str:
-    """One condition of a rule."""
-    blank = " or missing" if term["missing"] else ""
-    column = shown(term["column"], 30)
-    if term["op"] == "is":
-        return f"{column} is {' or '.join(shown(level, 30) for level in term['categories'])}{blank}"
-    return f"{column} {term['op']} {value_text(term['value'], term['decimals'])}{blank}"
 
 
 def _trust(group: Mapping[str, Any]) -> str:
@@ -132,7 +112,7 @@ def row_text(
     summary: Summary, placed: Mapping[str, Any], cells: Mapping[str, Any] | None, surface: Surface
 ) -> str:
     """One row: its group, its probability, what else it could be, and its values compared with the groups."""
-    number, letter = placed["row"], placed.get("group")
+    number, letter = placed["row"], placed.get("segment") or placed.get("group")
     if letter in (None, ""):
         text = "it has no value in the columns used, so it has no group"
         return surface.fit("\n".join(line(f"row {number}", [(text, "")], surface, "bold")))

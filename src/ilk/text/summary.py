@@ -223,7 +223,8 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         start += f"  {' ' * (rows - cells(count))}{count}  {tenths_text(group['share']):>6}"
         start += f"  {score_text(group[measure]):>{len(title)}}" if measure and title else ""
         start += f"  {score_text(group['stability']):>9}" if stable else ""
-        lines += wrap(start + "   ", len(head) + 3, _apart(group, surface), len(head) + 3, surface)
+        words = _apart(group, surface, summary.get("names", {}))
+        lines += wrap(start + "   ", len(head) + 3, words, len(head) + 3, surface)
     if len(groups) > MOST_GROUPS:
         lines.append(surface.paint(f"  and {len(groups) - MOST_GROUPS} more, in summary.json", "dim"))
     if summary["options"]["weight"] is not None:
@@ -231,13 +232,15 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     return lines
 
 
-def _apart(group: Mapping[str, Any], surface: Surface) -> list[Word]:
+def _apart(group: Mapping[str, Any], surface: Surface, names: Mapping[str, str]) -> list[Word]:
+    """The name that somebody gave, then what differs most."""
+    given = words_of([(f"{shown(group['name'], 60)}:", "bold")]) if group["letter"] in names else []
     n_shown = FACTS_SHOWN if surface.columns > 80 else 2
     telling = [fact for fact in group["facts"] if fact["distinctive"]][:n_shown]
     if not telling:
-        return words_of([("no clear difference from the whole table", "dim")])
+        return given + words_of([("no clear difference from the whole table", "dim")])
     last = len(telling) - 1
-    return [
+    return given + [
         [*fact_pieces(fact), ("·", "dim")] if i < last else fact_pieces(fact)
         for i, fact in enumerate(telling)
     ]

@@ -8,6 +8,7 @@ from typing import Any
 from ilk.report.figures import count_text, plural, share_text, value_text
 from ilk.report.html import Html, chip, fold, group_class, name, section, table, tag
 from ilk.report.svg import rect, svg
+from ilk.report.terms import figures_text
 from ilk.report.view import ARROWS, View, two
 
 MOST_COLUMNS = 6
@@ -154,11 +155,7 @@ def _rule(view: View, i: int) -> Html | None:
     terms: list[Any] = []
     for number, term in enumerate(rule["terms"]):
         terms += [", and " if number else "", term_html(term)]
-    figures = (
-        f"covers {share_text(rule['coverage'])} of the group; {share_text(rule['purity'])} of the "
-        f"{plural(rule['rows'], 'row')} it picks are {group['letter']}"
-    )
-    return tag("div", label, terms, tag("small", figures), class_="rule")
+    return tag("div", label, terms, tag("small", figures_text(rule, group["letter"])), class_="rule")
 
 
 def term_html(term: Mapping[str, Any]) -> Html:
