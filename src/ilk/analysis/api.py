@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ilk.analysis.asked import k_of
 from ilk.analysis.cautions import STOPPED
 from ilk.analysis.prepare import Job, prepare
 from ilk.analysis.result import Result
@@ -26,17 +27,18 @@ def cluster(
     *,
     k: Any = "auto",
     method: str = "auto",
-    weight: str | None = None,
+    weight: Any = None,
     weights_are: str | None = None,
     types: Any = None,
     truth: str | None = None,
     id: str | None = None,
     ignore: str | Sequence[str] = (),
+    columns: str | Sequence[str] | None = None,
     scale: str | None = "standard",
     merge: str = "separation",
     min_size: int | None = None,
     max_size: int | None = None,
-    match_to: Model | str | os.PathLike[str] | None = None,
+    match_to: Result | Model | str | os.PathLike[str] | None = None,
     seed: int = DEFAULT_SEED,
     random_state: Any = None,
     budget: float | None = None,
@@ -53,16 +55,16 @@ def cluster(
     data : frame, array, list, mapping or path
         A frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), a 2-D array, a list of rows, a mapping of columns, or
         the path of a file.
-    k : "auto", int or range, default="auto"
-        A number is the number of groups. Otherwise it is how many components the best model may have, and components
-        without a density dip between them are merged into groups.
+    k : "auto", int, range or str, default="auto"
+        A number is the number of groups. Otherwise ("auto", a range, or one as it is typed: "2..6") it is how many
+        components the best model may have, and components without a density dip between them are merged into groups.
     method : str, default="auto"
         "auto", "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means" or another method ("spectral",
         "typical-cuts", "dirichlet-process", ...; `ilk choose` says what each is for). "auto" takes the assorted
         model where there are categories or missing values; where all columns are numbers, the better by BIC of that
         and of Gaussian mixtures of fourteen structures.
-    weight : None or str, default=None
-        Column that says how much a row counts.
+    weight : None, str or array of shape (n_rows,), default=None
+        How much a row counts: the name of a column, or a number for each row.
     weights_are : None, "counts" or "sampling", default=None
         What weights mean: numbers of repeated rows, or how many a row of a sample stands for, which are scaled so
         that they add up to the effective number of rows (Kish). None takes whole numbers for counts unless they are
@@ -75,6 +77,8 @@ def cluster(
         Column that names the rows.
     ignore : str or sequence of str, default=()
         Columns to leave out.
+    columns : None, str or sequence of str, default=None
+        The only columns to use; None uses all that can be used.
     scale : None or "standard", default="standard"
         "standard" divides each column by its standard deviation; None keeps the units given.
     merge : "separation" or "none", default="separation"
@@ -84,8 +88,9 @@ def cluster(
         Smallest number of rows of a group; smaller ones join the group they fit best.
     max_size : None or int, default=None
         Largest number of rows of a group; full ones pass on the rows that it costs least.
-    match_to : None, Model or path, default=None
-        An earlier model, or the path of its file or run: its letters and names go to the groups that correspond.
+    match_to : None, Result, Model or path, default=None
+        An earlier result or model, or the path of its file or run: its letters and names go to the groups that
+        correspond.
     seed : int, default=0
         Seed of the random draws: the same number gives the same result, whatever the number of threads.
     random_state : None, int, Generator, RandomState or SeedSequence, default=None
@@ -129,7 +134,7 @@ def cluster(
     seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
     job = Job(
         data,
-        k=k,
+        k=k_of(k),
         method=method,
         weight=weight,
         weights_are=weights_are,
@@ -137,6 +142,7 @@ def cluster(
         truth=truth,
         id=id,
         ignore=ignore,
+        columns=columns,
         scale=scale,
         seed=seed,
         budget=budget,
@@ -145,7 +151,7 @@ def cluster(
         merge=merge,
         min_size=min_size,
         max_size=max_size,
-        match_to=match_to,
+        match_to=match_to.model if isinstance(match_to, Result) else match_to,
         memory=memory,
     )
     result = run(job)
@@ -182,8 +188,8 @@ def select(
     ----------
     data : frame, array, list, mapping or path
         A table, as `cluster` takes it; all columns that are used must be numbers.
-    k : "auto", int or range, default=range(1, 10)
-        Numbers of components to try.
+    k : "auto", int, range or str, default=range(1, 10)
+        Numbers of components to try, a range also as it is typed: "2..6".
     structures : str or sequence of str, default="all"
         "all", or names such as "VEV".
     thorough : bool, default=True
@@ -240,7 +246,7 @@ def select(
     callback = spoken(callback, verbose)
     job = Job(
         data,
-        k=k,
+        k=k_of(k),
         method=GAUSSIAN,
         weight=weight,
         types=types,
@@ -258,7 +264,7 @@ def select(
     )
     wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
     ready = prepare(job)
-    ks, _ = ks_to_try(k, ready.rows)
+    ks, _ = ks_to_try(job.k, ready.rows)
     return search_mixtures(
         ready.rows,
         ks,

@@ -153,8 +153,24 @@ class Result:
         """
         if self.interrupted:
             return self
-        told = {"interrupted": True, "warnings": [*self._summary["warnings"], STOPPED.to_dict()]}
-        return replace(self, warnings=(*self.warnings, STOPPED), _summary={**self._summary, **told})
+        told = self.cautioned(STOPPED)
+        return replace(told, _summary={**told._summary, "interrupted": True})
+
+    def cautioned(self, caution: Caution) -> Result:
+        """Return the same result with one more warning.
+
+        Parameters
+        ----------
+        caution : Caution
+            A stable code and a sentence.
+
+        Returns
+        -------
+        Result
+            The result, with the warning.
+        """
+        told = [*self._summary["warnings"], caution.to_dict()]
+        return replace(self, warnings=(*self.warnings, caution), _summary={**self._summary, "warnings": told})
 
     def summary(self) -> dict[str, Any]:
         """Return everything as one plain document, the content of `summary.json`.

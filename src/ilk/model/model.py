@@ -180,12 +180,21 @@ class Model:
                 self.encoding,
                 absent=absent,
             )
-        kinds = {name: pa.string() for name in self._marked()}
-        kinds |= {"probability": pa.float64(), "second": pa.string(), "novelty": pa.float64()}
-        if not is_soft(self.family):
-            del kinds["probability"]
+        figures = ("probability", "novelty")
+        kinds = {name: pa.float64() if name in figures else pa.string() for name in self.output_names()}
         names = free_names(tuple(frame.schema.names), tuple(kinds))
         return frame.filled(_Assign(self, names, absent), dict(zip(names, kinds.values(), strict=True)))
+
+    def output_names(self) -> tuple[str, ...]:
+        """Return the names of the columns that `assign` gives, before any is renamed.
+
+        Returns
+        -------
+        tuple of str
+            In their order.
+        """
+        figures = ("probability", "second", "novelty") if is_soft(self.family) else ("second", "novelty")
+        return (*self._marked(), *figures) if self.has_rule else tuple(self._marked())
 
     def read(self, data: Any, **reading: Any) -> Table:
         """Read new data as a table; a file with a header alone is an empty table.
