@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ilk.fitting.fit import Fit as Fit
     from ilk.fitting.loop import Event as Event
     from ilk.model.model import Model as Model
+    from ilk.pipeline.clusterer import Clusterer as Clusterer
     from ilk.report.displays import ProfileDisplay as ProfileDisplay
     from ilk.report.displays import SelectionDisplay as SelectionDisplay
     from ilk.report.displays import SilhouetteDisplay as SilhouetteDisplay
@@ -64,6 +65,7 @@ __all__ = [
     "BinaryDPMeans",
     "BlurringMeanShift",
     "Candidate",
+    "Clusterer",
     "DPMeans",
     "DirichletProcessGaussian",
     "DirichletProcessMixture",
@@ -116,6 +118,7 @@ _HOME = {
     "BlurringMeanShift": "ilk.estimators.modes",
     "CRAFT": "ilk.estimators.craft",
     "Candidate": "ilk.selection.candidates",
+    "Clusterer": "ilk.pipeline.clusterer",
     "DPMeans": "ilk.estimators.dp_means",
     "DirichletProcessGaussian": "ilk.estimators.dirichlet",
     "DirichletProcessMixture": "ilk.estimators.dirichlet",

@@ -26,7 +26,7 @@ from ilk.model.columns import WHOLE, design, free_names
 from ilk.model.grouped import Grouped
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.parameters import Params
-from ilk.model.placed import Placed, visit_placed
+from ilk.model.placed import Placed, Scored, visit_placed
 from ilk.model.registry import is_soft, known, setting_of
 from ilk.table.block import Array, Encoding
 from ilk.table.encode import Encoded, encode_new
@@ -281,13 +281,7 @@ class Model:
         Placed
             Where the rows belong.
         """
-        if not self.has_rule:
-            NO_PREDICTION_RULE.refuse()
-        untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
-        encoded = encode_new(table, self.schema, untouched, absent=absent)
-        for caution in encoded.warnings:
-            caution.warn(depth=5)
-        placed = self.place_rows(self._rows(encoded))
+        placed = self.place_rows(self._read_rows(table, absent))
         n_lost = int((placed.group < 0).sum())
         if n_lost:
             warn(
@@ -296,6 +290,39 @@ class Model:
                 depth=5,
             )
         return placed
+
+    def memberships(self, table: Table, *, absent: str = "error") -> Array:
+        """Return the probability of each group for each row; for methods that give none 0 and 1.
+
+        Parameters
+        ----------
+        table : Table
+            New rows.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        array of shape (n_rows, k)
+            Probabilities; NaN for a row without a value in the columns used.
+        """
+        rows = self._read_rows(table, absent)
+        if not rows.n_rows:
+            return np.empty((0, self.k))
+        scored = Scored.of(rows, self.grouped)
+        shares = np.eye(self.k)[scored.group] if scored.memberships is None else scored.memberships.copy()
+        shares[scored.lost] = np.nan
+        return shares
+
+    def _read_rows(self, table: Table, absent: str) -> Rows:
+        """The rows of a table as the model sees them, with warnings of what it does not know."""
+        if not self.has_rule:
+            NO_PREDICTION_RULE.refuse()
+        untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
+        encoded = encode_new(table, self.schema, untouched, absent=absent)
+        for caution in encoded.warnings:
+            caution.warn(depth=6)
+        return self._rows(encoded)
 
     def _rows(self, encoded: Encoded) -> Rows:
         if known(self.family).takes == "numbers":
