@@ -140,7 +140,7 @@ def test_segments_are_in_the_files_of_a_run_and_in_its_export(cloud, tmp_path):
 def test_a_rule_is_a_sentence_with_its_data(result):
     rule = result.groups[0].rule
     assert str(rule) == repr(rule)
-    assert "covers 100 % of the group" in str(rule).replace("\u202f", " ")
+    assert "covers 100% of the group" in str(rule)
     assert "are A" in str(rule)
     assert rule.purity == 1.0
     assert rule.rows == 60

@@ -42,6 +42,8 @@ class Fact:
         Standard deviation in the whole table.
     missing : float
         Share of missing values in the group.
+    cells : None or int
+        Number of rows of the group that have a value there.
 
     See Also
     --------
@@ -69,6 +71,7 @@ class Fact:
     spread: float | None = None
     whole_spread: float | None = None
     missing: float = 0.0
+    cells: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

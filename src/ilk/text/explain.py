@@ -6,7 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ilk.errors import UsageError, shown
-from ilk.report.figures import THIN, count_text, plural, share_text, value_text
+from ilk.report.figures import (
+    count_text,
+    differs,
+    few_cells,
+    plural,
+    share_text,
+    value_text,
+    varies_less,
+)
 from ilk.report.terms import rule_text
 from ilk.text.layout import Surface, line
 from ilk.text.summary import ARROWS
@@ -36,7 +44,7 @@ def group_text(summary: Summary, letter: str, surface: Surface) -> str:
     lines = line(group["letter"], [(shown(group["name"], 160), "bold")], surface, "bold")
     lines += line("size", [(size, "")], surface)
     lines += line("trust", [(_trust(group), "")], surface) if _trust(group) else []
-    telling = [fact for fact in group["facts"] if fact["distinctive"]]
+    telling = [fact for fact in group["facts"] if differs(fact)]
     for i, fact in enumerate(telling[:COLUMNS_TOLD]):
         lines += line("" if i else "differs in", [(fact_text(fact), "")], surface)
     if not telling:
@@ -45,7 +53,9 @@ def group_text(summary: Summary, letter: str, surface: Surface) -> str:
         lines += line(
             "", [(f"and {len(telling) - COLUMNS_TOLD} more columns, in report.html", "dim")], surface
         )
-    same = [shown(fact["column"], 30) for fact in group["facts"] if not fact["distinctive"]]
+    for i, fact in enumerate([fact for fact in group["facts"] if varies_less(fact)][:COLUMNS_TOLD]):
+        lines += line("" if i else "varies less", [(fact_text(fact), "")], surface)
+    same = [shown(f["column"], 30) for f in group["facts"] if not (differs(f) or varies_less(f))]
     if same:
         more = f" and {len(same) - 5} more" if len(same) > 5 else ""
         lines += line("not distinctive", [(", ".join(same[:5]) + more, "dim")], surface)
@@ -66,12 +76,15 @@ def find_group(summary: Summary, letter: str) -> tuple[int, Mapping[str, Any]]:
 def fact_text(fact: Mapping[str, Any]) -> str:
     """A column of a group in words: `spend is higher: 412, in the whole table 180`."""
     column = shown(fact["column"], 30)
+    few = few_cells(fact)
+    rests = f" (of {few})" if few else ""
     if fact["type"] == "number":
         value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
         word = {"up": "higher", "down": "lower", "same": "about the same, but varies less"}[fact["sign"]]
-        return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average, {whole} in the whole table"
+        return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average{rests}, {whole} in the whole table"
     value, whole = share_text(fact["value"]), share_text(fact["whole"])
-    return f"{ARROWS[fact['sign']]} {column} is {shown(fact['category'], 30)} in {value}, {whole} in the whole table"
+    head = f"{ARROWS[fact['sign']]} {column} is {shown(fact['category'], 30)}"
+    return f"{head} in {value}{rests}, {whole} in the whole table"
 
 
 def _trust(group: Mapping[str, Any]) -> str:
@@ -104,7 +117,7 @@ def _rows(summary: Summary, number: int, surface: Surface) -> list[str]:
 def _cell(column: str, value: float | str | None) -> str:
     if value is None:
         return f"{shown(column, 24)} missing"
-    text = shown(value, 24) if isinstance(value, str) else f"{value:,.6g}".replace(",", THIN)
+    text = shown(value, 24) if isinstance(value, str) else f"{value:,.6g}"
     return f"{shown(column, 24)} {text}"
 
 
