@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ilk.analysis.api import cluster as cluster
     from ilk.analysis.api import select as select
     from ilk.analysis.result import Result as Result
+    from ilk.analysis.runs import check as check
+    from ilk.analysis.runs import columns as columns
+    from ilk.analysis.runs import compare as compare
+    from ilk.analysis.runs import load as load
     from ilk.assorted.describe import Trait as Trait
     from ilk.estimators.assorted import AssortedMixture as AssortedMixture
     from ilk.estimators.binary import BinaryDPMeans as BinaryDPMeans
@@ -41,8 +45,8 @@ if TYPE_CHECKING:
     from ilk.families.prior import Prior as Prior
     from ilk.fitting.fit import Fit as Fit
     from ilk.fitting.loop import Event as Event
-    from ilk.model.file import load as load
     from ilk.model.model import Model as Model
+    from ilk.pipeline.clusterer import Clusterer as Clusterer
     from ilk.report.displays import ProfileDisplay as ProfileDisplay
     from ilk.report.displays import SelectionDisplay as SelectionDisplay
     from ilk.report.displays import SilhouetteDisplay as SilhouetteDisplay
@@ -61,6 +65,7 @@ __all__ = [
     "BinaryDPMeans",
     "BlurringMeanShift",
     "Candidate",
+    "Clusterer",
     "DPMeans",
     "DirichletProcessGaussian",
     "DirichletProcessMixture",
@@ -93,7 +98,10 @@ __all__ = [
     "UncertaintyDisplay",
     "Verdict",
     "__version__",
+    "check",
     "cluster",
+    "columns",
+    "compare",
     "errors",
     "likelihood_ratio_test",
     "load",
@@ -110,6 +118,7 @@ _HOME = {
     "BlurringMeanShift": "ilk.estimators.modes",
     "CRAFT": "ilk.estimators.craft",
     "Candidate": "ilk.selection.candidates",
+    "Clusterer": "ilk.pipeline.clusterer",
     "DPMeans": "ilk.estimators.dp_means",
     "DirichletProcessGaussian": "ilk.estimators.dirichlet",
     "DirichletProcessMixture": "ilk.estimators.dirichlet",
@@ -141,9 +150,12 @@ _HOME = {
     "TypicalCuts": "ilk.estimators.distances",
     "UncertaintyDisplay": "ilk.report.displays",
     "Verdict": "ilk.selection.verdict",
+    "check": "ilk.analysis.runs",
     "cluster": "ilk.analysis.api",
+    "columns": "ilk.analysis.runs",
+    "compare": "ilk.analysis.runs",
     "likelihood_ratio_test": "ilk.estimators.bootstrap",
-    "load": "ilk.model.file",
+    "load": "ilk.analysis.runs",
     "select": "ilk.analysis.api",
     "suggest_open_cost": "ilk.estimators.dp_means",
 }

@@ -66,8 +66,11 @@ def test_a_result_or_a_refusal(seed):
         placed = result.assign(frame)
     json.dumps(result.summary(), allow_nan=False)
     assert repr(result)
-    group = next(name for name in ("group_ilk", "group") if name in placed)
-    expected = [None if label < 0 else result.groups[label].letter for label in result.labels]
+    assert len({*result.labels} - {-1}) == result.k
+    wanted = "group" if result.segments is None else "segment"
+    group = next(name for name in (f"{wanted}_ilk", wanted) if name in placed)
+    numbers = result.labels if result.segments is None else result.segments
+    expected = [None if label < 0 else result.groups[label].letter for label in numbers]
     assert [None if pd.isna(letter) else letter for letter in placed[group]] == expected
     assert sum(g.rows for g in result.groups) == (result.labels >= 0).sum()
     ledger = result.summary()["table"]["ledger"]

@@ -142,7 +142,7 @@ def test_bad_sizes_are_refused(path, memory):
 CHILD = """
 import json, resource, sys
 import numpy as np, ilk
-from ilk.table.piecewise import PieceTable
+from ilk.table.out_of_core.table import PieceTable
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

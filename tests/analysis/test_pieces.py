@@ -100,7 +100,8 @@ def test_slices_of_one_cloud_are_segments():
     X = np.exp(np.random.default_rng(1).normal(size=(300, 2)))
     result = ilk.cluster(X, k=range(1, 6), method="gaussian")
     assert result.components > result.k == 1
-    assert len(result.groups) == result.components == len(set(result.labels))
+    assert len(result.groups) == result.components == len(set(result.segments))
+    assert set(result.labels) == {0}
     assert result.probabilities.shape == (300, result.components)
     assert result.verdict.word == "no clear groups"
     assert {reason.code for reason in result.verdict.reasons} == {"not-separated"}

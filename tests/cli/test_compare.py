@@ -94,8 +94,14 @@ def test_as_json_and_every_row_in_a_file(runs, tmp_path):
 def test_other_rows_are_said(runs, tmp_path):
     head, *rows = (tmp_path / "blobs.csv").read_text().splitlines()
     (tmp_path / "fewer.csv").write_text("\n".join([head, *rows[5:]]) + "\n")
-    runs("fit", "fewer.csv", "--id", "code", "--method", "k-means", "--k", 2, "-q")
-    assert "caution [other-table]" in runs("compare", "k2", "fewer.ilk").stderr
+    runs("fit", "fewer.csv", "--method", "k-means", "--ignore", "code", "--k", 2, "-q")
+    by_number = runs("compare", "k2", "fewer.ilk")
+    assert "caution [other-table]" in by_number.stderr
+    assert "--id column" in by_number.stderr
+    runs("fit", "fewer.csv", "--id", "code", "--method", "k-means", "--k", 2, "-q", "--force")
+    assert (
+        runs("compare", "k2", "fewer.ilk").stdout == runs("compare", "k2", "fewer.ilk", "--id", "code").stdout
+    )
     matched = runs("compare", "k2", "fewer.ilk", "--id", "code")
     assert matched.stderr == ""
     assert "5 rows in the first only" in matched.stdout

@@ -78,7 +78,22 @@ def test_a_run_without_rows_says_so(ilk, blobs, tmp_path):
 def test_groups_can_be_named(ilk, blobs):
     assert ilk("fit", "blobs.csv", "--name", "B=the tall ones", "-q").exit_code == 0
     assert "the tall ones" in ilk("explain", "blobs.ilk", "the tall ones").stdout
-    for bad, said in (("Q=x", "no group 'Q'"), ("B", "Use GROUP=TEXT")):
-        result = ilk("fit", "blobs.csv", "--force", "--name", bad)
+    for bad, said in (
+        ("C=x", "no group 'C' among 2"),
+        ("B", "Use GROUP=TEXT"),
+        ("B= ", "Use GROUP=TEXT"),
+        ("2=x", "Use GROUP=TEXT"),
+    ):
+        result = ilk("fit", "nowhere.csv", "--k", "2", "--name", bad)  # said before the table is read
         assert result.exit_code == 2
         assert said in result.stderr
+
+
+def test_a_name_for_a_group_that_was_not_found_is_a_caution(ilk, blobs, tmp_path):
+    result = ilk("fit", "blobs.csv", "--name", "Q=x", "--name", "b=the tall ones")
+    assert result.exit_code == 0
+    assert "unknown-group  there is no group 'Q', so a name for it is not used" in result.stdout
+    assert "the tall ones:" in result.stdout
+    written = (tmp_path / "blobs.ilk" / "assignments.csv").read_text()
+    assert written.count("the tall ones") == 20
+    assert "the tall ones" in ilk("assign", "blobs.ilk", "blobs.csv", "-q").stdout

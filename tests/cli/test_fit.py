@@ -35,7 +35,10 @@ def test_fit_writes_a_folder_and_prints_the_groups(ilk, blobs, tmp_path):
     assert any(re.match("chosen          gaussian [EVI]{3}, 2 groups ", line) for line in lines)
     assert any(line.startswith("trust           solid: 2 groups, clearly separated") for line in lines)
     assert any(line.startswith("  A         30   60.0%") and "x 1.2 (4.4) ▼" in line for line in lines)
-    assert "truth           purity 1.00, ARI 1.00, NMI 1.00 against size: groups match size" in lines
+    assert (
+        "truth           purity 1.00 (largest class .60), ARI 1.00, NMI 1.00 against size: groups match size"
+        in lines
+    )
     size = round((tmp_path / "blobs.ilk" / "report.html").stat().st_size / 1000)
     assert lines[-2:] == [
         f"wrote           blobs.ilk/ report.html ({size} kB) assignments.csv model.ilk summary.json",

@@ -62,7 +62,7 @@ def test_tables_sort_both_ways(visit, wine):
 
     def values():
         texts = table.locator("tbody tr td:nth-child(3)").all_inner_texts()
-        return [float(t.replace("\u202f", "").replace("−", "-")) for t in texts if t != "–"]
+        return [float(t.replace(",", "")) for t in texts if t != "–"]
 
     column.locator("button").click()
     assert column.get_attribute("aria-sort") == "ascending"

@@ -131,11 +131,11 @@ def by_hand(terms, evidence):
 def test_coverage_and_purity_are_counts_of_rows(seed):
     evidence = made(seed)
     for number, found in enumerate(rule.rules(evidence, groups_of(evidence))):
-        assert 1 <= len(found["terms"]) <= rule.MOST_TERMS
-        picked, mine = by_hand(found["terms"], evidence), evidence.labels == number
-        assert found["rows"] == picked.sum()
-        assert found["coverage"] == pytest.approx((picked & mine).sum() / mine.sum())
-        assert found["purity"] == pytest.approx((picked & mine).sum() / picked.sum())
+        assert 1 <= len(found.terms) <= rule.MOST_TERMS
+        picked, mine = by_hand([vars(term) for term in found.terms], evidence), evidence.labels == number
+        assert found.rows == picked.sum()
+        assert found.coverage == pytest.approx((picked & mine).sum() / mine.sum())
+        assert found.purity == pytest.approx((picked & mine).sum() / picked.sum())
 
 
 def test_one_cut_is_the_best_of_all_cuts():
@@ -150,8 +150,8 @@ def test_one_cut_is_the_best_of_all_cuts():
         return 2 * (picked & mine).sum() / (picked.sum() + mine.sum())
 
     best = max(max(f(values > cut), f(values <= cut)) for cut in np.unique(values))
-    assert len(found["terms"]) == 1
-    assert found["f"] == pytest.approx(best)
+    assert len(found.terms) == 1
+    assert found.f == pytest.approx(best)
 
 
 def test_a_rule_finds_levels_and_lets_blanks_pass():
@@ -160,19 +160,17 @@ def test_a_rule_finds_levels_and_lets_blanks_pass():
     codes[:10] = -1
     evidence = Evidence((Described("c", codes, ("a", "b", "z")),), labels, 2, np.arange(100))
     first, second = rule.rules(evidence, groups_of(evidence))
-    assert first["terms"][0]["categories"] == ["a", "b"]
-    assert first["terms"][0]["missing"]
-    assert second["terms"][0]["categories"] == ["z"]
-    assert (first["coverage"], first["purity"], second["purity"]) == (1.0, 1.0, 1.0)
+    assert first.terms[0].categories == ("a", "b")
+    assert first.terms[0].missing
+    assert second.terms[0].categories == ("z",)
+    assert (first.coverage, first.purity, second.purity) == (1.0, 1.0, 1.0)
 
 
 def test_noise_has_no_rule():
     draws = np.random.default_rng(1)
     labels = draws.integers(0, 2, 400)
     evidence = Evidence((Described("x", draws.normal(size=400)),), labels, 2, np.arange(400))
-    assert all(
-        found is None or not found["distinctive"] for found in rule.rules(evidence, groups_of(evidence))
-    )
+    assert all(found is None or not found.distinctive for found in rule.rules(evidence, groups_of(evidence)))
 
 
 def test_axes_are_those_of_a_singular_value_decomposition():
@@ -300,8 +298,8 @@ def test_whole_weights_are_repeats():
         assert a["column"] == b["column"]
         assert a["distribution"] == b["distribution"]
     for a, b in zip(one["rules"], two["rules"], strict=True):
-        assert a["terms"] == b["terms"]
-        assert a["purity"] == pytest.approx(b["purity"])
+        assert a.terms == b.terms
+        assert a.purity == pytest.approx(b.purity)
     assert one["map"]["share"] == pytest.approx(two["map"]["share"])
 
 

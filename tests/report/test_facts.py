@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from ilk.report.facts import Described, decimals_of, describe
-from ilk.report.figures import THIN, letter, value_text
+from ilk.report.figures import count_text, few_cells, letter, score_text, share_text, value_text
 
 LABELS = np.array([0] * 60 + [1] * 40)
 
@@ -111,7 +111,7 @@ def test_names_of_groups():
         number(LABELS * 5 + np.arange(100) % 3 * 0.1, "size"),
     ]
     names = [g.name for g in describe(columns, LABELS, 2)]
-    assert names == ["Biscoe, wild no, low size", "Dream, wild yes, high size"]
+    assert names == ["island Biscoe, wild no, low size", "island Dream, wild yes, high size"]
     # A level that several columns have says nothing without its column.
     twice = [Described(name, np.where(LABELS, 1, 0), ("rarely", "often")) for name in ("walks", "swims")]
     assert [g.name for g in describe(twice, LABELS, 2)] == [
@@ -134,10 +134,66 @@ def test_letters_are_all_different(number):
 
 
 def test_values_as_the_page_writes_them():
-    assert value_text(1234567.0, 0) == f"1{THIN}234{THIN}567"
+    assert value_text(1234567.0, 0) == "1,234,567"
     assert value_text(-0.04, 1) == "0.0"
     assert value_text(1.5e200) == "1.5e+200"
     assert value_text(float("inf")) == "∞"
     assert decimals_of(np.array([1.25, 3.5]), 1.0) == 2
     assert decimals_of(np.array([0.123456789, 3.5]), 1.0) == 2
     assert decimals_of(np.array([1e9, 1e9 + 5]), 3.0) == 1
+
+
+def described(labels, **columns):
+    made = [
+        Described(name, np.asarray(values, dtype=float))
+        if not isinstance(values, tuple)
+        else Described(name, np.asarray(values[1]), values[0])
+        for name, values in columns.items()
+    ]
+    return describe(made, np.asarray(labels), int(max(labels)) + 1)
+
+
+def test_a_group_between_others_is_in_the_middle():
+    draws = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [100, 200, 40])
+    orders = draws.normal(np.array([4.0, 14.0, 30.0])[labels], 1)
+    assert [g.name for g in described(labels, orders=orders)] == [
+        "low orders",
+        "middle orders",
+        "high orders",
+    ]
+
+
+def test_a_group_like_most_of_the_table_is_not_called_narrow():
+    draws = np.random.default_rng(0)
+    labels = np.repeat([0, 1], [930, 70])
+    spend = draws.normal(np.array([10.0, 400.0])[labels], np.array([2.0, 100.0])[labels])
+    first, second = described(labels, spend=spend)
+    assert first.facts[0].sign == "down" or "spend" not in first.name
+    assert "narrow" not in first.name
+    assert second.name == "high spend"
+
+
+def test_levels_carry_their_column():
+    labels = np.repeat([0, 1], [50, 50])
+    groups = described(labels, drive=(("rwd", "fwd"), labels), doors=(("two", "four"), labels))
+    assert [g.name for g in groups] == ["drive rwd, doors two", "drive fwd, doors four"]
+
+
+def test_facts_count_the_cells_they_rest_on():
+    labels = np.repeat([0, 1], [50, 50])
+    values = np.where(np.arange(100) < 40, np.nan, labels * 9.0 + np.arange(100) % 3)
+    codes = np.where(np.arange(100) % 5 == 0, labels, -1)
+    first, second = described(labels, x=values, c=(("a", "b"), codes))
+    assert {f.column: f.cells for f in first.facts} == {"x": 10, "c": 10}
+    assert {f.column: f.cells for f in second.facts} == {"x": 50, "c": 10}
+    entry = next(f for f in first.to_dict()["facts"] if f["column"] == "x")
+    assert few_cells(entry) == "10 values"
+    assert few_cells({**entry, "missing": 0.2}) is None
+
+
+def test_numbers_paste_into_other_programs():
+    assert value_text(-1234567.5, 1) == "-1,234,567.5"
+    assert score_text(-0.25) == "-.25"
+    assert share_text(0.5) == "50%"
+    assert count_text(8412).isascii()

@@ -29,7 +29,7 @@ from ilk.report.page import page
 from ilk.report.view import WORDS, word
 from tests.report.hostile import FIXED
 
-NUMBER = re.compile(rf"\d[\d\u202f.]*\d|\d|\b(?:{'|'.join(WORDS[1:])})\b", re.IGNORECASE)
+NUMBER = re.compile(rf"\d[\d,.]*\d|\d|\b(?:{'|'.join(WORDS[1:])})\b", re.IGNORECASE)
 TOLD = ("title", "aria-label", "data-tip", "placeholder")  # attributes that a reader gets to see
 CHANGES = (  # of the i-th number of its kind; the second keeps the order, so that nothing else moves about
     lambda value, i: value + 1 + i % 3 if isinstance(value, int) else value * (1.13 + 0.1 * (i % 5)) + 0.007,

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from ilk.analysis.as_estimator import estimator_of
+from ilk.analysis.asked import k_of
 from ilk.analysis.cautions import STOPPED
 from ilk.analysis.prepare import Job, prepare
 from ilk.analysis.result import Result
@@ -31,17 +32,18 @@ def cluster(
     *,
     k: Any = "auto",
     method: str = "auto",
-    weight: str | None = None,
+    weight: Any = None,
     weights_are: str | None = None,
     types: Any = None,
     truth: str | None = None,
     id: str | None = None,
     ignore: str | Sequence[str] = (),
+    columns: str | Sequence[str] | None = None,
     scale: str | None = "standard",
     merge: str = "separation",
     min_size: int | None = None,
     max_size: int | None = None,
-    match_to: Model | str | os.PathLike[str] | None = None,
+    match_to: Result | Model | str | os.PathLike[str] | None = None,
     seed: int = DEFAULT_SEED,
     random_state: Any = None,
     budget: float | None = None,
@@ -65,17 +67,17 @@ def cluster(
     data : frame, array, list, mapping or path
         A frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), a 2-D array, a list of rows, a mapping of columns, or
         the path of a file: CSV, Parquet, Arrow, JSON, Excel, SQLite or DuckDB.
-    k : "auto", int or range, default="auto"
+    k : "auto", int, range or str, default="auto"
         A number is the number of groups: those of "auto" where it finds so many, else so many components; with
-        merge="none" always so many components. A range is how many components the best model may have; "auto" has no
-        limit. Components without a density dip between them are merged into groups.
+        merge="none" always so many components. A range, also as it is typed ("2..6"), is how many components the best
+        model may have; "auto" has no limit. Components without a density dip between them are merged into groups.
     method : str, default="auto"
         "auto", "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means" or another method ("spectral",
         "typical-cuts", "dirichlet-process", ...; `ilk choose` says what each is for). "auto" takes the assorted
         model where there are categories or missing values; where all columns are numbers, the better by BIC of that
         and of Gaussian mixtures of fourteen structures.
-    weight : None or str, default=None
-        Column that says how much a row counts.
+    weight : None, str or array of shape (n_rows,), default=None
+        How much a row counts: the name of a column, or a number for each row.
     weights_are : None, "counts" or "sampling", default=None
         What weights mean: numbers of repeated rows, or how many a row of a sample stands for, which are scaled so
         that they add up to the effective number of rows (Kish). None takes whole numbers for counts unless they are
@@ -88,6 +90,8 @@ def cluster(
         Column that names the rows.
     ignore : str or sequence of str, default=()
         Columns to leave out.
+    columns : None, str or sequence of str, default=None
+        The only columns to use; None uses all that can be used.
     scale : None or "standard", default="standard"
         "standard" divides each column by its standard deviation; None keeps the units given.
     merge : "separation" or "none", default="separation"
@@ -97,8 +101,9 @@ def cluster(
         Smallest number of rows of a group; smaller ones join the group they fit best.
     max_size : None or int, default=None
         Largest number of rows of a group; full ones pass on the rows that it costs least.
-    match_to : None, Model or path, default=None
-        An earlier model, or the path of its file or run: its letters and names go to the groups that correspond.
+    match_to : None, Result, Model or path, default=None
+        An earlier result or model, or the path of its file or run: its letters and names go to the groups that
+        correspond.
     seed : int, default=0
         Seed of the random draws: the same number gives the same result, whatever the number of threads.
     random_state : None, int, Generator, RandomState or SeedSequence, default=None
@@ -159,7 +164,7 @@ def cluster(
     job = Job(
         data,
         reading={name: value for name, value in reading.items() if value is not None},
-        k=k,
+        k=k_of(k),
         method=method,
         weight=weight,
         weights_are=weights_are,
@@ -167,6 +172,7 @@ def cluster(
         truth=truth,
         id=id,
         ignore=ignore,
+        columns=columns,
         scale=scale,
         seed=seed,
         budget=budget,
@@ -175,7 +181,7 @@ def cluster(
         merge=merge,
         min_size=min_size,
         max_size=max_size,
-        match_to=match_to,
+        match_to=match_to.model if isinstance(match_to, Result) else match_to,
         memory=memory,
     )
     result = run(job)
@@ -212,8 +218,9 @@ def select(
     ----------
     data : frame, array, list, mapping or path
         A table, as `cluster` takes it; all columns that are used must be numbers.
-    k : "auto", int or range, default="auto"
-        Numbers of components to try; "auto" fits 1 to 9, and more for as long as they lower the BIC.
+    k : "auto", int, range or str, default="auto"
+        Numbers of components to try, a range also as it is typed ("2..6"); "auto" fits 1 to 9, and more for as long as
+        they lower the BIC.
     structures : str or sequence of str, default="all"
         "all", or names such as "VEV".
     thorough : bool, default=True
@@ -270,7 +277,7 @@ def select(
     callback = spoken(callback, verbose)
     job = Job(
         data,
-        k=k,
+        k=k_of(k),
         method=GAUSSIAN,
         weight=weight,
         types=types,
@@ -288,14 +295,14 @@ def select(
     )
     wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
     ready = prepare(job)
-    ks, _ = ks_to_try(k, ready.rows)
+    ks, _ = ks_to_try(job.k, ready.rows)
     found = search_mixtures(
         ready.rows,
         ks,
         seed_of(seed),
         structures=wanted,
         thorough=thorough,
-        most=k_most(k, ks, row_weights(ready.rows).n_counting),
+        most=k_most(job.k, ks, row_weights(ready.rows).n_counting),
         deadline=Deadline.after(seconds_of(budget)),
         callback=callback,
     )

@@ -82,7 +82,7 @@ def model_of(findings: Findings, shown: Shown, scored: Scored | None, groups: Se
     return Model(
         method=recipe.name,
         family=recipe.family.name,
-        options={"scale": findings.job.scale, "trim": recipe.trim},
+        options={"scale": findings.job.scale, "trim": recipe.trim, **_marks_of(findings)},
         schema=given.used,
         encoding=seen.encoding,
         params=fit.params,
@@ -101,6 +101,13 @@ def model_of(findings: Findings, shown: Shown, scored: Scored | None, groups: Se
         },
         treat=seen.treat,
     )
+
+
+def _marks_of(findings: Findings) -> dict[str, bool]:
+    """What an answer of the model has besides the group: a segment, a name that somebody gave."""
+    named = findings.earlier is not None and findings.earlier.named
+    marks = {"segmented": findings.grouping.segmented, "named": named}
+    return {name: True for name, there in marks.items() if there}
 
 
 def scores_of(findings: Findings, shown: Shown) -> Scored | None:
@@ -166,14 +173,17 @@ def answer_of(findings: Findings, shown: Shown) -> Result:
         "sizing": _sizing(grouping, model),
         "matching": matching,
         "groups": [group.to_dict() for group in groups],
+        "names": _given_names(findings, matching, groups),
         "truth": _truth(findings, shown, model),
         **told,
         "reproduce": reproduction(findings, shown),
         "seconds": findings.clock.spent,
     }
+    finest = given.for_every_row(grouping.labels, -1)
     probabilities, placed = _for_every_row(given, scored, placed) if not shown.sample else (None, None)
     return Result(
-        labels=given.for_every_row(grouping.labels, -1),
+        labels=np.minimum(finest, 0) if grouping.segmented else finest,
+        segments=finest if grouping.segmented else None,
         probabilities=probabilities,
         k=grouping.n_groups,
         components=grouping.pieces,
@@ -208,6 +218,16 @@ def _lettered(
     if findings.earlier is None:
         return groups, None
     return carried_over(findings.earlier, shown, groups)
+
+
+def _given_names(
+    findings: Findings, matching: dict[str, Any] | None, groups: Sequence[Group]
+) -> dict[str, str]:
+    """By letter, the names that somebody gave to groups of an earlier run."""
+    if matching is None or findings.earlier is None or not findings.earlier.named:
+        return {}
+    kept = {entry["letter"] for entry in matching["kept"]}
+    return {group.letter: group.name for group in groups if group.letter in kept}
 
 
 def _finished(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ilk.analysis.folder import MODEL
 from ilk.analysis.shown import Shown
 from ilk.errors import DataError, UsageError, shown
 from ilk.measures.repeats import corresponding
@@ -20,13 +21,18 @@ from ilk.report.groups import Group
 from ilk.table.block import Array
 
 SHARED = 0.5  # of the rows of one of the two; below, a group is new
-MODEL = "model.ilk"
 
 
 def earlier(given: Any) -> Model:
     """The model to match to: itself, or read from a run or a model file."""
     if isinstance(given, Model):
         return given
+    if not isinstance(given, (str, os.PathLike)):
+        raise UsageError(
+            "bad-match_to",
+            f"match_to={shown(repr(given))} is no earlier run",
+            do="Give a Result, a Model, or the path of a run or of a model file",
+        )
     path = os.fspath(given)
     inside = os.path.isdir(path)
     path = os.path.join(path, MODEL) if inside else path

@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from ilk.analysis.asked import left_out
 from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
-from ilk.errors import Caution, DataError, Option, rows_shown, shown
+from ilk.errors import Caution, DataError, Option, UsageError, rows_shown, shown
 from ilk.methods import METHODS
 from ilk.model.columns import design, numbers_only
 from ilk.report.facts import Described
@@ -30,7 +32,7 @@ from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
 from ilk.table.schema import Schema, asked_kinds
 from ilk.table.understand import understand
-from ilk.table.weights import Divided, WeightFacts, check_weights, conditioned_weight, in_unit
+from ilk.table.weights import Divided, WeightFacts, check_weight, check_weights, conditioned_weight, in_unit
 from ilk.threads import thread_count
 
 LEAST_DISTINCT = 18  # distinct rows: two for each of nine components
@@ -45,12 +47,13 @@ class Job:
     _: KW_ONLY
     k: Any = "auto"
     method: str = "auto"
-    weight: str | None = None
+    weight: Any = None  # the name of a column, or a weight for each row
     weights_are: str | None = None
     types: Any = None
     truth: str | None = None
     id: str | None = None
     ignore: str | Sequence[str] = ()
+    columns: str | Sequence[str] | None = None  # those to use; None for all
     scale: str | None = "standard"
     seed: int = 0
     budget: float | None = None
@@ -156,9 +159,38 @@ def prepare(job: Job) -> Input:
     return _in_memory(job, table, threads)
 
 
+def with_weights(job: Job) -> Job:
+    """Weights that came as an array become a column of the table, so that everything is said of them as of one."""
+    if job.weight is None or isinstance(job.weight, str):
+        return job
+    table = open_table(job.data, job.memory, **job.reading)
+    if isinstance(table, PieceTable):
+        option = Option("weight", "column")
+        raise UsageError(
+            "weights-in-parts",
+            "the table is read in parts, and its weights came as an array",
+            do=f"Put them into a column and name it: {option}",
+            options=[option],
+        )
+    name = "weight"
+    while name in table.names:
+        name += "_ilk"
+    cells = pa.array(check_weight(job.weight, table.n_rows))
+    columns = (*(table.column(other) for other in table.names), cells)
+    held = replace(table, names=(*table.names, name), columns=columns, array=None)
+    return replace(job, data=held, weight=name)
+
+
+def ignored(job: Job, table: Table | PieceTable) -> tuple[str, ...]:
+    """The columns that the user does not want used."""
+    ignore = (job.ignore,) if isinstance(job.ignore, str) else tuple(job.ignore or ())
+    others = left_out(job.columns, table.names, (job.id, job.weight, job.truth))
+    return tuple(dict.fromkeys((*ignore, *others)))
+
+
 def _typed(job: Job, table: Table | PieceTable) -> Schema:
     return understand(
-        table, types=job.types, ignore=job.ignore, id=job.id, weight=job.weight, truth=job.truth
+        table, types=job.types, ignore=ignored(job, table), id=job.id, weight=job.weight, truth=job.truth
     )
 
 
@@ -252,7 +284,7 @@ def _of_weights(job: Job, cells: _Cells) -> list[Caution]:
 
 def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     """A table larger than memory: a pass for the schema, one to pack the rows, and two for their conditioning."""
-    table.gather(asked_kinds(job.types, job.ignore), threads)
+    table.gather(asked_kinds(job.types, ignored(job, table)), threads)
     schema = _typed(job, table)
     method = ASSORTED if job.method == "auto" and schema.coded else job.method
     used = numbers_only(schema, "gaussian" if method == "auto" else method)

@@ -25,13 +25,15 @@ from ilk.table.read import Table
 class Result:
     """Groups found in a table by `cluster`.
 
-    Where components have no density dip between them there are no clear groups: `k` is 1, and labels, groups and
-    probabilities are those of the components, arbitrary segments of a single cluster.
+    Where components have no density dip between them there are no clear groups: `k` is 1, all labels are 0, and
+    `segments`, `groups`, `probabilities` and `placed` tell of the components, arbitrary segments of a single group.
 
     Attributes
     ----------
     labels : int array of shape (n_rows,)
         Group number of each row of the table, larger groups first; -1 for a row without a value in the columns used.
+    segments : None or int array of shape (n_rows,)
+        Segment of each row, where there are no clear groups.
     probabilities : None or array of shape (n_rows, number of groups)
         Probability of each group for each row. None for methods that give none, for tables read in parts, and for
         large tables whose run was interrupted; in these two cases `assign` has them.
@@ -56,6 +58,12 @@ class Result:
         rule, for tables read in parts, and for large tables whose run was interrupted.
     interrupted : bool
         Whether the run was interrupted, and this is the best found until then.
+    letters : array of shape (n_rows,)
+        Letter of each row's group; None for a row without one.
+    profile : pandas.DataFrame
+        What is in the groups: means of numbers and shares of categories, in the whole table and in each group.
+    importance : pandas.DataFrame
+        How much each column tells the groups apart, in nats per row, the most telling first.
 
     See Also
     --------
@@ -73,6 +81,7 @@ class Result:
     """
 
     labels: Array
+    segments: Array | None = None
     probabilities: Array | None
     k: int
     components: int
@@ -90,6 +99,50 @@ class Result:
         """Whether the run was interrupted, and this is the best found until then."""
         return bool(self._summary["interrupted"])
 
+    @property
+    def letters(self) -> Array:
+        """Letter of each row's group; None for a row without one."""
+        column: Array = self.model.label_columns(self.finest(), ())["group"]
+        return column
+
+    @property
+    def profile(self) -> Any:
+        """What is in the groups: means of numbers and shares of categories, in the whole table and in each group."""
+        from ilk.analysis.frames import frame_of_profile
+
+        return frame_of_profile(self._summary)
+
+    @property
+    def importance(self) -> Any:
+        """How much each column tells the groups apart, in nats per row, the most telling first."""
+        from ilk.analysis.frames import frame_of_importance
+
+        return frame_of_importance(self._summary)
+
+    def finest(self) -> Array:
+        """Return the number of each row's group, or of its segment where there are no clear groups.
+
+        Returns
+        -------
+        int array of shape (n_rows,)
+            `segments` where there are some, else `labels`.
+        """
+        return self.labels if self.segments is None else self.segments
+
+    def to_frame(self) -> Any:
+        """Return the rows of the table with their groups, as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The user's rows, with their index where a pandas frame was given, and `group` (its letter), `name`,
+            `probability` (where the method gives one), `second` and `novelty`; also `segment` where there are no
+            clear groups. A column that is there already is kept, and ours is named `group_ilk`, with a warning.
+        """
+        from ilk.analysis.frames import frame_of_rows
+
+        return frame_of_rows(self)
+
     def stopped(self) -> Result:
         """Return the same result, said to be that of a run that was interrupted.
 
@@ -100,8 +153,24 @@ class Result:
         """
         if self.interrupted:
             return self
-        told = {"interrupted": True, "warnings": [*self._summary["warnings"], STOPPED.to_dict()]}
-        return replace(self, warnings=(*self.warnings, STOPPED), _summary={**self._summary, **told})
+        told = self.cautioned(STOPPED)
+        return replace(told, _summary={**told._summary, "interrupted": True})
+
+    def cautioned(self, caution: Caution) -> Result:
+        """Return the same result with one more warning.
+
+        Parameters
+        ----------
+        caution : Caution
+            A stable code and a sentence.
+
+        Returns
+        -------
+        Result
+            The result, with the warning.
+        """
+        told = [*self._summary["warnings"], caution.to_dict()]
+        return replace(self, warnings=(*self.warnings, caution), _summary={**self._summary, "warnings": told})
 
     def summary(self) -> dict[str, Any]:
         """Return everything as one plain document, the content of `summary.json`.
@@ -137,7 +206,7 @@ class Result:
         return fragment(self._summary)
 
     def rename(self, names: Mapping[str, str]) -> Result:
-        """Return the same result with other names for its groups.
+        """Return the same result with other names for its groups, which `assign` then gives, too.
 
         Parameters
         ----------
@@ -160,7 +229,9 @@ class Result:
         summary = self.summary()
         for entry in summary["groups"]:
             entry["name"] = names.get(entry["letter"], entry["name"])
-        model = replace(self.model, names=tuple(g.name for g in groups))
+        summary["names"] = {**summary.get("names", {}), **names}
+        options = {**self.model.options, "named": True}
+        model = replace(self.model, names=tuple(g.name for g in groups), options=options)
         return replace(self, groups=groups, model=model, _summary=summary)
 
     def assign(self, data: Any, *, absent: str = "error") -> Any:

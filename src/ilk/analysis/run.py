@@ -12,7 +12,7 @@ from ilk.analysis.assemble import answer_of
 from ilk.analysis.findings import Findings
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
-from ilk.analysis.prepare import Input, Job, Seen, prepare
+from ilk.analysis.prepare import Input, Job, Seen, prepare, with_weights
 from ilk.analysis.result import Result
 from ilk.analysis.shown import rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, InverseTransform
@@ -56,6 +56,7 @@ def _run(job: Job) -> Result:
     job = replace(job, seed=seed_of(job.seed))  # a generator gives one number only once
     seconds = seconds_of(job.budget)
     old = None if job.match_to is None else earlier(job.match_to)
+    job = with_weights(job)
     afar = ClusterFrame.of(job.data, job.seed)
     given = prepare(job if afar is None else replace(job, data=afar.table))
     ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)

@@ -64,6 +64,7 @@ def _options(job: Job) -> dict[str, Any]:
         "types": job.types if isinstance(job.types, (str, dict)) else None,
         "reading": dict(job.reading),
         "ignore": [job.ignore] if isinstance(job.ignore, str) else list(job.ignore),
+        "columns": [job.columns] if isinstance(job.columns, str) else job.columns and list(job.columns),
     }
 
 

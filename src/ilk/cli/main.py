@@ -11,7 +11,7 @@ import click
 
 import ilk
 from ilk.cli.look_commands import choose, columns
-from ilk.cli.options import job_of, names_of, reading_of
+from ilk.cli.options import job_of, names_of, reading_of, with_names
 from ilk.cli.process import (
     BUG,
     MEMORY,
@@ -139,6 +139,7 @@ def cli() -> None:
     is_flag=True,
     help="Write nothing about single rows: no assignments file, no rows in the report.",
 )
+@click.option("--columns", multiple=True, metavar="COL", help="Use only this column; repeatable.")
 @click.option(
     "--name",
     "names",
@@ -172,11 +173,11 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
     from ilk.analysis.run import run
     from ilk.cli.run_folder import write_run
 
-    names = names_of(options.get("names", ()))
+    names = names_of(options.get("names", ()), job.k if job.match_to is None else "auto")
     meter = job.callback
     with nullcontext() if meter is None else meter:
         result = run(job)
-        result = result.rename(names) if names else result
+        result = with_names(result, names)
         if meter is not None:
             meter.now("writing")
         try:
@@ -275,7 +276,8 @@ def assign(
     """
     import warnings
 
-    from ilk.cli.run_folder import counted, csv_chunks, find_model, new_parts, write_parts
+    from ilk.analysis.folder import find_model
+    from ilk.cli.run_folder import counted, csv_chunks, new_parts, write_parts
 
     model = find_model(run)
     if (

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from ilk.cli.process import progress_to_stderr
-from ilk.errors import UsageError, shown
+from ilk.errors import Caution, UsageError, shown
+from ilk.report.figures import letter
+
+LETTERS = re.compile(r"[A-Za-z]{1,4}")
 
 
 def job_of(data: Any, options: dict[str, Any]) -> Any:
@@ -22,6 +26,7 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         truth=options["truth"],
         id=options["id_"],
         ignore=options["ignore"],
+        columns=options.get("columns") or None,
         scale=None if options["scale"] == "none" else options["scale"],
         seed=options["seed"],
         budget=options["budget"],
@@ -65,12 +70,33 @@ def types_of(given: tuple[str, ...]) -> dict[str, Any] | None:
     return asked or None
 
 
-def names_of(given: tuple[str, ...]) -> dict[str, str]:
-    """Names of groups as they were typed: `A=newcomers`."""
-    names = dict(text.partition("=")[::2] for text in given)
-    for text, name in zip(given, names.values(), strict=False):
-        if not name.strip():
+def names_of(given: tuple[str, ...], k: Any = "auto") -> dict[str, str]:
+    """Names of groups as they were typed, `A=newcomers`; refused where no run with this `k` can have the letter."""
+    names: dict[str, str] = {}
+    for text in given:
+        mark, _, name = (part.strip() for part in text.partition("="))
+        if not name or not LETTERS.fullmatch(mark):
             raise UsageError(
                 "bad-name", f"--name {shown(text)!r} names no group", do="Use GROUP=TEXT: A=newcomers"
             )
+        names[mark.upper()] = name
+    most = k if isinstance(k, int) else max(k) if isinstance(k, range) and k else None
+    possible = None if most is None else [letter(number) for number in range(most)]
+    lost = [mark for mark in names if possible is not None and mark not in possible]
+    if lost:
+        raise UsageError(
+            "unknown-group",
+            f"--name {lost[0]}: there is no group {lost[0]!r} among {most}",
+            do=f"The letters go from A to {letter(most - 1)}" if most and most > 1 else "Its letter is A",
+        )
     return names
+
+
+def with_names(result: Any, names: dict[str, str]) -> Any:
+    """The result with the names that were typed; those for letters that no group has are said to be lost."""
+    there = {mark: name for mark, name in names.items() if mark in result.model.letters}
+    result = result.rename(there) if there else result
+    for mark in [mark for mark in names if mark not in there]:
+        text = f"there is no group {mark!r}, so a name for it is not used; the groups are "
+        result = result.cautioned(Caution("unknown-group", text + ", ".join(result.model.letters)))
+    return result

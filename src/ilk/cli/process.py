@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import ilk
+from ilk.analysis.asked import k_of
 from ilk.errors import Caution, IlkError, escaped, shown, typed
 
 if TYPE_CHECKING:
@@ -161,12 +162,9 @@ class KRange(ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = str(value).strip()
-        if text == "auto":
-            return text
-        if match := re.fullmatch(r"(\d{1,9})(?:\.\.|-)(\d{1,9})", text):
-            return range(int(match[1]), int(match[2]) + 1)
-        if re.fullmatch(r"\d{1,9}", text):
-            return int(text)
+        asked = k_of(text)
+        if text == "auto" or asked is not text:
+            return asked
         return self.fail(f"{shown(text)!r} is not a number of groups; give 5, 2..9 or auto", param, ctx)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ilk.cli.options import reading_of
-from ilk.cli.process import CONDITION_FAILED, READING, SAYING, put, say, say_caution, surface_of
-from ilk.errors import Caution, DataError, UsageError, recorded, shown
+from ilk.cli.process import CONDITION_FAILED, READING, SAYING, put, say_caution, surface_of
+from ilk.errors import Caution, UsageError, recorded, shown
 
 
 @click.command()
@@ -70,7 +70,8 @@ def _column(table: Any, name: str, option: str) -> list[Any]:
 @SAYING
 def explain(run: str, group: str | None, row: int | None, data: str | None, **options: Any) -> int:
     """Explain in words what RUN found: all groups, one GROUP, or one row."""
-    from ilk.cli.run_folder import find_row, find_summary, json_bytes
+    from ilk.analysis.folder import find_summary
+    from ilk.cli.run_folder import find_row, json_bytes
     from ilk.text import explain as words
 
     summary, surface = find_summary(run), surface_of(sys.stdout)
@@ -94,7 +95,12 @@ def explain(run: str, group: str | None, row: int | None, data: str | None, **op
 @click.command()
 @click.argument("first")
 @click.argument("second")
-@click.option("--id", "id_", metavar="COL", help="Match rows by this column, not by their number.")
+@click.option(
+    "--id",
+    "id_",
+    metavar="COL",
+    help="Match rows by this column; by default by the id of both runs.",
+)
 @click.option("-o", "--output", metavar="FILE", help="Write every row with its two groups, CSV or Parquet.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @SAYING
@@ -103,43 +109,29 @@ def compare(first: str, second: str, id_: str | None, output: str | None, force:
 
     FIRST and SECOND are folders that ilk fit wrote, or files with a column called group.
     """
+    from ilk.analysis.runs import compared
     from ilk.cli.run_folder import json_bytes, write_columns
     from ilk.monitor import comparison
-    from ilk.report.summary import plain
-    from ilk.table.read import read
     from ilk.text.comparison import comparison_text
 
-    one, two = (comparison.labels_of(read(_labels_file(run)), run, id_) for run in (first, second))
-    document = comparison.compare(one, two)
-    other_rows = _same_table(first, second) is False or len(one.keys) != len(two.keys)
-    if other_rows and id_ is None and not options["quiet"]:
-        say(
-            "caution [other-table]: the two runs are of different tables, and rows are matched by their number; "
-            "to match by a column: --id COL"
-        )
+    found = compared(first, second, id_)
+    document = found.document
+    for caution in found.cautions if not options["quiet"] else ():
+        say_caution(caution)
     if output is not None:
-        write_columns(output, comparison.rows_of(one, two, document, id_ or "row"), overwrite=force)
+        rows = comparison.rows_of(found.first, found.second, document, document["matched_by"])
+        write_columns(output, rows, overwrite=force)
     if options["as_json"]:
-        put(json_bytes(plain({**document, "matched_by": id_ or "row"})).decode(), end="")
+        put(json_bytes(document).decode(), end="")
     elif not options["quiet"]:
         put(comparison_text(document, surface_of(sys.stdout)))
     return 0
 
 
 def _labels_file(run: str) -> str:
-    from ilk.cli.run_folder import find_assignments
+    from ilk.analysis.folder import find_assignments
 
     return find_assignments(run) if os.path.isdir(run) else run
-
-
-def _same_table(first: str, second: str) -> bool | None:
-    """Whether two runs are of one table; None where one of them is a file of labels or was stopped."""
-    from ilk.cli.run_folder import find_summary
-
-    if not (os.path.isdir(first) and os.path.isdir(second)):
-        return None
-    one, two = (find_summary(run)["reproduce"]["fingerprint"] for run in (first, second))
-    return None if None in (one, two) else bool(one == two)
 
 
 @click.command()
@@ -164,7 +156,8 @@ def export(
     """
     import warnings
 
-    from ilk.cli.run_folder import find_model, json_bytes
+    from ilk.analysis.folder import find_model
+    from ilk.cli.run_folder import json_bytes
     from ilk.store import write_atomically
 
     if as_json == (dialect is not None):
@@ -214,22 +207,20 @@ def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any)
     """
     import warnings
 
-    from ilk.cli.run_folder import find_model, json_bytes
-    from ilk.monitor import drift
-    from ilk.report.summary import plain
+    from ilk.analysis.folder import find_model
+    from ilk.analysis.runs import checked
+    from ilk.cli.run_folder import json_bytes
     from ilk.text.drift import check_text
 
     model = find_model(run)
     with warnings.catch_warnings(record=True) as made:
         warnings.simplefilter("always")
         table = model.read(data, **reading_of(options))
-        if table.n_rows == 0:
-            raise DataError("no-rows", f"{shown(data, 80)} has no rows to check", do="Give at least one row")
-        document = drift.check(model, table, absent=absent)
+        document = checked(model, table, absent)
     for caution in _told(made) if not options["quiet"] else ():
         say_caution(caution)
     if options["as_json"]:
-        put(json_bytes(plain(document)).decode(), end="")
+        put(json_bytes(document).decode(), end="")
     elif not options["quiet"]:
         put(check_text(document, surface_of(sys.stdout)))
     return CONDITION_FAILED if fail_on and document["verdict"]["word"] == fail_on else 0

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import stat
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,18 +13,23 @@ from typing import IO, Any
 
 import numpy as np
 
+from ilk.analysis.folder import (
+    MODEL,
+    REPORT,
+    SUMMARY,
+    find_assignments,
+    no_assignments,
+)
 from ilk.analysis.result import Result
 from ilk.errors import (
     Caution,
     DataError,
     IlkError,
-    ModelFileError,
     ResourceError,
     UsageError,
     recorded,
     shown,
 )
-from ilk.model.file import read_model
 from ilk.model.model import Model
 from ilk.model.placed import settled
 from ilk.report.explanation import without_rows
@@ -37,7 +41,6 @@ from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table, read
 
 SUFFIX = ".ilk"
-MODEL, SUMMARY, REPORT = "model.ilk", "summary.json", "report.html"
 PACKED = (".gz", ".zst", ".bz2")
 CSV_ROWS = 65536
 HURRIED_ROWS = 200_000  # assigned in half a second
@@ -150,17 +153,18 @@ def json_bytes(document: Any) -> bytes:
 
 
 def assignment_parts(result: Result) -> Iterator[Columns]:
-    """Row number, id and truth where named, then group, second and novelty."""
+    """Row number, id and truth where named, then what `assign` gives."""
     schema = result.model.schema
     names = [name for name in (schema.id, schema.truth) if name is not None]
     for first, part in _numbered(result.table):
         here = slice(first, first + part.n_rows)
+        labels = result.finest()[here]
         columns: Columns = {"row": np.arange(here.start, here.stop)}
         columns.update({name: part.column(name) for name in names})
         if not result.model.has_rule:
-            yield columns | result.model.label_columns(result.labels[here], tuple(columns))
+            yield columns | result.model.label_columns(labels, tuple(columns))
             continue
-        placed = result.placed or settled(result.model.place(part), result.labels[here])
+        placed = result.placed or settled(result.model.place(part), labels)
         columns.update(result.model.columns_for(placed, tuple(columns)))
         yield columns
 
@@ -267,44 +271,14 @@ def _cells(values: Any) -> list[Any]:
     return ["" if cell is None or cell != cell else cell for cell in cells]
 
 
-def find_model(run: str) -> Model:
-    """The model of a run: a folder, or the model file itself."""
-    inside = os.path.isdir(run)
-    path = os.path.join(run, MODEL) if inside else run
-    if not os.path.lexists(path):
-        raise UsageError(
-            "no-run",
-            f"there is no run or model file {shown(run, 120)}",
-            do="Give a folder that ilk fit wrote, or a model file",
-        )
-    return read_model(path, follow=not inside)
-
-
-def find_assignments(run: str) -> str:
-    """The assignments file of a run folder: a plain file, since ilk writes no other."""
-    for name in ("assignments.csv", "assignments.parquet"):
-        path = os.path.join(run, name)
-        if os.path.lexists(path):
-            if not stat.S_ISREG(os.lstat(path).st_mode):
-                raise _no_assignments(path, "the assignments of the run are not a plain file")
-            return path
-    raise UsageError("no-run", f"{shown(run, 120)} has no assignments", do="Fit without --no-rows first")
-
-
-def _no_assignments(path: str, what: str) -> ModelFileError:
-    return ModelFileError("not-assignments", what, where=shown(path, 200), do="Fit the table again")
-
-
-def find_summary(run: str) -> dict[str, Any]:
-    """The summary of a run folder."""
-    inside = os.path.isdir(run)
-    path = os.path.join(run, SUMMARY) if inside else run
-    return read_summary(path, follow=not inside)
-
-
 PLACED = record(
     {"group": maybe(either(text(), number()))},
-    {"second": maybe(text()), "probability": maybe(number(0.0, 1.0)), "novelty": maybe(number(0.0, 1.0))},
+    {
+        "segment": maybe(text()),
+        "second": maybe(text()),
+        "probability": maybe(number(0.0, 1.0)),
+        "novelty": maybe(number(0.0, 1.0)),
+    },
 )
 
 
@@ -315,7 +289,7 @@ def find_row(run: str, row: int, data: str | None) -> tuple[dict[str, Any], dict
     try:
         PLACED(placed, "")
     except Unfit as unfit:
-        raise _no_assignments(path, f"the column {unfit.name} of the assignments is not valid") from None
+        raise no_assignments(path, f"the column {unfit.name} of the assignments is not valid") from None
     return {"row": row, **placed}, None if data is None else _row_of(read(data), row)
 
 

@@ -54,7 +54,7 @@ def select(model: Model, dialect: SqlDialect, table: str) -> str:
     ]
     last, best = _ranked(model, scored, dialect)
     parts += last
-    (output,) = free_names(tuple(taken), ("group",))
+    (output,) = free_names(tuple(taken), ("segment" if model.segmented else "group",))
     body = ",\n".join(parts)
     choice = f"{INDENT}CASE\n{best}{INDENT}END AS {dialect.name_of(output)}"
     return f"{_head(model, dialect)}WITH\n{body}\nSELECT\n{INDENT}{given}.*,\n{choice}\nFROM ranked\n"

@@ -12,6 +12,7 @@ from ilk.table.block import Array
 from ilk.table.schema import Schema
 
 OUTPUT = ("group", "probability", "second", "novelty")
+WHOLE = "A"  # the only group of a table without clear groups, whose model has segments
 
 
 SUFFIX = "ilk"

@@ -82,40 +82,8 @@ TRAINING = record(
 )
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """Read a model back from the file that `Result.save` or `ilk fit` wrote.
-
-    A file that is not ours, is damaged or makes no sense is refused. Nothing in it is run.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Returns
-    -------
-    Model
-        The model, ready to assign rows.
-
-    See Also
-    --------
-    Result.save : Writes the file.
-    Model.assign : Gives new rows their groups.
-
-    Examples
-    --------
-    >>> import ilk, os, tempfile
-    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.ilk")
-    >>> result.save(path)
-    >>> ilk.load(path).names
-    ('low size', 'high size')
-    """
-    return read_model(path)
-
-
 def read_model(path: str | os.PathLike[str], *, follow: bool = True) -> Model:
-    """As `load`; where `follow` is False, a symbolic link is refused."""
+    """The model in a file; where `follow` is False, a symbolic link is refused."""
     where = shown(os.fspath(path), 200)
     try:
         packed = store.load(path, follow=follow)

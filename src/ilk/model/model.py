@@ -22,11 +22,11 @@ from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, warn
-from ilk.model.columns import OUTPUT, design, free_names
+from ilk.model.columns import WHOLE, design, free_names
 from ilk.model.grouped import Grouped
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.parameters import Params
-from ilk.model.placed import Placed, visit_placed
+from ilk.model.placed import Placed, Scored, visit_placed
 from ilk.model.registry import is_soft, known, setting_of
 from ilk.table.block import Array, Encoding
 from ilk.table.encode import Encoded, encode_new
@@ -81,6 +81,10 @@ class Model:
         The components and the groups they belong to.
     has_rule : bool
         Whether new rows can be placed; methods of distances have no rule for that.
+    segmented : bool
+        Whether there were no clear groups, and letters, names and sizes are those of segments of a single group.
+    named : bool
+        Whether names were given by the user.
 
     See Also
     --------
@@ -126,6 +130,16 @@ class Model:
         """Whether new rows can be placed; methods of distances have no rule for that."""
         return self.family != NO_PREDICTION_RULE.name
 
+    @property
+    def segmented(self) -> bool:
+        """Whether there were no clear groups, and letters, names and sizes are those of segments of a single group."""
+        return bool(self.options.get("segmented", False))
+
+    @property
+    def named(self) -> bool:
+        """Whether names were given by the user."""
+        return bool(self.options.get("named", False))
+
     def __repr__(self) -> str:
         columns = len(self.schema.used)
         groups = "1 group" if self.k == 1 else f"{self.k} groups"
@@ -151,7 +165,9 @@ class Model:
             A frame of the caller's kind (for arrays and paths an Arrow table). Columns: `group` (its letter),
             `probability` (of that group; not of methods that give none), `second` (the next likeliest or nearest
             group), `novelty` (how unusual the row is among the training rows of its group, from 0 at the centre to
-            1, further out than any of them). A column that `data` has already is named `group_ilk`, with a warning.
+            1, further out than any of them). After a fit without clear groups also `segment`, to which probability
+            and second choice then belong; after `Result.rename` also `name`. A column that `data` has already is
+            named `group_ilk`, with a warning.
             A Spark frame comes back with these columns.
         """
         frame = frame_of(data)
@@ -169,11 +185,21 @@ class Model:
                 self.encoding,
                 absent=absent,
             )
-        kinds = dict(zip(OUTPUT, (pa.string(), pa.float64(), pa.string(), pa.float64()), strict=True))
-        if not is_soft(self.family):
-            del kinds["probability"]
+        figures = ("probability", "novelty")
+        kinds = {name: pa.float64() if name in figures else pa.string() for name in self.output_names()}
         names = free_names(tuple(frame.schema.names), tuple(kinds))
         return frame.filled(_Assign(self, names, absent), dict(zip(names, kinds.values(), strict=True)))
+
+    def output_names(self) -> tuple[str, ...]:
+        """Return the names of the columns that `assign` gives, before any is renamed.
+
+        Returns
+        -------
+        tuple of str
+            In their order.
+        """
+        figures = ("probability", "second", "novelty") if is_soft(self.family) else ("second", "novelty")
+        return (*self._marked(), *figures) if self.has_rule else tuple(self._marked())
 
     def read(self, data: Any, **reading: Any) -> Table:
         """Read new data as a table; a file with a header alone is an empty table.
@@ -260,13 +286,7 @@ class Model:
         Placed
             Where the rows belong.
         """
-        if not self.has_rule:
-            NO_PREDICTION_RULE.refuse()
-        untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
-        encoded = encode_new(table, self.schema, untouched, absent=absent)
-        for caution in encoded.warnings:
-            caution.warn(depth=5)
-        placed = self.place_rows(self._rows(encoded))
+        placed = self.place_rows(self._read_rows(table, absent))
         n_lost = int((placed.group < 0).sum())
         if n_lost:
             warn(
@@ -275,6 +295,39 @@ class Model:
                 depth=5,
             )
         return placed
+
+    def memberships(self, table: Table, *, absent: str = "error") -> Array:
+        """Return the probability of each group for each row; for methods that give none 0 and 1.
+
+        Parameters
+        ----------
+        table : Table
+            New rows.
+        absent : "error" or "missing", default="error"
+            Whether a column that is not there is refused, or every value in it is taken as missing.
+
+        Returns
+        -------
+        array of shape (n_rows, k)
+            Probabilities; NaN for a row without a value in the columns used.
+        """
+        rows = self._read_rows(table, absent)
+        if not rows.n_rows:
+            return np.empty((0, self.k))
+        scored = Scored.of(rows, self.grouped)
+        shares = np.eye(self.k)[scored.group] if scored.memberships is None else scored.memberships.copy()
+        shares[scored.lost] = np.nan
+        return shares
+
+    def _read_rows(self, table: Table, absent: str) -> Rows:
+        """The rows of a table as the model sees them, with warnings of what it does not know."""
+        if not self.has_rule:
+            NO_PREDICTION_RULE.refuse()
+        untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
+        encoded = encode_new(table, self.schema, untouched, absent=absent)
+        for caution in encoded.warnings:
+            caution.warn(depth=6)
+        return self._rows(encoded)
 
     def _rows(self, encoded: Encoded) -> Rows:
         if known(self.family).takes == "numbers":
@@ -318,9 +371,9 @@ class Model:
             Names and arrays.
         """
         values = {
-            "group": self._marks(placed.group),
+            **self._marks_of(placed.group),
             "probability": np.round(placed.probability, 4),
-            "second": self._marks(placed.second),
+            "second": self._texts(self.letters, placed.second),
             "novelty": np.round(placed.novelty, 4),
         }
         if not is_soft(self.family):
@@ -342,13 +395,26 @@ class Model:
         dict
             Name and array.
         """
-        return {free_names(taken, ("group",))[0]: self._marks(labels)}
+        values = self._marks_of(labels)
+        return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
 
-    def _marks(self, number: Array) -> Array:
-        """Letters as text, or as objects where a row has none."""
+    def _marked(self) -> dict[str, tuple[str, ...]]:
+        """What each column that tells of a row's group holds for each group of the model."""
+        marked = (
+            {"group": (WHOLE,) * self.k, "segment": self.letters}
+            if self.segmented
+            else {"group": self.letters}
+        )
+        return marked | ({"name": self.names} if self.named else {})
+
+    def _marks_of(self, number: Array) -> dict[str, Array]:
+        return {name: self._texts(texts, number) for name, texts in self._marked().items()}
+
+    def _texts(self, texts: tuple[str, ...], number: Array) -> Array:
+        """The text of each row's group, as objects where a row has none."""
         if (number >= 0).all():
-            return np.array(self.letters, dtype=str)[number]
-        return np.array([*self.letters, None], dtype=object)[number]  # -1 picks the last
+            return np.array(texts, dtype=str)[number]
+        return np.array([*texts, None], dtype=object)[number]  # -1 picks the last
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to one file of JSON and plain arrays, atomically.

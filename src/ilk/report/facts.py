@@ -10,7 +10,7 @@ put in order by one measure, the divergence of the group from the whole table in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log, log10
 from typing import Any
 
@@ -22,7 +22,7 @@ from ilk.report.groups import Fact, Group, Sign
 
 Array = NDArray[Any]
 
-NOTABLE_SHIFT = 0.25  # of the table's standard deviation; below, a number is told apart by being narrower
+NOTABLE_SHIFT = 0.25  # of the table's standard deviation; below, a number reads as the same
 NOTABLE_SHARE = 0.05  # change of a level's share below which it reads as the same
 LARGER_FALL = 0.10  # a fall is shown only where it exceeds the largest rise by this
 NAMING_SHARE = 0.80  # a level held by this share of the group gives the group its name
@@ -30,7 +30,6 @@ NAMING_RISE = 0.15  # ... if it is this much more frequent than in the table
 NARROWEST = 0.01  # a group's spread counts as at least this part of the table's, so no divergence is infinite
 MOST_DECIMALS = 6
 LOOKED_AT = 10_000  # rows from which the decimals of a column are read
-SAYS_NOTHING_ALONE = frozenset({"true", "false", "yes", "no", "other", "none", "unknown"})
 
 
 @dataclass(frozen=True)
@@ -68,6 +67,10 @@ def describe(
         make = _number_facts if column.is_number else _category_facts
         for group, fact in zip(facts, make(column, labels, k, heft), strict=True):
             group.append(fact)
+    there = [_present(column) for column in columns]
+    for number, group in enumerate(facts):
+        mine = labels == number
+        facts[number] = [replace(f, cells=int((mine & p).sum())) for f, p in zip(group, there, strict=True)]
     ordered = [tuple(sorted(group, key=lambda fact: -fact.nats)) for group in facts]
     rows = np.bincount(labels, minlength=k)
     sizes = np.bincount(labels, weights=heft, minlength=k)
@@ -89,6 +92,11 @@ def describe(
         )
         for g in range(k)
     )
+
+
+def _present(column: Described) -> Array:
+    """Which rows have a value."""
+    return np.asarray(~np.isnan(column.values) if column.is_number else column.values >= 0)
 
 
 def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list[Fact]:
@@ -294,11 +302,11 @@ def decimals_of(values: Array, spread: float) -> int:
 
 def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
     """Up to three parts each: levels the group holds, then numbers; one part more where names agree."""
-    columns: dict[str, set[str]] = {}
-    for fact in (fact for facts in groups for fact in facts if fact.type == "category"):
-        columns.setdefault(str(fact.category), set()).add(fact.column)
-    shared = {level for level, names in columns.items() if len(names) > 1}
-    parts = [_name_parts(facts, shared) for facts in groups]
+    signs: dict[str, set[Sign]] = {}
+    for fact in (fact for facts in groups for fact in facts if fact.type == "number" and fact.distinctive):
+        signs.setdefault(fact.column, set()).add(fact.sign)
+    between = {column for column, found in signs.items() if {"up", "down"} <= found}
+    parts = [_name_parts(facts, between) for facts in groups]
     lengths = [3] * len(parts)
     names = [", ".join(part[:3]) for part in parts]
     for _ in range(max((len(part) for part in parts), default=0)):
@@ -311,13 +319,15 @@ def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
     return [name or "like the whole table" for name in names]
 
 
-def _name_parts(facts: Sequence[Fact], shared: set[str]) -> list[str]:
-    levels = [_level_words(f, shared) for f in facts if f.type == "category" and _gives_name(f)]
-    numbers = [f"{_WORDS[f.sign]} {f.column}" for f in facts if f.type == "number" and f.distinctive]
-    return levels[:2] + numbers
+def _name_parts(facts: Sequence[Fact], between: set[str]) -> list[str]:
+    """A number near that of the table says something only where other groups are above and below."""
+    levels = [f"{f.column} {f.category}" for f in facts if f.type == "category" and _gives_name(f)]
+    numbers = [f for f in facts if f.type == "number" and f.distinctive]
+    told = [f for f in numbers if f.sign != "same" or f.column in between]
+    return levels[:2] + [f"{_WORDS[f.sign]} {f.column}" for f in sorted(told, key=lambda f: f.sign == "same")]
 
 
-_WORDS: dict[Sign, str] = {"up": "high", "down": "low", "same": "narrow"}
+_WORDS: dict[Sign, str] = {"up": "high", "down": "low", "same": "middle"}
 
 
 def _gives_name(fact: Fact) -> bool:
@@ -328,15 +338,3 @@ def _gives_name(fact: Fact) -> bool:
         and fact.value >= NAMING_SHARE
         and fact.value - fact.whole >= NAMING_RISE
     )
-
-
-def _level_words(fact: Fact, shared: set[str]) -> str:
-    """The level alone where that says enough: not a number, a yes or no, or a level that several columns have."""
-    level = str(fact.category)
-    alone = (
-        len(level) > 2
-        and level not in shared
-        and level.lower() not in SAYS_NOTHING_ALONE
-        and not level.replace(".", "").isdigit()
-    )
-    return level if alone else f"{fact.column} {level}"

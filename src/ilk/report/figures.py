@@ -1,24 +1,24 @@
-"""How numbers read: thousands by a narrow space, a real minus, as many decimals as the column has.
+"""How numbers read: thousands by a comma, a plain minus, as many decimals as the column has.
 
-The text is for people; files keep the numbers themselves. A surface without UTF-8 maps the three special
-characters to plain ones.
+The text is for people, and pastes into other programs; files keep the numbers themselves.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
-THIN = "\u202f"  # narrow no-break space
-MINUS = "\u2212"
 LARGEST_PLAIN = 1e15  # from here on digits say less than an exponent
 SMALLEST_PLAIN = 1e-6
+MOSTLY_MISSING = 0.5  # of a column in a group, from which facts say how many values they rest on
 
 
 def count_text(value: float) -> str:
     """A count, or a sum of weights: whole where it is whole.
 
-    >>> count_text(8412).replace(THIN, " "), count_text(2.5)
-    ('8 412', '2.5')
+    >>> count_text(8412), count_text(2.5)
+    ('8,412', '2.5')
     """
     return value_text(value, 0 if float(value).is_integer() else 1)
 
@@ -26,27 +26,24 @@ def count_text(value: float) -> str:
 def value_text(value: float | None, decimals: int = 0) -> str:
     """A value of a column in the user's units; a dash where there is none.
 
-    >>> value_text(-4202.4, 0).replace(THIN, " "), value_text(37.25, 1), value_text(None)
-    ('−4 202', '37.2', '–')
+    >>> value_text(-4202.4, 0), value_text(37.25, 1), value_text(None)
+    ('-4,202', '37.2', '–')
     """
     if value is None or math.isnan(value):
         return "–"
     if math.isinf(value):
-        return "∞" if value > 0 else MINUS + "∞"
+        return "∞" if value > 0 else "-∞"
     size = abs(value)
-    if size >= LARGEST_PLAIN or 0 < size < SMALLEST_PLAIN:
-        text = f"{size:.3g}"
-    else:
-        text = f"{size:,.{decimals}f}".replace(",", THIN)
+    text = f"{size:.3g}" if size >= LARGEST_PLAIN or 0 < size < SMALLEST_PLAIN else f"{size:,.{decimals}f}"
     negative = value < 0 and any(digit in "123456789" for digit in text)
-    return (MINUS if negative else "") + text
+    return ("-" if negative else "") + text
 
 
 def share_text(share: float | None) -> str:
     """A share of the rows: whole percent, one decimal below 1 %, 0 and 100 only when exact.
 
-    >>> [share_text(s).replace(THIN, " ") for s in (0.224, 0.004, 1.0, 0.9996, 0.0002, 0.0)]
-    ['22 %', '0.4 %', '100 %', '>99 %', '<0.1 %', '0 %']
+    >>> [share_text(s) for s in (0.224, 0.004, 1.0, 0.9996, 0.0002, 0.0)]
+    ['22%', '0.4%', '100%', '>99%', '<0.1%', '0%']
     """
     if share is None or math.isnan(share):
         return "–"
@@ -61,7 +58,7 @@ def share_text(share: float | None) -> str:
         text = ">99"
     else:
         text = f"{percent:.0f}"
-    return text + THIN + "%"
+    return f"{text}%"
 
 
 def tenths_text(share: float) -> str:
@@ -77,13 +74,33 @@ def score_text(value: float | None, decimals: int = 2) -> str:
     """Silhouette, purity, agreement: two decimals without the leading zero.
 
     >>> score_text(0.934), score_text(1.0), score_text(-0.051), score_text(None)
-    ('.93', '1.00', '−.05', '–')
+    ('.93', '1.00', '-.05', '–')
     """
     if value is None or math.isnan(value):
         return "–"
     text = f"{abs(value):.{decimals}f}".removeprefix("0")
     negative = value < 0 and any(digit in "123456789" for digit in text)
-    return (MINUS if negative else "") + text
+    return ("-" if negative else "") + text
+
+
+def differs(fact: Mapping[str, Any]) -> bool:
+    """Whether a fact sets its group apart: beyond chance, and not about the same as in the table."""
+    return bool(fact["distinctive"]) and fact["sign"] != "same"
+
+
+def varies_less(fact: Mapping[str, Any]) -> bool:
+    """Whether a number of a group is about that of the table, but keeps closer to it."""
+    return bool(fact["distinctive"]) and fact["sign"] == "same" and fact["type"] == "number"
+
+
+def few_cells(fact: Mapping[str, Any]) -> str | None:
+    """How many values a fact rests on, where most rows of its group have none there."""
+    cells = fact.get("cells")
+    return (
+        plural(cells, "value")
+        if cells is not None and (fact.get("missing") or 0.0) >= MOSTLY_MISSING
+        else None
+    )
 
 
 def seconds_text(seconds: float) -> str:
@@ -105,7 +122,7 @@ def kilobytes(size: int) -> str:
     >>> kilobytes(234_439)
     '234 kB'
     """
-    return f"{max(1, round(size / 1000)):,} kB".replace(",", THIN)
+    return f"{max(1, round(size / 1000)):,} kB"
 
 
 def letter(number: int) -> str:

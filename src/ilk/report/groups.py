@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from ilk.report.terms import Rule
+
 Sign = Literal["up", "down", "same"]
 
 
@@ -40,6 +42,8 @@ class Fact:
         Standard deviation in the whole table.
     missing : float
         Share of missing values in the group.
+    cells : None or int
+        Number of rows of the group that have a value there.
 
     See Also
     --------
@@ -67,6 +71,7 @@ class Fact:
     spread: float | None = None
     whole_spread: float | None = None
     missing: float = 0.0
+    cells: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +96,9 @@ class Group:
         Mean probability of its rows to belong to it; None for methods that give no probabilities.
     facts : tuple of Fact
         A fact for each column.
-    rule : None or dict
-        A short rule for the group: `terms`, `coverage` (of the group), `purity` (of the rows it picks), `rows` and
-        `f`.
+    rule : None or Rule
+        A short rule for the group, which prints as a sentence: `terms`, `coverage` (of the group), `purity` (of the
+        rows it picks), `base_rate` (share of the group in the table), `rows` and `f`.
     stability : None or float
         Mean Jaccard similarity with the best match in resamples.
     nearest : None or dict
@@ -119,7 +124,7 @@ class Group:
     silhouette: float | None
     probability: float | None
     facts: tuple[Fact, ...]
-    rule: dict[str, Any] | None = None
+    rule: Rule | None = None
     stability: float | None = None  # mean Jaccard index over bootstrap resamples
     nearest: dict[str, Any] | None = None  # the group it is least separated from, and the separation
 

@@ -68,8 +68,9 @@ def command(options: Mapping[str, Any], source: str) -> str:
         value = options.get(name, usual)
         if value != usual:
             words += [f"--{name.replace('_', '-')}", str(value)]
-    for column in options.get("ignore") or ():
-        words += ["--ignore", str(column)]
+    for name in ("ignore", "columns"):
+        for column in options.get(name) or ():
+            words += [f"--{name}", str(column)]
     types = options.get("types")
     if isinstance(types, Mapping):
         for column, kind in types.items():
@@ -91,7 +92,7 @@ def call(options: Mapping[str, Any], source: str) -> str:
     if k != "auto":
         given.append(f"k=range({min(k)}, {max(k) + 1})" if isinstance(k, (list, tuple)) else f"k={k}")
     for name, usual in (("method", "auto"), ("weight", None), ("weights_are", None), ("truth", None),
-                        ("id", None), ("ignore", []),
+                        ("id", None), ("ignore", []), ("columns", None),
                         ("types", None), ("scale", "standard"), ("merge", "separation"), ("min_size", None),
                         ("max_size", None), ("match_to", None), ("seed", 0), ("budget", None)):  # fmt: skip
         value = options.get(name, usual)

@@ -33,6 +33,7 @@ COUNT = number(0.0)
 NUMBER_FACT = {"type": one_of("number"), "value": FIGURE, "whole": FIGURE, "decimals": DECIMALS}
 LEVEL_FACT = {"type": one_of("category"), "value": SHARE, "whole": SHARE, "category": text()}
 FACT = {"column": text(), "distinctive": flag, "sign": one_of("up", "down", "same")}
+FEW = {"missing": SHARE, "cells": maybe(whole(0))}
 TERM = {"column": text(), "missing": flag}
 RULE = record(
     {
@@ -46,7 +47,8 @@ RULE = record(
         "coverage": SHARE,
         "purity": SHARE,
         "rows": COUNT,
-    }
+    },
+    {"base_rate": SHARE},
 )
 GROUP = record(
     {
@@ -54,7 +56,7 @@ GROUP = record(
         "name": text(),
         "rows": COUNT,
         "share": SHARE,
-        "facts": listed(either(record({**FACT, **NUMBER_FACT}), record({**FACT, **LEVEL_FACT}))),
+        "facts": listed(either(record({**FACT, **NUMBER_FACT}, FEW), record({**FACT, **LEVEL_FACT}, FEW))),
     },
     {
         "rule": maybe(RULE),

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ilk.report.evidence import Evidence
 from ilk.report.facts import Array, Described
 from ilk.report.groups import Group
+from ilk.report.terms import Op, Rule, Term
 
 MOST_TERMS = 3
 COLUMNS_TRIED = 12  # of a group, the most telling
@@ -25,35 +26,19 @@ WORTH = 0.015  # F that one more condition has to add
 LEAST_F = 0.7  # below, no short rule tells the group apart
 MOST_LEVELS = 3  # named in one condition
 
-Op = Literal["at most", "above", "is"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class Term:
-    """One condition: a number at most or above `value`, a category among `categories`; `missing` values pass, too."""
-
-    column: str
-    op: Op
-    value: float | None
-    categories: tuple[str, ...]
-    missing: bool
-    decimals: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**self.__dict__, "categories": list(self.categories)}
-
-    def picks(self, column: Described, place: Any = slice(None)) -> Array:
-        """Which rows meet the condition."""
-        values = column.values[place]
-        if column.is_number:
-            missing = np.isnan(values)
-            with np.errstate(invalid="ignore"):
-                met = values <= self.value if self.op == "at most" else values > self.value
-        else:
-            assert column.levels is not None
-            missing = values < 0
-            met = np.isin(values, [column.levels.index(level) for level in self.categories])
-        return np.asarray(np.where(missing, self.missing, met))
+def picks(term: Term, column: Described, place: Any = slice(None)) -> Array:
+    """Which rows meet the condition."""
+    values = column.values[place]
+    if column.is_number:
+        missing = np.isnan(values)
+        with np.errstate(invalid="ignore"):
+            met = values <= term.value if term.op == "at most" else values > term.value
+    else:
+        assert column.levels is not None
+        missing = values < 0
+        met = np.isin(values, [column.levels.index(level) for level in term.categories])
+    return np.asarray(np.where(missing, term.missing, met))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +50,7 @@ class _PartialRule:
     f: float
 
 
-def rules(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any] | None]:
+def rules(evidence: Evidence, groups: Sequence[Group]) -> list[Rule | None]:
     """The rule of each group with its coverage, purity and F; None for a single group or an empty one."""
     if evidence.k < 2:
         return [None] * evidence.k
@@ -76,7 +61,7 @@ def rules(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any] | 
         place = evidence.sample.place
         views = [_RuleColumn(columns[f.column], columns[f.column].values[place], f.decimals) for f in tried]
         terms = _grown(views, number, evidence) if group.rows else ()
-        made.append(_counted(terms, columns, number, evidence) if terms else None)
+        made.append(_counted(terms, columns, group.letter, number, evidence) if terms else None)
     return made
 
 
@@ -124,7 +109,7 @@ def _extended(
         term = find(view, inside, wanted, heft, (right, passing, total), blank)
         if term is None or any(term.column == old.column and term.op == old.op for old in partial.terms):
             continue
-        picked = partial.picked & term.picks(Described(term.column, view.values, view.column.levels))
+        picked = partial.picked & picks(term, Described(term.column, view.values, view.column.levels))
         hit = float(heft[picked & wanted].sum())
         f = 2 * hit / max(float(heft[picked].sum()) + total, 1e-300)
         made.append(_PartialRule((*partial.terms, term), picked, f))
@@ -196,20 +181,23 @@ def _best_levels(
 
 
 def _counted(
-    terms: tuple[Term, ...], columns: dict[str, Described], number: int, evidence: Evidence
-) -> dict[str, Any]:
+    terms: tuple[Term, ...], columns: dict[str, Described], letter: str, number: int, evidence: Evidence
+) -> Rule:
     picked = evidence.labels >= 0
+    everyone = float(evidence.heft[picked].sum())
     for term in terms:
-        picked = picked & term.picks(columns[term.column])
+        picked = picked & picks(term, columns[term.column])
     wanted = evidence.labels == number
     hit = float(evidence.heft[picked & wanted].sum())
     taken, total = float(evidence.heft[picked].sum()), float(evidence.heft[wanted].sum())
     f = 2 * hit / max(taken + total, 1e-300)
-    return {
-        "terms": [term.to_dict() for term in terms],
-        "coverage": hit / total if total else None,
-        "purity": hit / taken if taken else None,
-        "rows": int(picked.sum()),
-        "f": f,
-        "distinctive": bool(f >= LEAST_F),
-    }
+    return Rule(
+        group=letter,
+        terms=terms,
+        coverage=hit / total if total else None,
+        purity=hit / taken if taken else None,
+        base_rate=total / everyone if everyone else None,
+        rows=int(picked.sum()),
+        f=f,
+        distinctive=bool(f >= LEAST_F),
+    )

@@ -7,7 +7,7 @@
 
   function keyOf(cell) {
     var given = cell.getAttribute("data-v"), text = given === null ? cell.textContent.trim() : given;
-    var plain = text.replace(/[\u202f\u00a0 %+]/g, "").replace(/\u2212/g, "-").replace(/^[<>]/, "");
+    var plain = text.replace(/[\u202f\u00a0 ,%+]/g, "").replace(/\u2212/g, "-").replace(/^[<>]/, "");
     return { text: text.toLowerCase(), number: plain !== "" && isFinite(plain) ? Number(plain) : null };
   }
   function before(a, b) {

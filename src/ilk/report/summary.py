@@ -91,6 +91,9 @@ def truth_entry(
     counts = contingency(labels, truth)
     entry: dict[str, Any] = {"column": column}
     entry.update({name: getattr(external, name)(counts) for name in MEASURES})
+    entry["base_rate"] = (
+        float(counts.table.sum(axis=0).max() / max(counts.n_rows, 1)) if counts.table.size else None
+    )
     entry["groups"] = [str(name) for name in counts.cluster_names]
     entry["classes"] = [str(name) for name in counts.class_names]
     entry["counts"] = counts.table.tolist()

@@ -44,12 +44,12 @@ def two(value: float | None, *limits: float) -> str:
     """Probability, stability, silhouette: two decimals, three where a threshold would hide in the rounding.
 
     >>> two(0.934), two(0.748, 0.75), two(-0.05), two(None)
-    ('0.93', '0.748', '−0.05', '–')
+    ('0.93', '0.748', '-0.05', '–')
     """
     if value is None:
         return "–"
     hidden = any(round(value, 2) == limit != value for limit in limits)
-    return f"{value:.{3 if hidden else 2}f}".replace("-", "−")
+    return f"{value:.{3 if hidden else 2}f}"
 
 
 class View:

@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ilk.errors import UsageError, shown
-from ilk.report.figures import THIN, count_text, plural, share_text, value_text
+from ilk.report.figures import (
+    count_text,
+    differs,
+    few_cells,
+    plural,
+    share_text,
+    value_text,
+    varies_less,
+)
+from ilk.report.terms import rule_text
 from ilk.text.layout import Surface, line
 from ilk.text.summary import ARROWS
 
@@ -24,7 +33,7 @@ def overview(summary: Summary, surface: Surface) -> str:
     for group in summary["groups"] if summary["chosen"]["k"] > 1 else ():
         text = f"{plural(group['rows'], 'row')}, {share_text(group['share'])}: {shown(group['name'], 120)}"
         lines += line(group["letter"], [(text, "")], surface, "bold")
-        lines += line("", [(rule_text(group), "dim")], surface)
+        lines += line("", [(rule_text(group.get("rule"), group["letter"]), "dim")], surface)
     return surface.fit("\n".join(lines))
 
 
@@ -35,7 +44,7 @@ def group_text(summary: Summary, letter: str, surface: Surface) -> str:
     lines = line(group["letter"], [(shown(group["name"], 160), "bold")], surface, "bold")
     lines += line("size", [(size, "")], surface)
     lines += line("trust", [(_trust(group), "")], surface) if _trust(group) else []
-    telling = [fact for fact in group["facts"] if fact["distinctive"]]
+    telling = [fact for fact in group["facts"] if differs(fact)]
     for i, fact in enumerate(telling[:COLUMNS_TOLD]):
         lines += line("" if i else "differs in", [(fact_text(fact), "")], surface)
     if not telling:
@@ -44,11 +53,13 @@ def group_text(summary: Summary, letter: str, surface: Surface) -> str:
         lines += line(
             "", [(f"and {len(telling) - COLUMNS_TOLD} more columns, in report.html", "dim")], surface
         )
-    same = [shown(fact["column"], 30) for fact in group["facts"] if not fact["distinctive"]]
+    for i, fact in enumerate([fact for fact in group["facts"] if varies_less(fact)][:COLUMNS_TOLD]):
+        lines += line("" if i else "varies less", [(fact_text(fact), "")], surface)
+    same = [shown(f["column"], 30) for f in group["facts"] if not (differs(f) or varies_less(f))]
     if same:
         more = f" and {len(same) - 5} more" if len(same) > 5 else ""
         lines += line("not distinctive", [(", ".join(same[:5]) + more, "dim")], surface)
-    lines += line("in short", [(rule_text(group), "")], surface)
+    lines += line("in short", [(rule_text(group.get("rule"), group["letter"]), "")], surface)
     lines += _rows(summary, number, surface)
     return surface.fit("\n".join(lines))
 
@@ -65,33 +76,15 @@ def find_group(summary: Summary, letter: str) -> tuple[int, Mapping[str, Any]]:
 def fact_text(fact: Mapping[str, Any]) -> str:
     """A column of a group in words: `spend is higher: 412, in the whole table 180`."""
     column = shown(fact["column"], 30)
+    few = few_cells(fact)
+    rests = f" (of {few})" if few else ""
     if fact["type"] == "number":
         value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
         word = {"up": "higher", "down": "lower", "same": "about the same, but varies less"}[fact["sign"]]
-        return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average, {whole} in the whole table"
+        return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average{rests}, {whole} in the whole table"
     value, whole = share_text(fact["value"]), share_text(fact["whole"])
-    return f"{ARROWS[fact['sign']]} {column} is {shown(fact['category'], 30)} in {value}, {whole} in the whole table"
-
-
-def rule_text(group: Mapping[str, Any]) -> str:
-    """The short rule with its coverage and purity."""
-    rule = group.get("rule")
-    if not rule or not rule["distinctive"]:
-        return "no short rule describes this group"
-    terms = ", and ".join(term_text(term) for term in rule["terms"])
-    return (
-        f"{terms}: covers {share_text(rule['coverage'])} of the group; "
-        f"{share_text(rule['purity'])} of the {plural(rule['rows'], 'row')} it picks are {group['letter']}"
-    )
-
-
-def term_text(term: Mapping[str, Any]) -> str:
-    """One condition of a rule."""
-    blank = " or missing" if term["missing"] else ""
-    column = shown(term["column"], 30)
-    if term["op"] == "is":
-        return f"{column} is {' or '.join(shown(level, 30) for level in term['categories'])}{blank}"
-    return f"{column} {term['op']} {value_text(term['value'], term['decimals'])}{blank}"
+    head = f"{ARROWS[fact['sign']]} {column} is {shown(fact['category'], 30)}"
+    return f"{head} in {value}{rests}, {whole} in the whole table"
 
 
 def _trust(group: Mapping[str, Any]) -> str:
@@ -124,7 +117,7 @@ def _rows(summary: Summary, number: int, surface: Surface) -> list[str]:
 def _cell(column: str, value: float | str | None) -> str:
     if value is None:
         return f"{shown(column, 24)} missing"
-    text = shown(value, 24) if isinstance(value, str) else f"{value:,.6g}".replace(",", THIN)
+    text = shown(value, 24) if isinstance(value, str) else f"{value:,.6g}"
     return f"{shown(column, 24)} {text}"
 
 
@@ -132,7 +125,7 @@ def row_text(
     summary: Summary, placed: Mapping[str, Any], cells: Mapping[str, Any] | None, surface: Surface
 ) -> str:
     """One row: its group, its probability, what else it could be, and its values compared with the groups."""
-    number, letter = placed["row"], placed.get("group")
+    number, letter = placed["row"], placed.get("segment") or placed.get("group")
     if letter in (None, ""):
         text = "it has no value in the columns used, so it has no group"
         return surface.fit("\n".join(line(f"row {number}", [(text, "")], surface, "bold")))

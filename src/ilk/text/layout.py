@@ -8,14 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ilk.errors import escaped, spelled
-from ilk.report.figures import THIN
 
 LABEL = 15
 WIDEST, NARROWEST = 100, 60
 CODES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "magenta": 35, "cyan": 36}
 OURS = re.compile(r"(\x1b\[(?:\d\d?;?)+m)")  # what `paint` writes
 PLAIN = str.maketrans(
-    {"▲": "^", "▼": "v", "≈": "~", "·": "|", THIN: " ", "−": "-", "–": "-", "…": "...",
+    {"▲": "^", "▼": "v", "≈": "~", "·": "|", "−": "-", "–": "-", "…": "...",
      "∞": "inf", "█": "#", "░": "."}
 )  # fmt: skip
 

@@ -11,8 +11,9 @@ from typing import Any
 from ilk.errors import quoted, shown
 from ilk.methods import METHODS
 from ilk.report.figures import (
-    THIN,
     count_text,
+    differs,
+    few_cells,
     kilobytes,
     plural,
     score_text,
@@ -20,6 +21,7 @@ from ilk.report.figures import (
     share_text,
     tenths_text,
     value_text,
+    varies_less,
 )
 from ilk.text.layout import Piece, Surface, Word, cells, line, words_of, wrap
 
@@ -139,7 +141,7 @@ def _telling(words: str) -> bool:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f}{THIN}%" if 0.0005 <= share < 0.0995 else share_text(share)
+    return f"{100 * share:.1f}%" if 0.0005 <= share < 0.0995 else share_text(share)
 
 
 def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
@@ -227,7 +229,8 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         start += f"  {' ' * (rows - cells(count))}{count}  {tenths_text(group['share']):>6}"
         start += f"  {score_text(group[measure]):>{len(title)}}" if measure and title else ""
         start += f"  {score_text(group['stability']):>9}" if stable else ""
-        lines += wrap(start + "   ", len(head) + 3, _apart(group, surface), len(head) + 3, surface)
+        words = _apart(group, surface, summary.get("names", {}))
+        lines += wrap(start + "   ", len(head) + 3, words, len(head) + 3, surface)
     if len(groups) > MOST_GROUPS:
         lines.append(surface.paint(f"  and {len(groups) - MOST_GROUPS} more, in summary.json", "dim"))
     if summary["options"]["weight"] is not None:
@@ -235,16 +238,24 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     return lines
 
 
-def _apart(group: Mapping[str, Any], surface: Surface) -> list[Word]:
+def _apart(group: Mapping[str, Any], surface: Surface, names: Mapping[str, str]) -> list[Word]:
+    """The name that somebody gave, then what differs most."""
+    given = words_of([(f"{shown(group['name'], 60)}:", "bold")]) if group["letter"] in names else []
     n_shown = FACTS_SHOWN if surface.columns > 80 else 2
-    telling = [fact for fact in group["facts"] if fact["distinctive"]][:n_shown]
+    telling = [fact for fact in group["facts"] if differs(fact)][:n_shown]
     if not telling:
-        return words_of([("no clear difference from the whole table", "dim")])
+        return given + words_of([(_otherwise(group), "dim")])
     last = len(telling) - 1
-    return [
+    return given + [
         [*fact_pieces(fact), ("·", "dim")] if i < last else fact_pieces(fact)
         for i, fact in enumerate(telling)
     ]
+
+
+def _otherwise(group: Mapping[str, Any]) -> str:
+    """What is said of a group whose means and shares are those of the table."""
+    closer = [_name(fact["column"]) for fact in group["facts"] if varies_less(fact)]
+    return f"varies less in {_listing(closer, 3)}" if closer else "no clear difference from the whole table"
 
 
 def fact_pieces(fact: Mapping[str, Any]) -> list[Piece]:
@@ -253,9 +264,11 @@ def fact_pieces(fact: Mapping[str, Any]) -> list[Piece]:
         value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
         name = _name(fact["column"])
     else:
-        value, whole = (share_text(fact[key]).replace(THIN, "") for key in ("value", "whole"))
+        value, whole = (share_text(fact[key]) for key in ("value", "whole"))
         name = f"{_name(fact['column'])} {_name(str(fact['category']))}"
-    return [(f"{name} {value}", ""), (f"({whole})", "dim"), (ARROWS[fact["sign"]], "")]
+    few = few_cells(fact)
+    rests = [(f"({few})", "yellow")] if few else []
+    return [(f"{name} {value}", ""), (f"({whole})", "dim"), (ARROWS[fact["sign"]], ""), *rests]
 
 
 def _cautions(warnings: Sequence[Mapping[str, Any]], surface: Surface) -> list[str]:
@@ -274,7 +287,9 @@ def _truth(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     if not truth:
         return []
     figures = ("purity", "purity"), ("ARI", "ari"), ("NMI", "nmi")
-    text = ", ".join(f"{word} {score_text(truth[name])}" for word, name in figures)
+    base = truth.get("base_rate")
+    beside = {"purity": "" if base is None else f" (largest class {score_text(base)})"}
+    text = ", ".join(f"{word} {score_text(truth[name])}{beside.get(name, '')}" for word, name in figures)
     text += f" against {_name(truth['column'])}"
     return line("truth", [(text + (f": {truth['finding']}" if truth["finding"] else ""), "")], surface)
 
@@ -303,7 +318,9 @@ def judgement(truth: Mapping[str, Any], surface: Surface) -> str:
         "precision": "",
         "recall": "",
         "f_measure": "",
-        "purity": "",
+        "purity": ""
+        if truth.get("base_rate") is None
+        else f"the largest class alone: {truth['base_rate']:.4f}",
         "ari": "",
         "nmi": "",
     }

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ilk.report.figures import count_text, plural, share_text, value_text
+from ilk.report.figures import count_text, differs, few_cells, plural, share_text, value_text, varies_less
 from ilk.report.html import Html, chip, fold, group_class, name, section, table, tag
 from ilk.report.svg import rect, svg
+from ilk.report.terms import figures_text
 from ilk.report.view import ARROWS, View, two
 
 MOST_COLUMNS = 6
@@ -49,7 +50,7 @@ def render(view: View) -> Html:
 
 def card(view: View, i: int) -> Html:
     group = view.groups[i]
-    telling = [fact for fact in group["facts"] if fact["distinctive"]]
+    telling = [fact for fact in group["facts"] if differs(fact)]
     most = MOST_COLUMNS if view.k < FOLDED_FROM else FOLDED_COLUMNS
     lines = [definition(view, i, fact) for fact in telling[:most]]
     parts: list[Any] = [_head(view, i)]
@@ -59,9 +60,9 @@ def card(view: View, i: int) -> Html:
         parts.append(tag("ul", lines, class_="defs"))
         if len(telling) > most:
             parts.append(tag("p", f"And {len(telling) - most} more in block 3.", class_="note"))
-    else:
+    elif not any(varies_less(fact) for fact in group["facts"]):
         parts.append(tag("p", "No clear difference from the whole table.", class_="note"))
-    parts += [_unused(group), _rule(view, i), _rows(view, i)]
+    parts += [_closer(group), _unused(group), _rule(view, i), _rows(view, i)]
     return tag("article", parts, class_=f"card {group_class(i)}", id=f"g{i}")
 
 
@@ -99,7 +100,9 @@ def definition(view: View, i: int, fact: Mapping[str, Any]) -> Html:
         title += [" ", name(fact["category"])]
         value, whole = share_text(fact["value"]), share_text(fact["whole"])
         strip = share_strip(i, fact["value"], fact["whole"])
-    figures = tag("span", arrow, value, tag("span", f" all {whole}"), class_="v")
+    few = few_cells(fact)
+    beside = f" all {whole}" + (f" · {few}" if few else "")
+    figures = tag("span", arrow, value, tag("span", beside), class_="v")
     return tag("li", tag("p", tag("span", title), figures), strip)
 
 
@@ -131,16 +134,25 @@ def share_strip(i: int, value: float | None, whole: float | None) -> Html:
     )  # fmt: skip
 
 
+def _closer(group: Mapping[str, Any]) -> Html | None:
+    """Columns in which the group is about the table, but varies less."""
+    closer = [fact["column"] for fact in group["facts"] if varies_less(fact)]
+    return _listed("Varies less in: ", closer) if closer else None
+
+
 def _unused(group: Mapping[str, Any]) -> Html | None:
-    silent = [fact["column"] for fact in group["facts"] if not fact["distinctive"]]
-    if not silent:
-        return None
+    silent = [fact["column"] for fact in group["facts"] if not (differs(fact) or varies_less(fact))]
+    return _listed("Not distinctive here: ", silent) if silent else None
+
+
+def _listed(what: str, columns: Sequence[str]) -> Html:
+    """The first few names."""
     named = [
-        [name(column), ", " if i < min(len(silent), UNUSED_NAMED) - 1 else ""]
-        for i, column in enumerate(silent[:UNUSED_NAMED])
+        [name(column), ", " if i < min(len(columns), UNUSED_NAMED) - 1 else ""]
+        for i, column in enumerate(columns[:UNUSED_NAMED])
     ]
-    more = f" and {len(silent) - UNUSED_NAMED} more" if len(silent) > UNUSED_NAMED else ""
-    return tag("p", "Not distinctive here: ", named, more, class_="note")
+    more = f" and {len(columns) - UNUSED_NAMED} more" if len(columns) > UNUSED_NAMED else ""
+    return tag("p", what, named, more, class_="note")
 
 
 def _rule(view: View, i: int) -> Html | None:
@@ -154,11 +166,7 @@ def _rule(view: View, i: int) -> Html | None:
     terms: list[Any] = []
     for number, term in enumerate(rule["terms"]):
         terms += [", and " if number else "", term_html(term)]
-    figures = (
-        f"covers {share_text(rule['coverage'])} of the group; {share_text(rule['purity'])} of the "
-        f"{plural(rule['rows'], 'row')} it picks are {group['letter']}"
-    )
-    return tag("div", label, terms, tag("small", figures), class_="rule")
+    return tag("div", label, terms, tag("small", figures_text(rule, group["letter"])), class_="rule")
 
 
 def term_html(term: Mapping[str, Any]) -> Html:

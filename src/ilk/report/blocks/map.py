@@ -194,7 +194,7 @@ def _loadings(made: Mapping[str, Any]) -> Html:
         parts.append(text(0, y + 11, label if len(label) <= 24 else label[:23] + "…", "ink"))
         for x, value in zip(middle, (entry["x"], entry["y"]), strict=True):
             start = x + min(value, 0.0) * reach
-            tip = f"{label}: correlation {value:.2f}".replace("-", "−")
+            tip = f"{label}: correlation {value:.2f}"
             parts.append(
                 rect(start, y + 2, abs(value) * reach, 11, "ink" if abs(value) > 0.5 else "grey", tip)
             )
@@ -225,8 +225,8 @@ def _numbers(view: View, made: Mapping[str, Any]) -> Html:
         [
             name(e["column"]),
             name(e["category"] or ""),
-            f"{e['x']:.2f}".replace("-", "−"),
-            f"{e['y']:.2f}".replace("-", "−"),
+            f"{e['x']:.2f}",
+            f"{e['y']:.2f}",
         ]
         for e in made["loadings"]
     ]

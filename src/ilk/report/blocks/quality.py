@@ -169,7 +169,7 @@ def _silhouettes(view: View) -> Html | None:
             text(378, middle, two(entry["mean"]), "", "end"),
         ]
         y += 9
-    parts += [text(x(t), bottom + 14, f"{t:g}".replace("-", "−"), "", "middle") for t in ticks]
+    parts += [text(x(t), bottom + 14, f"{t:g}", "", "middle") for t in ticks]
     looked, negative = sum(e["rows"] for e in found), sum(e["negative"] for e in found)
     caption = (
         f"Long bars sit well inside their group. {count_text(negative)} of "
@@ -325,7 +325,7 @@ def _truth(view: View) -> Html | None:
         table(["group", *(name(t, 20) for t in titles)], lines, label="Groups and classes"),
     ]
     figures: Mapping[str, str] = {
-        "Purity": f"{two(truth['purity'])} share of rows in the main class of their group",
+        "Purity": f"{two(truth['purity'])} share of rows in the main class of their group" + _base(truth),
         "Adjusted Rand": f"{two(truth['ari'])} agreement beyond chance",
         "NMI": two(truth["nmi"]),
         "Entropy": f"{truth['entropy']:.3f} bits left in a group, on average",
@@ -350,3 +350,9 @@ def _truth(view: View) -> Html | None:
 
 def _count_bar(value: float, most: float, i: int) -> Html:
     return svg(100, 12, rect(0, 0, 100 * value / most, 12, f"fill {group_class(i)}"), stretch=True)
+
+
+def _base(truth: Mapping[str, Any]) -> str:
+    """What purity is worth: that of one group of all rows."""
+    base = truth.get("base_rate")
+    return "" if base is None else f"; in the largest class alone {two(base)}"

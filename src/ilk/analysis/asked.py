@@ -1,0 +1,48 @@
+"""What a user may ask for in several spellings, brought to one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ilk.errors import Option, UsageError, shown
+
+RANGE = re.compile(r"(\d{1,9})(?:\.\.|-)(\d{1,9})")
+NUMBER = re.compile(r"\d{1,9}")
+
+
+def k_of(k: Any) -> Any:
+    """A number or a range of K from how it is typed; anything else as it is.
+
+    >>> k_of("2..6"), k_of("5"), k_of("auto")
+    (range(2, 7), 5, 'auto')
+    """
+    text = k.strip() if isinstance(k, str) else ""
+    if match := RANGE.fullmatch(text):
+        return range(int(match[1]), int(match[2]) + 1)
+    return int(text) if NUMBER.fullmatch(text) else k
+
+
+def left_out(
+    columns: str | Sequence[str] | None, names: Sequence[str], roles: Sequence[str | None]
+) -> list[str]:
+    """The columns that are not to be used where some are asked for; those with another role keep it."""
+    if columns is None:
+        return []
+    wanted = [columns] if isinstance(columns, str) else list(columns)
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        given = Option("columns", [shown(name) for name in unknown])
+        what = (
+            f"{given}: there is no column {shown(unknown[0])!r}" if unknown else "columns=[] names no column"
+        )
+        raise UsageError(
+            "unknown-column",
+            what,
+            do=f"The columns are {', '.join(repr(shown(name)) for name in names[:10])}"
+            + (", ..." if len(names) > 10 else ""),
+            options=[given],
+        )
+    kept = {*wanted, *roles}
+    return [name for name in names if name not in kept]

@@ -1,0 +1,1 @@
+"""`ilk.cluster` as a step of a scikit-learn pipeline."""
