@@ -25,6 +25,7 @@ from ilk.assorted.state import (
     from_labels,
     from_membership,
     labels_of,
+    state_of,
     step_of,
     visit_assign,
     visit_overlap,
@@ -338,7 +339,7 @@ class GrowthSearch:
         """Short fits, half of them after one pass with every cell chosen and half after many; of a wide table those
         that won a race, if there are."""
         if scene.family.wide and (runs := self._raced(scene, k)):
-            return [_state(scene, run) for run in runs]
+            return [state_of(scene, run) for run in runs]
         points, family = self.points(scene), scene.family.ungrouped
         starts: list[Any] = []
         long: list[bool] = []
@@ -386,7 +387,7 @@ class GrowthSearch:
         return scene.family.update(params, step_of(scene, params).sums)
 
     def run_all(self, scene: AssortedProblem, starts: Sequence[Any], stop: Stop) -> list[FitState]:
-        return [_state(scene, run) for run in self._run(scene.rows, scene.family, starts, stop)]
+        return [state_of(scene, run) for run in self._run(scene.rows, scene.family, starts, stop)]
 
     def _run(self, rows: Rows, family: GrowingFamily[Any], starts: Sequence[Any], stop: Stop) -> list[Run]:
         stop = replace(stop, deadline=self.deadline)
@@ -399,8 +400,3 @@ class GrowthSearch:
         for reason in (INTERRUPTED, TIME_LIMIT):
             if any(run.reason == reason for run in runs):
                 self.stopped = self.stopped or reason
-
-
-def _state(scene: AssortedProblem, run: Run) -> FitState:
-    params = run.params if run.measured is None else run.measured
-    return FitState(scene, params, run.cost, run.reason, tuple(run.trace))

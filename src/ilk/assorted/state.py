@@ -13,7 +13,7 @@ from scipy.special import xlogy
 from ilk import kernels
 from ilk.assorted.problem import AssortedProblem
 from ilk.families.base import GrowingFamily, Partial
-from ilk.fitting.loop import NOTHING_CHANGED, Record
+from ilk.fitting.loop import NOTHING_CHANGED, Record, Run
 from ilk.fitting.restarts import gathered
 from ilk.table.block import Array, Block
 
@@ -100,6 +100,12 @@ def visit_overlap(state: Any, block: Block) -> Array:
         overlap[i] = block.weights @ (xlogy(both, both) - own[:, [i]] - own)
     np.fill_diagonal(overlap, 0.0)
     return overlap
+
+
+def state_of(scene: AssortedProblem, run: Run) -> FitState:
+    """Where a run ended."""
+    params = run.params if run.measured is None else run.measured
+    return FitState(scene, params, run.cost, run.reason, tuple(run.trace))
 
 
 Half = tuple[float, int, Any]
