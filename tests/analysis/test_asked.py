@@ -78,9 +78,8 @@ def test_weights_that_do_not_fit_are_refused(frame, wrong):
 def test_a_range_of_k_as_it_is_typed(frame):
     result = ilk.cluster(frame[["x", "y"]], k="2..4", method="k-means")
     assert {c.k for c in result.candidates if c.status != "reference"} == {2, 3, 4}
-    assert ilk.cluster(frame[["x", "y"]], k="2", method="k-means").k == 2
     assert {c.k for c in ilk.select(frame[["x", "y"]], k="1..2", structures="EII").candidates} == {1, 2}
-    for wrong in ("2..", "4..2", "many", "0"):
+    for wrong in ("2..", "4..2", "many", "2"):
         with pytest.raises(UsageError, match="k="):
             ilk.cluster(frame, k=wrong)
 

@@ -9,19 +9,16 @@ from typing import Any
 from ilk.errors import Option, UsageError, shown
 
 RANGE = re.compile(r"(\d{1,9})(?:\.\.|-)(\d{1,9})")
-NUMBER = re.compile(r"\d{1,9}")
 
 
 def k_of(k: Any) -> Any:
-    """A number or a range of K from how it is typed; anything else as it is.
+    """A range of K from how it is typed; anything else as it is.
 
-    >>> k_of("2..6"), k_of("5"), k_of("auto")
+    >>> k_of("2..6"), k_of(5), k_of("auto")
     (range(2, 7), 5, 'auto')
     """
-    text = k.strip() if isinstance(k, str) else ""
-    if match := RANGE.fullmatch(text):
-        return range(int(match[1]), int(match[2]) + 1)
-    return int(text) if NUMBER.fullmatch(text) else k
+    match = RANGE.fullmatch(k.strip()) if isinstance(k, str) else None
+    return k if match is None else range(int(match[1]), int(match[2]) + 1)
 
 
 def left_out(

@@ -162,9 +162,10 @@ class KRange(ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = str(value).strip()
-        asked = k_of(text)
-        if text == "auto" or asked is not text:
-            return asked
+        if text == "auto" or k_of(text) is not text:
+            return k_of(text)
+        if re.fullmatch(r"\d{1,9}", text):
+            return int(text)
         return self.fail(f"{shown(text)!r} is not a number of groups; give 5, 2..9 or auto", param, ctx)
 
 
