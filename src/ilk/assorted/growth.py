@@ -36,14 +36,7 @@ from ilk.engines.memory import MemoryRows
 from ilk.families.base import GrowingFamily
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import StartRecord
-from ilk.fitting.loop import (
-    INTERRUPTED,
-    OK,
-    TIME_LIMIT,
-    Event,
-    Run,
-    Stop,
-)
+from ilk.fitting.loop import INTERRUPTED, OK, TIME_LIMIT, Event, Run, Stop
 from ilk.fitting.restarts import memberships_of
 from ilk.random import stream
 from ilk.table.block import Array

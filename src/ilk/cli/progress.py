@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from ilk.fitting.deadline import Deadline
 from ilk.text.layout import Surface
-from ilk.text.summary import passes_line, progress_line, stage_line
+from ilk.text.progress import passes_line, progress_line, stage_line
 
 TICK = 0.5  # seconds between two looks at the clock
 SILENCE = 1.0  # seconds without a report after which the line shows that time goes on

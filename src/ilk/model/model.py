@@ -22,12 +22,13 @@ from ilk.engines.derived import derive
 from ilk.engines.frames import Frame, frame_of
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, warn
-from ilk.model.columns import WHOLE, design, free_names
+from ilk.model.columns import design, free_names
 from ilk.model.grouped import Grouped
+from ilk.model.marks import Marked
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.model.parameters import Params
 from ilk.model.placed import Placed, Scored, visit_placed
-from ilk.model.registry import is_soft, known, setting_of
+from ilk.model.registry import known, setting_of
 from ilk.table.block import Array, Encoding
 from ilk.table.encode import Encoded, encode_new
 from ilk.table.out_of_core.memory_limit import open_table
@@ -44,7 +45,7 @@ def _spelled(schema: Schema) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Model:
+class Model(Marked):
     """A fitted model without its rows: `assign` gives new rows their groups, `save` writes it, `load` reads it back.
 
     Attributes
@@ -125,21 +126,6 @@ class Model:
         family = saved.family(self.params, setting_of(self.family, self.schema, self.treat))
         return Grouped(family, self.params, np.array(self.group_of), saved.soft)
 
-    @property
-    def has_rule(self) -> bool:
-        """Whether new rows can be placed; methods of distances have no rule for that."""
-        return self.family != NO_PREDICTION_RULE.name
-
-    @property
-    def segmented(self) -> bool:
-        """Whether there were no clear groups, and letters, names and sizes are those of segments of a single group."""
-        return bool(self.options.get("segmented", False))
-
-    @property
-    def named(self) -> bool:
-        """Whether names were given by the user."""
-        return bool(self.options.get("named", False))
-
     def __repr__(self) -> str:
         columns = len(self.schema.used)
         groups = "1 group" if self.k == 1 else f"{self.k} groups"
@@ -189,17 +175,6 @@ class Model:
         kinds = {name: pa.float64() if name in figures else pa.string() for name in self.output_names()}
         names = free_names(tuple(frame.schema.names), tuple(kinds))
         return frame.filled(_Assign(self, names, absent), dict(zip(names, kinds.values(), strict=True)))
-
-    def output_names(self) -> tuple[str, ...]:
-        """Return the names of the columns that `assign` gives, before any is renamed.
-
-        Returns
-        -------
-        tuple of str
-            In their order.
-        """
-        figures = ("probability", "second", "novelty") if is_soft(self.family) else ("second", "novelty")
-        return (*self._marked(), *figures) if self.has_rule else tuple(self._marked())
 
     def read(self, data: Any, **reading: Any) -> Table:
         """Read new data as a table; a file with a header alone is an empty table.
@@ -354,67 +329,6 @@ class Model:
         if not parts:
             return Placed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0), np.empty(0))
         return Placed(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-
-    def columns_for(self, placed: Placed, taken: tuple[str, ...] = ()) -> dict[str, Array]:
-        """Return the output columns under names that the table does not use itself.
-
-        Parameters
-        ----------
-        placed : Placed
-            Where the rows belong.
-        taken : tuple of str, default=()
-            Names of the columns of the table.
-
-        Returns
-        -------
-        dict
-            Names and arrays.
-        """
-        values = {
-            **self._marks_of(placed.group),
-            "probability": np.round(placed.probability, 4),
-            "second": self._texts(self.letters, placed.second),
-            "novelty": np.round(placed.novelty, 4),
-        }
-        if not is_soft(self.family):
-            del values["probability"]
-        return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
-
-    def label_columns(self, labels: Array, taken: tuple[str, ...]) -> dict[str, Array]:
-        """Return the output column of known labels, for groups without a rule.
-
-        Parameters
-        ----------
-        labels : int array of shape (n_rows,)
-            Group number of each row.
-        taken : tuple of str
-            Names of the columns of the table.
-
-        Returns
-        -------
-        dict
-            Name and array.
-        """
-        values = self._marks_of(labels)
-        return dict(zip(free_names(taken, tuple(values)), values.values(), strict=True))
-
-    def _marked(self) -> dict[str, tuple[str, ...]]:
-        """What each column that tells of a row's group holds for each group of the model."""
-        marked = (
-            {"group": (WHOLE,) * self.k, "segment": self.letters}
-            if self.segmented
-            else {"group": self.letters}
-        )
-        return marked | ({"name": self.names} if self.named else {})
-
-    def _marks_of(self, number: Array) -> dict[str, Array]:
-        return {name: self._texts(texts, number) for name, texts in self._marked().items()}
-
-    def _texts(self, texts: tuple[str, ...], number: Array) -> Array:
-        """The text of each row's group, as objects where a row has none."""
-        if (number >= 0).all():
-            return np.array(texts, dtype=str)[number]
-        return np.array([*texts, None], dtype=object)[number]  # -1 picks the last
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to one file of JSON and plain arrays, atomically.

@@ -37,8 +37,7 @@ VERDICT_COLOURS = {
     "fair": "yellow",
     "weak": "red",
     "no clear groups": "red",
-    "not tested": "yellow",
-}
+}  # others: yellow
 USED_KINDS = ("numeric", "count", "binary", "ordinal", "categorical")
 
 
@@ -189,7 +188,7 @@ def _chosen(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 def _trust(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     verdict = summary["verdict"]
     word, said = verdict["word"], shown(verdict["sentence"], 500)
-    return line("trust", [(f"{word}:", f"bold {VERDICT_COLOURS[word]}"), (said, "")], surface)
+    return line("trust", [(f"{word}:", f"bold {VERDICT_COLOURS.get(word, 'yellow')}"), (said, "")], surface)
 
 
 def _matched(summary: Mapping[str, Any], surface: Surface) -> list[str]:
@@ -384,22 +383,3 @@ def columns_table(entries: Sequence[Mapping[str, str]], surface: Surface) -> str
         start += "  " + surface.paint(f"{entry['type']:<11}", style) + f"  {entry['missing']:>7}  "
         lines += wrap(start, wide + 24, words_of([(why, style)]), wide + 24, surface)
     return surface.fit("\n".join(lines))
-
-
-def stage_line(stage: str, seconds: float) -> str:
-    """One line while a stage of a run has nothing to report but the time."""
-    return f"{stage}  {seconds_text(seconds)}"
-
-
-def passes_line(done: int, what: str, best_bic: float | None, seconds: float) -> str:
-    """One line that is rewritten while a search runs whose end is not known."""
-    best = "" if best_bic is None else f"  best BIC {value_text(best_bic)}"
-    return f"fitting  {what}  {done} passes{best}  {seconds_text(seconds)}"
-
-
-def progress_line(done: int, total: int, what: str, best_bic: float | None, left: float | None) -> str:
-    """One line that is rewritten while a fit runs."""
-    full = 12 * done // max(1, total)
-    best = "" if best_bic is None else f"  best BIC {value_text(best_bic)}"
-    ahead = "" if left is None else f"  {seconds_text(left)} left"
-    return f"fitting  {what}  {'█' * full}{'░' * (12 - full)} {done}/{total}{best}{ahead}"
