@@ -173,25 +173,11 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
     """The search of the method; where "auto" meant mixtures and not one is valid, K-means gives the answer."""
     method = METHODS[given.method]
     if method.search == "growth":
-        numbers = CELLS if job.asked is None else "auto"
-        grown = search_assorted(
-            given.rows,
-            given.used,
-            ks,
-            job.seed,
-            numbers=numbers,
-            most=_most(job, given, ks),
-            deadline=deadline,
-            callback=job.callback,
-        )
-        return given, _treated(given, grown), grown.search
+        return _by_growth(job, given, ks, deadline, CELLS if job.asked is None else "auto")
     if method.recipe is not None:
         return _by_recipe(job, given, method.recipe, ks, deadline)
     if job.method == "auto" and _crowded(given.rows):  # no covariances, and the cells contain what is left
-        grown = search_assorted(
-            given.rows, given.used, ks, job.seed, deadline=deadline, callback=job.callback
-        )
-        return given, _treated(given, grown), grown.search
+        return _by_growth(job, given, ks, deadline)
     try:
         found, own = _mixtures(job, given, ks, deadline)
         if job.method != "auto":
@@ -219,13 +205,9 @@ def _without_mixture(
 ) -> tuple[Input, Seen, Search]:
     """Where no mixture is valid: the assorted model, which can take repeated values as such, else K-means."""
     what = "no Gaussian mixture is valid on all rows of this table, so the groups are those of"
-    most = _most(job, given, ks)
+    note = Caution("no-mixture", f"{what} the assorted model")
     try:
-        grown = search_assorted(
-            given.rows, given.used, ks, job.seed, most=most, deadline=deadline, callback=job.callback
-        )
-        note = Caution("no-mixture", f"{what} the assorted model")
-        return replace(given, warnings=(*given.warnings, note)), _treated(given, grown), grown.search
+        return _by_growth(job, replace(given, warnings=(*given.warnings, note)), ks, deadline)
     except NoModelError:
         other = prepare(replace(job, data=given.table, method=K_MEANS.name))
     warnings = (*other.warnings, Caution("no-mixture", f"{what} K-means"))
@@ -234,6 +216,23 @@ def _without_mixture(
 
 def _crowded(rows: Rows) -> bool:
     return is_crowded(row_weights(rows).effective_rows, rows.n_columns)
+
+
+def _by_growth(
+    job: Job, given: Input, ks: Sequence[int], deadline: Deadline, numbers: str = CELLS
+) -> tuple[Input, Seen, Search]:
+    """The search of the assorted model, on the rows as it treats them."""
+    grown = search_assorted(
+        given.rows,
+        given.used,
+        ks,
+        job.seed,
+        numbers=numbers,
+        most=_most(job, given, ks),
+        deadline=deadline,
+        callback=job.callback,
+    )
+    return given, _treated(given, grown), grown.search
 
 
 def _by_recipe(
