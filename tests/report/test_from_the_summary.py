@@ -175,7 +175,7 @@ def is_own(text, number, words, n_groups):
 
 
 MARKS = frozenset(  # of the blocks, round numbers along an axis, and how far the best is behind itself
-    [*"0123456789", "0.2", "0.4", "0.6", "0.8", "+1", "0.0"]
+    [*"0123456789", "0.2", "0.4", "0.6", "0.8", "+1", "+10", "0.0"]
 )
 
 
