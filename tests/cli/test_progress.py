@@ -82,6 +82,7 @@ def test_interrupt_of_a_mixed_table_writes_what_was_found(mixed_table):
     """Once passes are reported there is a model, and Ctrl-C gives it with the code of an interrupt."""
     script = (
         "import os, signal, sys, ilk.cli.main, ilk.selection.assorted as assorted\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
         "tell = assorted.told\n"
         "def stop(callback, progress):\n"
         "    if progress.done == 40:\n"

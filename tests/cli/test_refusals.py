@@ -257,6 +257,7 @@ def large(tmp_path):
 def test_interrupted_run_writes_the_best_so_far(tmp_path, large, method, holder, part, number, code):
     script = (
         "import os, signal, sys, ilk.cli.main, ilk.selection.search, ilk.selection.mixtures\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where tests run in the background
         f"whole = ilk.selection.{holder}.{part}\n"
         "def stopped(*args, **options):\n"
         "    if 4 in [a for a in args if isinstance(a, int)]:\n"

@@ -70,7 +70,8 @@ def test_every_estimator_finds_the_same_in_any_unit(number: int, exponent: int) 
     for name in ("inertia_", "loglik_", "lower_bound_"):
         if hasattr(usual, name):
             assert getattr(found, name) == np.ldexp(getattr(usual, name), exponent)
-    np.testing.assert_array_equal(found.fit_.size, np.ldexp(usual.fit_.size, exponent))
+    if hasattr(usual, "fit_"):
+        np.testing.assert_array_equal(found.fit_.size, np.ldexp(usual.fit_.size, exponent))
     assert getattr(found, "bic", lambda: 0.0)() == getattr(usual, "bic", lambda: 0.0)()
 
 

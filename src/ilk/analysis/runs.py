@@ -11,7 +11,7 @@ from ilk.analysis.folder import find_assignments, find_model, find_summary
 from ilk.analysis.frames import pandas
 from ilk.analysis.restore import restored
 from ilk.analysis.result import Result
-from ilk.errors import Caution, DataError, Option, UsageError, shown
+from ilk.errors import Caution, DataError, ModelFileError, Option, UsageError, shown
 from ilk.model.file import read_model
 from ilk.model.model import Model
 from ilk.monitor import comparison, drift
@@ -68,7 +68,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> ilk.load(path).names
     ('low size', 'high size')
     """
-    return restored(os.fspath(path)) if os.path.isdir(path) else read_model(path)
+    if not os.path.isdir(path):
+        return read_model(path)
+    if not os.path.exists(os.path.join(path, "summary.json")):
+        raise ModelFileError(
+            "not-a-model",
+            f"{shown(os.fspath(path), 200)} is a folder without a run",
+            do="Give a model file, or a folder that ilk fit wrote",
+        )
+    return restored(os.fspath(path))
 
 
 def columns(
