@@ -17,6 +17,7 @@ from ilk.families.base import KEEP_ALL
 from ilk.families.centroid import Means
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.families.prior import Prior
 from ilk.fitting.loop import Run, Stop, run_starts
 from ilk.fitting.restarts import from_labels
 from ilk.fitting.table_moments import table_moments
@@ -263,3 +264,14 @@ def test_numbers_of_free_parameters():
         family = family_for(rows, name)
         params = from_labels(rows, family, label, 3)
         assert family.free_parameters(params) == 2 + 12 + count
+
+
+def test_a_prior_from_pairwise_covariances_is_one():
+    """Covariances of columns with gaps are taken pair by pair; with a negative direction the cost could rise."""
+    pairwise = np.array([[0.94, -0.27, 1.37], [-0.27, 0.32, -0.02], [1.37, -0.02, 2.16]])
+    assert np.linalg.eigvalsh(pairwise).min() < -0.05
+    scale = Prior.from_table(np.zeros(3), pairwise, 1).scale
+    assert np.linalg.eigvalsh(scale).min() > -1e-12
+    np.testing.assert_allclose(np.diagonal(scale), np.diagonal(pairwise))
+    whole = np.cov(np.random.default_rng(0).normal(size=(9, 3)).T)
+    np.testing.assert_array_equal(Prior.from_table(np.zeros(3), whole, 1).scale, whole)

@@ -11,6 +11,24 @@ from ilk.families.covariance import Covariance, Structure
 from ilk.families.orientation import eigen_descending
 from ilk.table.block import Array, Encoding
 
+ROUNDING = 1e-9  # of a correlation
+
+
+def definite(covariance: Array) -> Array:
+    """A covariance as it is; one that was taken pair by pair, of columns with missing cells, without the directions in
+    which it would be negative."""
+    deviation = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    unit = np.where(deviation > 0, deviation, 1.0)
+    values, axes = np.linalg.eigh(covariance / unit[:, None] / unit)
+    if not (values < -ROUNDING).any():
+        return covariance
+    kept = (axes * np.maximum(values, 0.0)) @ axes.T
+    left = np.diagonal(kept)
+    again = unit * np.sqrt(
+        np.divide(1.0, left, out=np.zeros_like(left), where=left > 0)
+    )  # the variances are known
+    return np.asarray(kept * again[:, None] * again)
+
 
 @dataclass(frozen=True)
 class PriorTerms:
@@ -90,7 +108,7 @@ class Prior:
             The prior that mclust takes.
         """
         d = len(column_means)
-        full = np.diag(covariance) if np.ndim(covariance) == 1 else np.asarray(covariance)
+        full = np.diag(covariance) if np.ndim(covariance) == 1 else definite(np.asarray(covariance))
         return cls(np.asarray(column_means), full / n_components ** (2 / d), d + 2.0)
 
     def encoded(self, encoding: Encoding, varies: Array) -> Prior:
