@@ -72,6 +72,6 @@ def sql_labels():
 
 
 def assigned(model, table):
-    """The labels that `assign` gives."""
+    """The labels that `assign` gives; of a table without clear groups its segments, as the SELECT has them."""
     with np.errstate(all="ignore"):
-        return model.assign(pa.table(table))["group"].to_pylist()
+        return model.assign(pa.table(table))["segment" if model.segmented else "group"].to_pylist()
