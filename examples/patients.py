@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 import ilk
-from ilk.text.explain import rule_text
 
 TABLE = Path(__file__).parents[1] / "tests" / "data" / "heart_cleveland.csv"
 
@@ -27,8 +26,8 @@ def main() -> None:
     print(result)
 
     print("\nEach group in one rule:")
-    for group in result.summary()["groups"]:
-        print(f"  {group['letter']}: {rule_text(group)}")
+    for group in result.groups:
+        print(f"  {group.letter}: {group.rule}")
 
     print("\nThe diagnosis within the groups:")
     letter = np.array([*result.model.letters, "-"])[result.labels]
