@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import sqlite3
 import zipfile
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -14,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import ilk
-from ilk.errors import DataError, ResourceError, UsageError
+from ilk.errors import DataError, IlkError, ResourceError, UsageError
 from ilk.measures.external import ari
 from ilk.table.read import read
 from ilk.table.understand import understand
@@ -284,3 +286,49 @@ def test_cluster_takes_the_reading_options(shop, tmp_path):
     assert placed.num_rows == 500
     with pytest.raises(UsageError, match="for files only"):
         ilk.cluster(SHOP, sheet="Data")
+
+
+@pytest.mark.badinput("D19")
+@pytest.mark.parametrize("name", ["t.zip", "t.csv.gz", "t.sqlite", "t.duckdb", "t.xlsx", "t.json"])
+def test_altered_bytes_are_read_or_refused(tmp_path, name):
+    """Headers and names of members, too: nothing but our own errors comes out."""
+    whole, draws, refusals = _container(tmp_path, name), random.Random(name), 0
+    for _ in range(60):
+        made = bytearray(whole)
+        for _ in range(draws.choice([1, 3, 20])):
+            place = draws.randrange(min(len(made), draws.choice([60, 10**9])))
+            made[place : place + draws.randrange(2)] = bytes([draws.randrange(256)])
+        (tmp_path / name).write_bytes(made[: draws.choice([len(made), draws.randrange(1, len(made))])])
+        try:
+            read(tmp_path / name)
+        except IlkError:
+            refusals += 1
+    assert refusals > 5
+
+
+def test_a_zip_whose_member_has_no_text_for_a_name_is_refused(tmp_path):
+    whole = _zip({"tä.csv": CSV})
+    assert whole.count("tä.csv".encode()) == 2
+    (tmp_path / "t.zip").write_bytes(whole.replace("tä.csv".encode(), b"t\xff\xff.csv"))
+    assert "zip" in refused(tmp_path / "t.zip", "file-damaged")
+
+
+def _container(folder, name):
+    """A whole file of a kind, as bytes."""
+    if name in ARCHIVES:
+        return ARCHIVES[name]
+    path = folder / name
+    if name == "t.sqlite":
+        with closing(sqlite3.connect(path)) as con:
+            con.execute("create table t (a real, b text)")
+            con.executemany("insert into t values (?, ?)", [(float(i), "x" * (i % 5)) for i in range(300)])
+            con.commit()
+    elif name == "t.duckdb":
+        with closing(duckdb.connect(str(path))) as con:
+            con.execute("create table t as select range::double a, (range % 5)::varchar b from range(300)")
+    elif name == "t.xlsx":
+        pytest.importorskip("python_calamine")
+        return (EVERYDAY / "rfm.xlsx").read_bytes()
+    else:
+        path.write_text(json.dumps([{"a": float(i), "b": "x" * (i % 5)} for i in range(30)]))
+    return path.read_bytes()

@@ -186,6 +186,15 @@ def beside(value: float, *thresholds: float) -> str:
     return f"{value:.3f}" if hidden else f"{value:.2f}"
 
 
+def _at_least(stability: float) -> str:
+    """The least of several figures that are 1 at most.
+
+    >>> _at_least(0.9), _at_least(0.999)
+    ('0.90 or more', '1.00')
+    """
+    return "1.00" if stability >= 0.995 else f"{stability:.2f} or more"
+
+
 def _figures(separation: float, threshold: float) -> str:
     return f"(separation {beside(separation, threshold)}, threshold {threshold:.2f})"
 
@@ -306,7 +315,7 @@ def _coarser(case: _Case) -> str:
             ["+".join(case.letters[g] for g in group) for group in merged.members if len(group) > 1]
         )
         figures = (
-            f"mean Jaccard at least {min(merged.stable):.2f}, separation {beside(merged.separation, clear)}"
+            f"mean Jaccard {_at_least(min(merged.stable))}, separation {beside(merged.separation, clear)}"
         )
         return f"; merged to {merged.n_groups} groups ({joined} as one) all are stable ({figures})"
     if (case.valley or 0.0) >= clear:
@@ -346,5 +355,5 @@ def _praise(case: _Case) -> str:
     lowest_one = f"lowest separation {one}-{other} {beside(case.valley or 0.0, clear)}, threshold {clear:.2f}"
     return (
         f"{case.grouping.n_groups} groups, clearly separated ({lowest_one}); each is recovered with mean Jaccard "
-        f"{min(case.stable):.2f} or more in bootstrap resamples"
+        f"{_at_least(min(case.stable))} in bootstrap resamples"
     )

@@ -32,6 +32,14 @@ from ilk.table.text_cells import mark_cautions, marks_of
 
 SQLITE = b"SQLite format 3\0"
 GZIP, ZSTD, ZIP, OLD_EXCEL = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+ZIP_FAULTS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    ValueError,  # names that are no text
+    RuntimeError,  # a way to pack that Python does not know (NotImplementedError), a password
+)
 WORKBOOK = 'Install its reader (pip install "ilk[excel]"), or save the sheet as CSV'
 Rows = list[list[Any]]
 
@@ -74,18 +82,23 @@ def _unzipped(path: str, target: str, name: str) -> tuple[str, str] | None:
             if any(m.filename.startswith("xl/") for m in members):
                 return None
             parts = PurePosixPath(members[0].filename).parts if len(members) == 1 else ()
-            if len(members) != 1 or ".." in parts or parts[0] == "/" or members[0].flag_bits & 1:
+            if not parts or ".." in parts or parts[0] == "/" or members[0].flag_bits & 1:
+                why = (
+                    "whose file has a path or a password"
+                    if parts
+                    else f"with {len(members)} files that can be read"
+                )
                 raise DataError(
                     "wrong-format",
-                    f"{name} looks like a zip archive, with {len(members)} files that can be read"
-                    * (not parts)
-                    or f"{name} looks like a zip archive whose file has a path or a password",
+                    f"{name} looks like a zip archive {why}",
                     do="Unpack it first and give the file in it",
                 )
             with archive.open(members[0]) as stream:
                 copy_capped(stream.read, target, name, members[0].compress_size)
             return target, Path(parts[-1]).suffix.lower()
-    except (zipfile.BadZipFile, OSError, EOFError, zlib.error, NotImplementedError) as error:
+    except IlkError:
+        raise
+    except ZIP_FAULTS as error:
         raise damaged(name, "zip", str(error)) from None
 
 
@@ -212,8 +225,11 @@ def _check_size(path: str, name: str) -> None:
     """Refuse a workbook that unpacks to more than there may be."""
     if not zipfile.is_zipfile(path):
         return
-    with zipfile.ZipFile(path) as archive:
-        size = sum(member.file_size for member in archive.infolist())
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+    except ZIP_FAULTS as error:
+        raise damaged(name, "zip", str(error)) from None
     if size > min(MAX_STREAM_BYTES, max(RATIO_FROM_BYTES, MAX_UNPACK_RATIO * os.path.getsize(path))):
         raise ResourceError("too-large", f"{name} gives {size:,} bytes", do="Save the sheet as CSV")
 
