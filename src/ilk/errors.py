@@ -45,6 +45,21 @@ def escaped(text: str, but: str = "") -> str:
     return "".join(c if c in but or not acts(c) else c.encode("unicode_escape").decode() for c in text)
 
 
+def listed(parts: Sequence[str]) -> str:
+    """The first few of several things, and how many more there are.
+
+    >>> listed(list("abcdefg"))
+    'a, b, c, d, e and 2 more'
+    """
+    more = f" and {len(parts) - SHOWN_ROWS} more" if len(parts) > SHOWN_ROWS else ""
+    return ", ".join(parts[:SHOWN_ROWS]) + more
+
+
+def names_shown(names: Iterable[object]) -> str:
+    """Names from the user's data in quotes: the first few, and how many more there are."""
+    return listed([repr(shown(name)) for name in names])
+
+
 def rows_shown(rows: Sequence[int]) -> str:
     """The first few row numbers and how many there are: `rows 3, 7, 9 (3 in all)`."""
     first = ", ".join(str(int(r)) for r in rows[:SHOWN_ROWS])

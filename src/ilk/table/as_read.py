@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, shown
-from ilk.table.cells import ColumnCells, TableColumns
+from ilk.errors import Caution, DataError, Option, listed, shown
+from ilk.table.cells import ColumnCells, TableColumns, TableView
 from ilk.table.spelled_dates import day_text
 from ilk.table.spelling import Found, Spelling, spelling_of
 
@@ -68,27 +68,14 @@ class ReadColumn:
 
 
 @dataclass(frozen=True)
-class AsRead:
+class AsRead(TableView):
     """A table as the rules see it, with cells read as they are written; `faults` are columns that could not be."""
 
-    table: TableColumns
     read: Mapping[str, ReadColumn]
     faults: Mapping[str, str]
 
-    @property
-    def source(self) -> str:
-        return self.table.source
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.table.names
-
-    @property
-    def problems(self) -> Mapping[str, DataError]:
-        return self.table.problems
-
     def cells(self, name: str) -> ColumnCells:
-        return self.read[name].cells if name in self.read else self.table.cells(name)
+        return self.read[name].cells if name in self.read else super().cells(name)
 
     def cautions(self, used: Sequence[str]) -> list[Caution]:
         """What was read as what in the columns used, a line for each kind."""
@@ -100,13 +87,12 @@ class AsRead:
         return made
 
     def _told(self, code: str, what: str, names: Sequence[str]) -> Caution:
-        listed = ", ".join(self.read[name].told(name) for name in names[:SHOWN_ROWS])
-        more = f" and {len(names) - SHOWN_ROWS} more" if len(names) > SHOWN_ROWS else ""
+        read = listed([self.read[name].told(name) for name in names])
         first = shown(names[0])
         dates = code == "dates-read"
         option = Option("ignore", [first]) if dates else Option("types", {first: "categorical"})
         undo = "to leave one out" if dates else "to keep the text"
-        return Caution(code, f"{what}: {listed}{more}; {undo}: {option}", [option])
+        return Caution(code, f"{what}: {read}; {undo}: {option}", [option])
 
     def unread(self, used: Sequence[str]) -> list[Caution]:
         """Columns that look like numbers or dates and could not be read."""

@@ -105,6 +105,28 @@ class TableColumns(Protocol):
     def cells(self, name: str) -> ColumnCells: ...
 
 
+@dataclass(frozen=True)
+class TableView:
+    """A table of which some columns are seen otherwise."""
+
+    table: TableColumns
+
+    @property
+    def source(self) -> str:
+        return self.table.source
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.table.names
+
+    @property
+    def problems(self) -> Mapping[str, DataError]:
+        return self.table.problems
+
+    def cells(self, name: str) -> ColumnCells:
+        return self.table.cells(name)
+
+
 @dataclass(frozen=True, eq=False)
 class HeldCells:
     """The answers of a column in memory."""

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from ilk.errors import SHOWN_ROWS, Caution, DataError, IlkError, Option, ResourceError, UsageError, shown
+from ilk.errors import Caution, DataError, IlkError, Option, ResourceError, UsageError, names_shown, shown
 from ilk.table.columns import NUMBER, from_objects, usable_names
 from ilk.table.files import (
     MAX_STREAM_BYTES,
@@ -153,7 +153,7 @@ def _quoted(name: str) -> str:
 
 def _one(names: Sequence[str], wanted: str | None, source: str) -> str:
     """The table that is wanted, or the only one."""
-    listed = ", ".join(repr(shown(own)) for own in names[:SHOWN_ROWS])
+    listed = names_shown(names)
     if wanted is not None:
         if wanted not in names:
             option = Option("table", shown(wanted))
@@ -198,7 +198,7 @@ def read_workbook(path: str, name: str, options: TextOptions, what: str) -> Tabl
     cautions = []
     if others:
         option = Option("sheet", shown(others[0]))
-        listed = ", ".join(repr(shown(own)) for own in others[:SHOWN_ROWS])
+        listed = names_shown(others)
         text = f"sheet {shown(sheet)!r} is read; {name} has others, too ({listed}): {option}"
         cautions.append(Caution("other-sheets", text, [option]))
     return _of_sheet(rows, name, options, cautions)
@@ -207,10 +207,7 @@ def read_workbook(path: str, name: str, options: TextOptions, what: str) -> Tabl
 def _sheet_rows(book: Any, sheets: list[str], wanted: str | None, name: str) -> tuple[Rows, str, list[str]]:
     if wanted is not None:
         if wanted not in sheets:
-            option, listed = (
-                Option("sheet", shown(wanted)),
-                ", ".join(repr(shown(s)) for s in sheets[:SHOWN_ROWS]),
-            )
+            option, listed = Option("sheet", shown(wanted)), names_shown(sheets)
             raise UsageError(
                 "no-table", f"{option} is no sheet of {name}", do=f"It has {listed}", options=[option]
             )

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ilk.errors import SHOWN_ROWS, Caution, Option, shown
+from ilk.errors import Caution, Option, listed, shown
 from ilk.table.block import Array
 from ilk.table.cells import MANY_LEVELS, ColumnCells, TableColumns, as_numbers
 from ilk.table.columns import Column
@@ -180,10 +180,9 @@ def counted_once(schema: Schema, same: dict[str, str]) -> Schema:
         for c in schema.columns
     )
     pairs = [f"{shown(name)!r} says the same as {shown(first)!r}" for name, first in same.items()]
-    more = f" and {len(pairs) - SHOWN_ROWS} more" if len(pairs) > SHOWN_ROWS else ""
     name = next(iter(same))
     option = Option("types", {shown(name): schema[name].kind})
-    text = f"{', '.join(pairs[:SHOWN_ROWS])}{more}, row for row, and is left out; to use both: {option}"
+    text = f"{listed(pairs)}, row for row, and is left out; to use both: {option}"
     return replace(
         schema, columns=columns, warnings=(*schema.warnings, Caution("same-columns", text, [option]))
     )

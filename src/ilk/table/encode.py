@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, rows_shown, shown
+from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, names_shown, rows_shown, shown
 from ilk.table.block import BLOCK_ROWS, Array, Block, Encoding
 from ilk.table.cells import EXACT_WHOLE, as_numbers, is_number, level_codes, type_name
 from ilk.table.columns import Column, number_text
@@ -180,8 +180,7 @@ def encode_new(
         raise DataError(
             "absent-column",
             f"{table.source} lacks {len(lacking)} column{'s' if len(lacking) > 1 else ''} of the model: "
-            + ", ".join(repr(shown(n)) for n in lacking[:SHOWN_ROWS])
-            + (f" and {len(lacking) - SHOWN_ROWS} more" if len(lacking) > SHOWN_ROWS else ""),
+            + names_shown(lacking),
             do=f"Add them, or treat them as missing: {option}",
             options=[option],
         )
@@ -191,10 +190,8 @@ def encode_new(
     known = {c.name for c in schema.columns}
     extra = [name for name in table.names if name not in known]
     if extra:
-        listed = ", ".join(repr(shown(n)) for n in extra[:SHOWN_ROWS])
-        warnings.append(
-            Caution("extra-column", f"{len(extra)} columns are not part of the model and ignored: {listed}")
-        )
+        text = f"{len(extra)} columns are not part of the model and ignored: {names_shown(extra)}"
+        warnings.append(Caution("extra-column", text))
     for info in schema.used:
         if info.name not in lacking:
             _check_type(table, info)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from ilk.errors import SHOWN_ROWS, Caution, DataError, UsageError, shown
+from ilk.errors import Caution, DataError, UsageError, names_shown
 from ilk.table.columns import from_objects, usable_names
 from ilk.table.files import TextOptions
 from ilk.table.ledger import Ledger
@@ -35,9 +35,7 @@ def read_json(stream: BinaryIO, name: str, options: TextOptions, *, document: bo
 
 
 def _said(text: str, names: dict[str, None]) -> Caution:
-    first = ", ".join(repr(shown(own)) for own in list(names)[:SHOWN_ROWS])
-    more = f" and {len(names) - SHOWN_ROWS} more" if len(names) > SHOWN_ROWS else ""
-    return Caution("flattened", text.format(first + more))
+    return Caution("flattened", text.format(names_shown(names)))
 
 
 def _gathered(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, rows_shown, shown
+from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, names_shown, rows_shown, shown
 from ilk.table.cells import EXACT_WHOLE, MANY_LEVELS, ColumnCells, TableColumns, is_number, type_name
 from ilk.table.columns import NUMBER
 from ilk.table.schema import ColumnInfo
@@ -69,12 +69,10 @@ class Judge:
     def warnings(self) -> list[Caution]:
         texts: list[Caution] = []
         for code, names in self.found.items():
-            listed = ", ".join(repr(shown(n)) for n in names[:SHOWN_ROWS])
-            more = f" and {len(names) - SHOWN_ROWS} more" if len(names) > SHOWN_ROWS else ""
             options = [_ADVICE[code](shown(names[0]))] if code in _ADVICE else []
             text = _TEXTS[code] + "".join(map(str, options))
             texts.append(
-                Caution(code, f"column{'s' if len(names) > 1 else ''} {listed}{more}: {text}", options)
+                Caution(code, f"column{'s' if len(names) > 1 else ''} {names_shown(names)}: {text}", options)
             )
         return texts
 

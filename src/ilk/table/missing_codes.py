@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, shown
+from ilk.errors import Caution, Option, listed, shown
 from ilk.table.block import Array
-from ilk.table.cells import ColumnCells, TableColumns
+from ilk.table.cells import ColumnCells, TableColumns, TableView
 from ilk.table.columns import number_text
 
 DIGITS = range(1, 7)
@@ -154,35 +154,18 @@ def code_cautions(found: Mapping[str, Mapping[float, int]]) -> list[Caution]:
     for name, codes in found.items():
         for code, n in codes.items():
             of_code.setdefault(code, []).append(f"{shown(name)!r} ({n:,} times)")
-    parts = "; ".join(
-        f"{number_text(code)} in {', '.join(where[:SHOWN_ROWS])}"
-        + (f" and {len(where) - SHOWN_ROWS} more" if len(where) > SHOWN_ROWS else "")
-        for code, where in of_code.items()
-    )
+    parts = "; ".join(f"{number_text(code)} in {listed(where)}" for code, where in of_code.items())
     option = Option("types", {shown(next(iter(found))): "numeric"})
     text = f"numbers far from the others are taken as missing: {parts}; to use them as numbers, name the type: {option}"
     return [Caution("missing-codes", text, [option])]
 
 
 @dataclass(frozen=True)
-class WithoutCodes:
+class WithoutCodes(TableView):
     """A table as the rules see it, its codes for "no answer" as missing cells."""
 
-    table: TableColumns
     codes: Mapping[str, Mapping[float, int]]
 
-    @property
-    def source(self) -> str:
-        return self.table.source
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.table.names
-
-    @property
-    def problems(self) -> Mapping[str, DataError]:
-        return self.table.problems
-
     def cells(self, name: str) -> ColumnCells:
-        column = self.table.cells(name)
+        column = super().cells(name)
         return column.without(self.codes[name]) if name in self.codes else column

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ilk.errors import SHOWN_ROWS, Caution, Option, shown
+from ilk.errors import Caution, Option, names_shown, shown
 from ilk.table.as_read import AsRead, counts_rows, read_cells
 from ilk.table.cells import TableColumns, type_name
 from ilk.table.columns import number_text
@@ -74,9 +74,8 @@ def _without_counters(schema: Schema, seen: TableColumns, free: list[str]) -> Sc
         replace(c, kind="left out", reason=COUNTS_ROWS, note="", written=None) if c.name in found else c
         for c in schema.columns
     )
-    listed = ", ".join(repr(shown(name)) for name in found[:SHOWN_ROWS])
     option = Option("types", {shown(found[0]): "numeric"})
-    text = f"left out, as times that only count the rows: {listed}; to use them: {option}"
+    text = f"left out, as times that only count the rows: {names_shown(found)}; to use them: {option}"
     return replace(
         schema, columns=columns, warnings=(Caution("counts-rows", text, [option]), *schema.warnings)
     )
