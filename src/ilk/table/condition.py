@@ -182,8 +182,8 @@ def encoding_of(
 ) -> Encoding:
     """The encoding for surveyed numbers; `scale="standard"` adds one factor per column."""
     check_scale(scale)
-    power = _power(facts)
-    centre = _centre(raw, facts, power, weight)
+    power = power_for(facts)
+    centre = centre_about(facts, power, _middle(raw, power, weight) if facts.width.any() else None)
     encoding = Encoding(power, centre)
     if scale is None:
         return encoding
@@ -196,7 +196,7 @@ def check_scale(scale: str | None) -> None:
         raise UsageError("bad-scale", f"{given} is not known", do='Use None or "standard"', options=[given])
 
 
-def _power(facts: Survey) -> float:
+def power_for(facts: Survey) -> float:
     """Power of two that brings the widest range into [1/2, 1), kept where it and its inverse are finite."""
     widest = float(facts.width.max(initial=0.0))
     limit = LARGEST_POWER[facts.dtype]
@@ -210,16 +210,17 @@ def _power(facts: Survey) -> float:
     return float(np.ldexp(1.0, max(-limit, min(exponent, limit, room))))
 
 
-def _centre(raw: Sliceable, facts: Survey, power: float, weight: Sliceable | None) -> Array:
-    """A location per column in encoded units, rounded to a short dyadic number."""
+def centre_about(facts: Survey, power: float, middle_and_spread: tuple[Array, Array] | None) -> Array:
+    """A location per column in encoded units, rounded to a short dyadic number: the mean, or the median of a column with
+    far outliers."""
     location, width = facts.mean * power, facts.width * (2 * power)
     present = facts.high >= facts.low
     location[~present] = 0.0
     location = np.clip(
         location, np.where(present, facts.low * power, 0), np.where(present, facts.high * power, 0)
     )
-    if (width > 0).any():
-        middle, spread = _middle(raw, power, weight)
+    if middle_and_spread is not None:
+        middle, spread = middle_and_spread
         heavy = (spread > 0) & (width > HEAVY_RANGE * spread)
         location, width = np.where(heavy, middle, location), np.where(heavy, 8 * spread, width)
     step = np.ldexp(1.0, np.frexp(np.where(width > 0, width, 1.0))[1] - 1) / STEPS_IN_RANGE
@@ -251,12 +252,12 @@ def _middle(raw: Sliceable, power: float, weight: Sliceable | None) -> tuple[Arr
             keep &= heft > 0
         if keep.any():
             part = None if heft is None else heft[keep]
-            low, middle[j], high = _quantiles(sample[keep], part, (0.16, 0.5, 0.84))
+            low, middle[j], high = quantiles(sample[keep], part, (0.16, 0.5, 0.84))
             spread[j] = max(middle[j] - low, high - middle[j])
     return middle, spread
 
 
-def _quantiles(values: Array, heft: Array | None, shares: tuple[float, ...]) -> Array:
+def quantiles(values: Array, heft: Array | None, shares: tuple[float, ...]) -> Array:
     """Lower weighted quantiles: always values of the data, so equal for repeated and for weighted rows."""
     if heft is None:
         ranks = [max(int(np.ceil(share * len(values))) - 1, 0) for share in shares]
