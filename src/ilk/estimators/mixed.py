@@ -87,6 +87,8 @@ class MixedMixture(MixtureEstimator):
     array([1, 1, 1, 0, 0, 0, 0, 0], dtype=int32)
     """
 
+    _takes_sparse = True
+
     def __init__(
         self,
         n_components: int = 1,
@@ -162,7 +164,7 @@ class MixedMixture(MixtureEstimator):
             plan,
             init=init,
             callback=callback_of(self),
-            partitions=partitioner_for(form.level_start),
+            partitions=partitioner_for(rows, form.level_start),
         )
         self._form, self._table_counts = form, counts
         self._show(rows, family, found)

@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
+from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.families.covariance import Structure
 from ilk.families.mixture import anything_observed
 from ilk.families.prior import Prior
-from ilk.families.product import Categories, Product
+from ilk.families.centroid import Means
+from ilk.families.product import Categories, Product, counted_events
+from ilk.fitting.fit import fit
 from ilk.fitting.partitions import Partitioner
+from ilk.fitting.restarts import from_centres
+from ilk.fitting.start import start_centres
 from ilk.fitting.table_moments import table_moments
-from ilk.table.block import Array, Block
+from ilk.table.block import Array, Block, Encoding, is_sparse
 
 MIXED = (
     "ward",
@@ -33,6 +39,11 @@ MIXED = (
 )
 """Starts of `init="auto"` where there are categories: no single one is near the best optimum in more than half of
 the tables (assorted.md, section 4), so many short ones of different kinds."""
+
+
+SPARSE_STARTS = ("k-means", "k-log-k", "k-means++", "random", "farthest-first")
+SPARSE = ("k-means", "k-means", "k-log-k", "k-log-k", "random", "random")
+SPARSE_RUNS = 3  # of K-means for one partition
 
 
 @dataclass(frozen=True)
@@ -64,10 +75,12 @@ def _visit_counts(state: tuple[Array, Array], block: Block) -> TableCounts:
     none = np.empty((block.n_rows, 0))
     nothing = (none, 1.0, np.empty(0), None)
     levels = kernels.product_sums(*nothing, block.codes, weight[:, None], none[:1], level_start)
-    observed = ~np.isnan(block.raw)
-    events = np.where(observed[:, is_count], block.raw[:, is_count], 0.0)
     told = float(weight @ anything_observed(block))
-    return TableCounts(levels.counts[0], weight @ observed, weight @ events, told)
+    events, seen = counted_events(block, is_count)
+    if seen is None:
+        cells = np.full(block.n_columns, weight.sum())
+        return TableCounts(levels.counts[0], cells, np.asarray(weight @ events), told)
+    return TableCounts(levels.counts[0], weight @ ~np.isnan(block.raw), weight @ events, told)
 
 
 def make_product(
@@ -85,9 +98,8 @@ def make_product(
     `prior` makes that of the Gaussians from the mean, the covariance and the weight of the measured cells.
     """
     counts = table_counts(rows, level_start, is_count)
-    moments = table_moments(rows)
     measured = np.flatnonzero(~is_count)
-    covariance = moments.covariance[np.ix_(measured, measured)]
+    mean, variance, covariance = _moments(rows, measured)
     seen = counts.cells[is_count]
     rate = np.divide(counts.total, seen, out=np.zeros_like(counts.total), where=seen > 0)
     pooled = np.zeros_like(counts.levels)
@@ -96,14 +108,22 @@ def make_product(
         pooled = blank.shares(counts.levels[None])[0]
     family = Product(
         structure,
-        moments.variance[measured],
+        variance,
         membership,
-        prior=prior(moments.mean[measured], covariance, moments.row_weight),
+        prior=prior(mean, covariance, counts.row_weight),
         categories=Categories(level_start, pooled, smoothing),
         is_count=is_count,
         pooled_rate=rate,
     )
     return family, counts
+
+
+def _moments(rows: Rows, measured: Array) -> tuple[Array, Array, Array]:
+    """Mean, variance and covariance of the measured columns; of counts alone they are not asked for."""
+    if not len(measured):
+        return np.empty(0), np.empty(0), np.empty((0, 0))
+    moments = table_moments(rows)
+    return moments.mean[measured], moments.variance[measured], moments.covariance[np.ix_(measured, measured)]
 
 
 class MixedPartitioner(Partitioner):
@@ -143,6 +163,58 @@ class MixedPartitioner(Partitioner):
         return np.hstack(parts)
 
 
-def partitioner_for(level_start: Array) -> Callable[[Block, int], Partitioner]:
+class SparsePartitioner(Partitioner):
+    """Partitions of compressed rows by K-means and its kin on their cells, the codes of two levels beside the counts.
+
+    Even partitions of these (number 0, 2, ...) see the cells as they are, the others in units of the deviation of their
+    column: the first are led by the common columns, the second by the rare ones.
+    """
+
+    @property
+    def mix(self) -> tuple[str, ...]:
+        return SPARSE
+
+    def _distinct_labels(self, name: str, k: int, number: int) -> Array:
+        if name not in SPARSE_STARTS:
+            raise UsageError(
+                "sparse-start",
+                f"init={name!r} is no start for a sparse matrix",
+                do=f"Choose one of {', '.join(['auto', *SPARSE_STARTS])}",
+            )
+        block = self.standardised if number % 2 else self.plain
+        if name == "k-means":
+            return self._k_means(block, k, number)
+        return self._nearest(block, start_centres(name, block, k, self.seed, number))
+
+    def _k_means(self, block: Block, k: int, number: int) -> Array:
+        rows = MemoryRows(block.raw, block.encoding, weight=block.weight, threads=1)
+        drawn = [start_centres("k-means++", block, k, self.seed + number, i) for i in range(SPARSE_RUNS)]
+        return fit(rows, Means(), [from_centres(rows, Means(), centres) for centres in drawn]).labels
+
+    @cached_property
+    def plain(self) -> Block:
+        from scipy.sparse import hstack
+
+        parts = [cells for cells in (self.sample.raw, self.sample.codes) if is_sparse(cells)]
+        return self._sparse_block(hstack(parts, format="csr", dtype=np.float64))
+
+    @cached_property
+    def standardised(self) -> Block:
+        cells: Any = self.plain.raw
+        share = self.sample.weights / self.sample.weights.sum()
+        mean, squares = share @ cells, share @ cells.power(2)
+        deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))
+        unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+        scaled = type(cells)((cells.data * unit[cells.indices], cells.indices, cells.indptr), shape=cells.shape)
+        return self._sparse_block(scaled)
+
+    def _sparse_block(self, cells: Any) -> Block:
+        return Block(cells, Encoding(1.0, np.zeros(cells.shape[1])), weight=self.sample.weight)
+
+
+def partitioner_for(rows: Rows, level_start: Array) -> Callable[[Block, int], Partitioner]:
     """How starts are made: as for Gaussian mixtures where all columns are numbers."""
+    few = rows.take(np.arange(0))
+    if is_sparse(few.raw) or is_sparse(few.codes):
+        return SparsePartitioner
     return partial(MixedPartitioner, level_start=level_start) if len(level_start) > 1 else Partitioner

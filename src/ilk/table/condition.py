@@ -324,21 +324,20 @@ def short(values: Array) -> Array:
 
 def precision_cautions(facts: Survey, names: Sequence[str] | None = None) -> list[Caution]:
     """Warnings for columns whose offset leaves too few representable values between smallest and largest."""
-    found: list[Caution] = []
-    for j in map(int, np.flatnonzero(facts.width > 0)):
-        far = max(abs(float(facts.low[j])), abs(float(facts.high[j])))
+    far = np.maximum(np.abs(facts.low), np.abs(facts.high))
+    with np.errstate(all="ignore"):  # a column without cells is no concern, nor is one without spread
         # Half of it, because the spacing of the largest number overflows.
-        spacing = 2 * float(np.spacing(np.asarray(far / 2, dtype=facts.dtype)))
-        steps = 2 * float(facts.width[j]) / spacing if spacing > 0 else np.inf
-        if steps < FEW_STEPS and far > np.finfo(facts.dtype).tiny * FEW_STEPS:
-            found.append(
-                Caution(
-                    "precision-exhausted",
-                    f"column {_name(names, j)} lies so far from zero that {facts.dtype} leaves at most "
-                    f"{int(steps) + 1} distinct values in its range; subtract an offset before storing it",
-                )
-            )
-    return found
+        spacing = 2 * np.spacing((far / 2).astype(facts.dtype)).astype(np.float64)
+        steps = np.where(spacing > 0, 2 * facts.width / spacing, np.inf)
+    few = (facts.width > 0) & (steps < FEW_STEPS) & (far > np.finfo(facts.dtype).tiny * FEW_STEPS)
+    return [
+        Caution(
+            "precision-exhausted",
+            f"column {_name(names, j)} lies so far from zero that {facts.dtype} leaves at most "
+            f"{int(steps[j]) + 1} distinct values in its range; subtract an offset before storing it",
+        )
+        for j in map(int, np.flatnonzero(few))
+    ]
 
 
 def _name(names: Sequence[str] | None, j: int) -> str:
