@@ -50,8 +50,8 @@ class MixedMixture(MixtureEstimator):
         VVE EEV VEV EVV VVV. The letters are volume, shape and orientation, each E (equal for all components), V
         (free) or I.
     smoothing : float, default=0.0
-        Strength of the prior on the shares of categories, in pseudo-rows that have the shares of the table; 0 is plain
-        maximum likelihood.
+        Strength of the prior on the shares of categories and the rates of counts, in pseudo-rows that have those of the
+        table; 0 is plain maximum likelihood.
     {prior} {init/mixed} {n_init/partitions} {membership} {trim} {types}
     {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
 

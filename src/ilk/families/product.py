@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
 from ilk import kernels
 from ilk.families import missing
@@ -36,8 +36,8 @@ comparable where it is not possible anywhere."""
 class Categories:
     """Categorical columns: where their levels begin, and their shares in the whole table.
 
-    `smoothing` pseudo-rows with these shares are the prior of every component and column; 0 is plain maximum
-    likelihood. A level that no row has says nothing.
+    `smoothing` pseudo-rows with these shares are the prior of every component and column, those of counts too; 0 is
+    plain maximum likelihood. A level that no row has says nothing.
     """
 
     level_start: Array  # (columns + 1,)
@@ -202,20 +202,27 @@ class Product(MixtureFamily[ProductMixture]):
         if len(self.categories.pooled):
             new = replace(new, share=self.categories.shares(sums["levels"]))
         if len(self.pooled_rate):
-            exposure = sums["exposure"]
-            new = replace(
-                new, rate=np.divide(sums["events"], exposure, out=params.rate.copy(), where=exposure > 0)
-            )
+            exposure = sums["exposure"] + self.categories.smoothing
+            events = sums["events"] + self.categories.smoothing * self.pooled_rate
+            new = replace(new, rate=np.divide(events, exposure, out=params.rate.copy(), where=exposure > 0))
         return self.with_shares(new, sums["count"])
 
     def first_updates(self, start: ProductMixture, sums: Mapping[str, Any]) -> list[ProductMixture]:
-        """With shares a pseudo-row away from 0: EM never leaves a share of 0, and in a partition many are by chance."""
+        """With shares and rates a pseudo-row away from 0: EM never leaves 0, and in a partition many are by chance."""
         inside = replace(self.categories, smoothing=max(self.categories.smoothing, 1.0))
         return [replace(self, categories=inside).update(start, sums)]
 
     def penalty(self, params: ProductMixture) -> float:
         numbers = self.gaussian.penalty(params.numbers) if self._has_numbers else 0.0
-        return numbers + self.categories.penalty(params.share)
+        return numbers + self.categories.penalty(params.share) + self._rate_penalty(params.rate)
+
+    def _rate_penalty(self, rate: Array) -> float:
+        """smoothing * KL(Poisson of the table || rate) over components and columns, as for shares."""
+        if not self.categories.smoothing:
+            return 0.0
+        pooled, floor = self.pooled_rate, np.maximum(rate, SMALLEST)
+        apart = xlogy(pooled, np.maximum(pooled, SMALLEST)) - xlogy(pooled, floor)
+        return self.categories.smoothing * float((apart - pooled + rate).sum())
 
     def free_parameters(self, params: ProductMixture) -> int:
         """Mixing shares; means and spreads; levels that occur less one per column; rates."""

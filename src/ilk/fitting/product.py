@@ -5,25 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.engines.memory import MemoryRows
 from ilk.errors import UsageError
 from ilk.families.covariance import Structure
 from ilk.families.mixture import anything_observed
 from ilk.families.prior import Prior
-from ilk.families.centroid import Means
 from ilk.families.product import Categories, Product, counted_events
-from ilk.fitting.fit import fit
 from ilk.fitting.partitions import Partitioner
-from ilk.fitting.restarts import from_centres
-from ilk.fitting.start import start_centres
+from ilk.fitting.sparse_partitions import SparsePartitioner
 from ilk.fitting.table_moments import table_moments
-from ilk.table.block import Array, Block, Encoding, is_sparse
+from ilk.table.block import Array, Block, is_sparse
 
 MIXED = (
     "ward",
@@ -39,11 +34,6 @@ MIXED = (
 )
 """Starts of `init="auto"` where there are categories: no single one is near the best optimum in more than half of
 the tables (assorted.md, section 4), so many short ones of different kinds."""
-
-
-SPARSE_STARTS = ("k-means", "k-log-k", "k-means++", "random", "farthest-first")
-SPARSE = ("k-means", "k-means", "k-log-k", "k-log-k", "random", "random")
-SPARSE_RUNS = 3  # of K-means for one partition
 
 
 @dataclass(frozen=True)
@@ -161,55 +151,6 @@ class MixedPartitioner(Partitioner):
             inertia = max(int(occurs.sum()) - 1, 1)
             parts.append((dummy - share)[:, occurs] * seen[:, None] / np.sqrt(share[occurs] * inertia))
         return np.hstack(parts)
-
-
-class SparsePartitioner(Partitioner):
-    """Partitions of compressed rows by K-means and its kin on their cells, the codes of two levels beside the counts.
-
-    Even partitions of these (number 0, 2, ...) see the cells as they are, the others in units of the deviation of their
-    column: the first are led by the common columns, the second by the rare ones.
-    """
-
-    @property
-    def mix(self) -> tuple[str, ...]:
-        return SPARSE
-
-    def _distinct_labels(self, name: str, k: int, number: int) -> Array:
-        if name not in SPARSE_STARTS:
-            raise UsageError(
-                "sparse-start",
-                f"init={name!r} is no start for a sparse matrix",
-                do=f"Choose one of {', '.join(['auto', *SPARSE_STARTS])}",
-            )
-        block = self.standardised if number % 2 else self.plain
-        if name == "k-means":
-            return self._k_means(block, k, number)
-        return self._nearest(block, start_centres(name, block, k, self.seed, number))
-
-    def _k_means(self, block: Block, k: int, number: int) -> Array:
-        rows = MemoryRows(block.raw, block.encoding, weight=block.weight, threads=1)
-        drawn = [start_centres("k-means++", block, k, self.seed + number, i) for i in range(SPARSE_RUNS)]
-        return fit(rows, Means(), [from_centres(rows, Means(), centres) for centres in drawn]).labels
-
-    @cached_property
-    def plain(self) -> Block:
-        from scipy.sparse import hstack
-
-        parts = [cells for cells in (self.sample.raw, self.sample.codes) if is_sparse(cells)]
-        return self._sparse_block(hstack(parts, format="csr", dtype=np.float64))
-
-    @cached_property
-    def standardised(self) -> Block:
-        cells: Any = self.plain.raw
-        share = self.sample.weights / self.sample.weights.sum()
-        mean, squares = share @ cells, share @ cells.power(2)
-        deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))
-        unit = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
-        scaled = type(cells)((cells.data * unit[cells.indices], cells.indices, cells.indptr), shape=cells.shape)
-        return self._sparse_block(scaled)
-
-    def _sparse_block(self, cells: Any) -> Block:
-        return Block(cells, Encoding(1.0, np.zeros(cells.shape[1])), weight=self.sample.weight)
 
 
 def partitioner_for(rows: Rows, level_start: Array) -> Callable[[Block, int], Partitioner]:
