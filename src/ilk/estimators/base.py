@@ -22,7 +22,7 @@ from ilk.table.sparse import survey as sparse_survey
 from ilk.table.weights import check_weight, conditioned_weight
 
 
-SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture", "BinaryDPMeans")
+SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture")
 """Those that take a sparse matrix without making it an array."""
 
 
@@ -56,8 +56,7 @@ def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
         )
     if isinstance(found, Table):
         return _named_numbers(estimator, found, reset=reset)
-    if is_sparse_input(X):
-        refuse_sparse(estimator, X)
+    refuse_sparse(estimator, X)
     array: Array = validate_data(
         estimator,
         X,
@@ -73,12 +72,15 @@ def takes_sparse(estimator: Any, X: Any) -> bool:
     """Whether X is a sparse matrix that this estimator takes as it is; one that it does not take is refused."""
     if not is_sparse_input(X):
         return False
-    if not estimator.__sklearn_tags__().input_tags.sparse:
+    if not getattr(estimator, "_takes_sparse", False):
         refuse_sparse(estimator, X)
     return True
 
 
 def refuse_sparse(estimator: Any, X: Any) -> None:
+    """Say which estimators take a sparse matrix; nothing where X is none."""
+    if not is_sparse_input(X):
+        return
     size = 8 * X.shape[0] * X.shape[-1] / 1e6
     raise UsageError(
         "sparse-input",

@@ -58,7 +58,6 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
     """The options and the answers of all mixtures; how they are fitted is theirs."""
 
     _structures: ClassVar[tuple[str, ...] | None] = None  # those the family has; None for all fourteen
-    _takes_sparse: ClassVar[bool] = False
 
     # --- options
 
@@ -264,7 +263,6 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = self._takes_sparse
         return tags
 
 

@@ -87,7 +87,7 @@ class MixedMixture(MixtureEstimator):
     array([1, 1, 1, 0, 0, 0, 0, 0], dtype=int32)
     """
 
-    _takes_sparse = True
+    _takes_sparse = True  # 0 and 1 and counts; scikit-learn's tag would mean any number
 
     def __init__(
         self,
