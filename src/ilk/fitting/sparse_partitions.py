@@ -48,7 +48,9 @@ class SparsePartitioner(Partitioner):
                 do=f"Choose one of {', '.join(['auto', *STARTS])}",
             )
         if name == "principal":
-            return self._lloyd(self._along_axes(k, number), k, number)
+            draws = stream(self.seed, "principal", k, number)
+            points = along_axes(self.plain.raw, self.sample.weights, k - 1, draws, even=number % 2 == 0)
+            return self._lloyd(self._held(points), k, number)
         block = self.standardised if number % 2 else self.plain
         if name == "k-means":
             return self._lloyd(block, k, number)
@@ -73,23 +75,20 @@ class SparsePartitioner(Partitioner):
         share = self.sample.weights / self.sample.weights.sum()
         mean, squares = share @ cells, share @ cells.power(2)
         deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))
-        return self._held(_scaled(cells, np.ones(cells.shape[0]), _inverse(deviation)))
-
-    def _along_axes(self, k: int, number: int) -> Block:
-        """Rows along the K - 1 axes after the first, of which all rows have the same share."""
-        cells: Any = self.plain.raw
-        weight = self.sample.weights
-        of_row, of_column = cells.sum(axis=1), weight @ cells
-        profile = _scaled(cells, _inverse(of_row), _inverse(np.sqrt(of_column)))
-        heavy = _scaled(profile, np.sqrt(weight * of_row), np.ones(cells.shape[1]))
-        points = profile @ _leading(heavy, min(k, *cells.shape), stream(self.seed, "principal", k, number))
-        points = np.ascontiguousarray(points[:, 1:] if points.shape[1] > 1 else points)
-        if number % 2 == 0:
-            points *= _inverse(np.linalg.norm(points, axis=1))[:, None]
-        return self._held(points)
+        return self._held(scaled(cells, np.ones(cells.shape[0]), _inverse(deviation)))
 
     def _held(self, cells: Any) -> Block:
         return Block(cells, Encoding(1.0, np.zeros(cells.shape[1])), weight=self.sample.weight)
+
+
+def along_axes(cells: Any, weight: Array, n_axes: int, draws: np.random.Generator, even: bool) -> Array:
+    """Rows along the axes after the first, of which all rows have the same share; `even` makes them of one length."""
+    of_row, of_column = cells.sum(axis=1), weight @ cells
+    profile = scaled(cells, _inverse(of_row), _inverse(np.sqrt(of_column)))
+    heavy = scaled(profile, np.sqrt(weight * of_row), np.ones(cells.shape[1]))
+    points = profile @ _leading(heavy, min(n_axes + 1, *cells.shape), draws)
+    points = np.ascontiguousarray(points[:, 1:] if points.shape[1] > 1 else points)
+    return points * _inverse(np.linalg.norm(points, axis=1))[:, None] if even else points
 
 
 def _leading(cells: Any, n_axes: int, draws: np.random.Generator) -> Array:
@@ -108,7 +107,7 @@ def _inverse(values: Array) -> Array:
     return np.divide(1.0, values, out=np.zeros(len(values)), where=values > 0)
 
 
-def _scaled(cells: Any, by_row: Array, by_column: Array) -> Any:
+def scaled(cells: Any, by_row: Array, by_column: Array) -> Any:
     """Compressed cells times a number for their row and one for their column."""
     data = cells.data * np.repeat(by_row, np.diff(cells.indptr)) * by_column[cells.indices]
     return type(cells)((data, cells.indices, cells.indptr), shape=cells.shape)

@@ -6,6 +6,7 @@ sums over blocks do not depend on threads, chunks or engine.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,6 +22,15 @@ Array = NDArray[Any]
 def is_sparse(cells: Any) -> bool:
     """Whether cells are in compressed form (`ilk.table.sparse`) rather than an array, or none."""
     return cells is not None and not isinstance(cells, np.ndarray)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Rows below each other, compressed where they are."""
+    if not is_sparse(parts[0]):
+        return np.concatenate(parts)
+    from scipy.sparse import vstack
+
+    return vstack(parts, format="csr")
 
 
 BLOCK_ROWS = 16384
