@@ -59,7 +59,19 @@ BIRTH_SHARES = (0.05, 0.15)
 LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
 SETTLE_ROUNDS = 5
 DIRECT_CLUSTERS = (2, 3, 4, 5)  # sought at once in wide tables: three groups may pay where two do not
-SPARSE_CLUSTERS = (2, 3, 4, 5, 8, 12, 16, 24, 32, 48, 64)  # and in compressed ones, whose rows are parted at once
+SPARSE_CLUSTERS = (
+    2,
+    3,
+    4,
+    5,
+    8,
+    12,
+    16,
+    24,
+    32,
+    48,
+    64,
+)  # and in compressed ones, whose rows are parted at once
 DIRECT_ROWS = 8  # for each of them
 
 
@@ -324,7 +336,9 @@ class GrowthSearch:
         if key not in self._points:
             block = scene.rows.take(np.arange(scene.rows.n_rows))
             compressed = is_sparse(block.codes) and scene.family.wide
-            self._points[key] = sparse_points(block) if compressed else EmbeddedRows.of_block(block, scene.columns)
+            self._points[key] = (
+                sparse_points(block) if compressed else EmbeddedRows.of_block(block, scene.columns)
+            )
         return self._points[key]
 
     def from_labels(self, scene: AssortedProblem, label: Array, k: int) -> Any:

@@ -46,7 +46,9 @@ class Partitions:
 def screened(points: EmbeddedRows, k: int, draws: Generator, n_neighbours: int = N_NEIGHBOURS) -> Partitions:
     """Partitions of rows in K parts; the same for equal rows and for a row of their weight, in any order."""
     if isinstance(points, SparsePoints):
-        return Partitions([label for label in distinct(points.along(k, draws)) if _filled(label, points.weight, k)])
+        return Partitions(
+            [label for label in distinct(points.along(k, draws)) if _filled(label, points.weight, k)]
+        )
     encoding = Encoding(1.0, np.zeros(points.points.shape[1]))
     block, where = distinct_rows(Block(points.points, encoding, weight=points.weight))
     rows, weight, few = block.raw, block.weights, len(block.raw) > SCREENED_ROWS

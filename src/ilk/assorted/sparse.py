@@ -61,7 +61,9 @@ def _visit_ones(state: None, block: Block) -> Sums:
 def sparse_points(block: Block) -> SparsePoints:
     """The rows of a block as points: their cells."""
     codes: Any = block.codes
-    cells = type(codes)(((codes.data == 1).astype(np.float64), codes.indices, codes.indptr), shape=codes.shape)
+    cells = type(codes)(
+        ((codes.data == 1).astype(np.float64), codes.indices, codes.indptr), shape=codes.shape
+    )
     return SparsePoints(cells, np.arange(codes.shape[1]), block.weight)
 
 
@@ -78,7 +80,9 @@ class SparsePoints(EmbeddedRows):
         return int(self.points.shape[1])
 
     def rows_of(self, which: Array) -> SparsePoints:
-        return SparsePoints(self.points[which], self.column, None if self.weight is None else self.weight[which])
+        return SparsePoints(
+            self.points[which], self.column, None if self.weight is None else self.weight[which]
+        )
 
     def squares_from(self, row: int) -> Array:
         block, means = self._block(np.ones(self.n_columns)), Means()

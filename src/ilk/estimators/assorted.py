@@ -221,7 +221,10 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         for option in (Option("selection", self.selection), Option("sharing", self.sharing)):
             if option.value not in ("bic", "background"):
                 raise UsageError(
-                    "sparse-option", f"{option} is not for a sparse matrix", do="Leave it out", options=[option]
+                    "sparse-option",
+                    f"{option} is not for a sparse matrix",
+                    do="Leave it out",
+                    options=[option],
                 )
 
     def _options(self) -> ModelOptions:

@@ -21,7 +21,6 @@ from ilk.table.sparse import encoding_of as sparse_encoding
 from ilk.table.sparse import survey as sparse_survey
 from ilk.table.weights import check_weight, conditioned_weight
 
-
 SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture", "AssortedMixture")
 """Those that take a sparse matrix without making it an array."""
 

@@ -69,7 +69,9 @@ def schema_of(cells: Any, names: list[str], types: Any, weight: Array | None) ->
 
 
 def _asked(types: Any, names: list[str]) -> dict[str, Any]:
-    asked: dict[str, Any] = {} if types is None else dict(types) if isinstance(types, Mapping) else read_types(types)
+    asked: dict[str, Any] = (
+        {} if types is None else dict(types) if isinstance(types, Mapping) else read_types(types)
+    )
     known = set(names)
     for name, kind in asked.items():
         option = Option("types", {shown(name): kind})
@@ -92,7 +94,9 @@ def _asked(types: Any, names: list[str]) -> dict[str, Any]:
 
 def _column(name: str, asked: str | None, other: bool, low: float, high: float) -> ColumnInfo:
     """Its kind as asked, or by its cells; `other` says that some are neither 0 nor 1."""
-    reason = "as asked" if asked else "0 and 1 in a sparse matrix" if not other else "counts in a sparse matrix"
+    reason = (
+        "as asked" if asked else "0 and 1 in a sparse matrix" if not other else "counts in a sparse matrix"
+    )
     if asked == "ignore":
         return ColumnInfo(name, "left out", "as asked", "double")
     if not low < high:
@@ -137,9 +141,11 @@ def _rows(cells: Any, schema: Schema, weight: Array | None, threads: int | None)
     strange = codes.data != 1
     if strange.any():
         n = int(strange.sum())
-        warn("unseen-category", f"{n} cells are neither 0 nor 1, as they were in fit, and count as missing", depth=6)
+        warn(
+            "unseen-category",
+            f"{n} cells are neither 0 nor 1, as they were in fit, and count as missing",
+            depth=6,
+        )
     codes.data = np.where(strange, -1, 1)
     coded = codes.astype(np.int32) if codes.shape[1] else None
     return MemoryRows(raw, Encoding(1.0, np.zeros(raw.shape[1])), weight=weight, codes=coded, threads=threads)
-
-

@@ -159,7 +159,11 @@ class Product(MixtureFamily[ProductMixture]):
         if self._has_numbers:
             found |= missing.gather(params.numbers, _only(block, ~self.is_count), membership)
         events, seen = counted_events(block, self.is_count)
-        exposure = np.repeat(found["count"][:, None], events.shape[1], axis=1) if seen is None else membership.T @ seen
+        exposure = (
+            np.repeat(found["count"][:, None], events.shape[1], axis=1)
+            if seen is None
+            else membership.T @ seen
+        )
         return found | {"events": np.asarray(membership.T @ events), "exposure": exposure}
 
     def scores(self, params: ProductMixture, block: Block) -> Array:

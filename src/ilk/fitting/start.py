@@ -128,7 +128,7 @@ def ward(sample: Block, k: int, draws: Generator) -> Array:
 
 
 def _apart(sample: Block) -> Array:
-    """The rows as `linkage` takes them: as they are, or by their distances from each other where they are compressed."""
+    """The rows as `linkage` takes them: as they are, or their distances from each other where they are compressed."""
     if not is_sparse(sample.raw):
         return _filled(sample, np.arange(sample.n_rows))
     strip = max(1, SAMPLE_CELLS // max(sample.n_columns, 1))
@@ -198,7 +198,9 @@ def _filled_cells(sample: Block) -> list[list[float]]:
             continue
         stored: Any = cells
         for row, (begin, end) in enumerate(pairwise(stored.indptr.tolist())):
-            for column, value in zip(stored.indices[begin:end].tolist(), stored.data[begin:end].tolist(), strict=True):
+            for column, value in zip(
+                stored.indices[begin:end].tolist(), stored.data[begin:end].tolist(), strict=True
+            ):
                 places[row] += [-first - column, value]
     return places
 
@@ -230,7 +232,9 @@ def _sparse_key(sample: Block, mix: Array) -> Array:
         key += _row_totals(cells, bits * own[cells.indices])
     if is_sparse(sample.codes):
         codes: Any = sample.codes
-        key += _row_totals(codes, codes.data.astype(np.int64).view(np.uint64) * mix[sample.n_columns :][codes.indices])
+        key += _row_totals(
+            codes, codes.data.astype(np.int64).view(np.uint64) * mix[sample.n_columns :][codes.indices]
+        )
     return key
 
 

@@ -24,9 +24,7 @@ from ilk.kernels.plain_product import ProductSums
 CANCELLED = 1e-6  # of |y|^2 + |e|^2: a distance below has lost six digits, and is taken anew
 
 
-def or_sparse(
-    dense: Callable[..., Any], sparse: Callable[..., Any], place: int = 0
-) -> Callable[..., Any]:
+def or_sparse(dense: Callable[..., Any], sparse: Callable[..., Any], place: int = 0) -> Callable[..., Any]:
     """The kernel for arrays, and the other where argument `place` is in compressed form."""
 
     def kernel(*given: Any, **named: Any) -> Any:
@@ -136,9 +134,7 @@ def nearest_step(
     return sums, round_pairs(weights)[:, 0], total
 
 
-def group_totals(
-    cells: Any, zero: Array, weight: Array, label: Array, n_groups: int
-) -> tuple[Array, Array]:
+def group_totals(cells: Any, zero: Array, weight: Array, label: Array, n_groups: int) -> tuple[Array, Array]:
     """Sums of the encoded numbers (groups, columns, 2) and weights (groups, 1, 2) of each group, as pairs."""
     from ilk import kernels
 
@@ -195,7 +191,9 @@ def product_scores(
 ) -> Array:
     """Log of mixing share times density of the observed cells (rows, components)."""
     scores = _numbers_alone(dense, raw, power, centre, factor, log_mixing, mean, precision, log_norm)
-    log_level = np.maximum(log_level, LOG_TINY)  # of a level that no row has: an infinite one has no difference
+    log_level = np.maximum(
+        log_level, LOG_TINY
+    )  # of a level that no row has: an infinite one has no difference
     first = log_level[:, level_start[:-1]]
     levels, gone = _levels(codes, level_start)
     scores += levels @ np.ascontiguousarray((log_level - np.repeat(first, np.diff(level_start), axis=1)).T)
@@ -238,9 +236,7 @@ def product_step(
     from ilk import kernels
 
     coding = (raw, power, centre, factor, codes)
-    scores = kernels.product_scores(
-        *coding, log_mixing, mean, precision, log_norm, log_level, level_start
-    )
+    scores = kernels.product_scores(*coding, log_mixing, mean, precision, log_norm, log_level, level_start)
     membership, cost = kernels.memberships(scores, hard)
     counted = np.ones(len(cost)) if weight is None else weight
     if limit < inf:

@@ -82,8 +82,8 @@ class Encoding:
         return given if self.weight_unit == 1 else given / self.weight_unit
 
     def apply(self, raw: Array) -> Array:
-        """Encoded copy of raw values (..., columns), in the dtype of `raw`; of compressed ones, which must be few rows, an
-        array."""
+        """Encoded copy of raw values (..., columns), in the dtype of `raw`; an array too where they are compressed, so
+        only for few rows of those."""
         raw = raw.toarray() if is_sparse(raw) else raw  # type: ignore[attr-defined]
         kind = raw.dtype.type
         numbers = raw * kind(self.power)

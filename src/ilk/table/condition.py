@@ -211,8 +211,8 @@ def power_for(facts: Survey) -> float:
 
 
 def centre_about(facts: Survey, power: float, middle_and_spread: tuple[Array, Array] | None) -> Array:
-    """A location per column in encoded units, rounded to a short dyadic number: the mean, or the median of a column with
-    far outliers."""
+    """A location per column in encoded units, rounded to a short dyadic number: the mean, or with far outliers the
+    median."""
     location, width = facts.mean * power, facts.width * (2 * power)
     present = facts.high >= facts.low
     location[~present] = 0.0

@@ -37,7 +37,9 @@ def compressed(data: Any) -> Any:
     from scipy.sparse import csr_array
 
     if len(data.shape) != 2:
-        raise DataError("bad-shape", f"the sparse array has {len(data.shape)} dimensions", do="Give rows and columns")
+        raise DataError(
+            "bad-shape", f"the sparse array has {len(data.shape)} dimensions", do="Give rows and columns"
+        )
     if data.dtype.kind not in "biuf":
         raise DataError(
             "bad-data", f"the sparse matrix holds {data.dtype} and not numbers", do="Give numbers, or 0 and 1"
@@ -115,7 +117,9 @@ def _means(cells: Any, counted: Array, total: float) -> Array:
     return np.asarray(mean if np.isfinite(mean).all() else (counted / total) @ cells.astype(np.float64))
 
 
-def encoding_of(cells: Any, facts: Survey, *, scale: str | None = None, weight: Array | None = None) -> Encoding:
+def encoding_of(
+    cells: Any, facts: Survey, *, scale: str | None = None, weight: Array | None = None
+) -> Encoding:
     """That of the same table as an array (`table.condition.encoding_of`)."""
     check_scale(scale)
     power = power_for(facts)
