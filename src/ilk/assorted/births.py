@@ -38,7 +38,7 @@ def birth_labels(points: EmbeddedRows, label: Array, cost: Array, shares: tuple[
     weight = np.ones(len(cost)) if points.weight is None else points.weight
     order = np.argsort(-cost, kind="stable")
     sets = [_first_rows(order, weight, share) for share in shares]
-    distance = np.square(points.points - points.points[order[0]]).sum(axis=1)
+    distance = points.squares_from(int(order[0]))
     sets.append(_first_rows(np.argsort(distance, kind="stable"), weight, shares[0]))
     return [np.where(np.isin(np.arange(len(label)), rows), label.max() + 1, label) for rows in sets]
 

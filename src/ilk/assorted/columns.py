@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ilk.assorted.number_or_category import cheaper_as_levels
+from ilk.assorted.sparse import has_sparse_codes, sparse_plan
 from ilk.assorted.transform import SCALES, Category, Number, TransformPlan
 from ilk.errors import DataError
 from ilk.table.block import Array, Block
@@ -81,6 +82,8 @@ def assort(
     atom_share: float = ATOM_SHARE,
 ) -> TransformPlan:
     """The plan of a table: `names` of its numbers, name and levels of each of its coded columns."""
+    if has_sparse_codes(rows):
+        return sparse_plan(rows, [name for name, _ in level_names])
     sample = rows.sample(SAMPLE_ROWS, 0)
     watch = _watch(sample, [len(levels) for _, levels in level_names], max(few_values, most_values))
     seen = rows.reduce(_visit_seen, watch)

@@ -33,7 +33,7 @@ from ilk.fitting.loop import (
     advance,
     run_starts,
 )
-from ilk.table.block import Block
+from ilk.table.block import Block, is_sparse
 
 if kernels.COMPILED:
     from ilk.kernels.compiled import shared_run
@@ -53,7 +53,7 @@ def run_all_starts(
 ) -> list[Run]:
     """`run_starts`, by compiled runs where they can be; the callback then hears of every run that ends."""
     compiled = all(family.updates_compiled for family in families)
-    if not compiled or not isinstance(rows, MemoryRows) or rows.n_blocks != 1:
+    if not compiled or not isinstance(rows, MemoryRows) or rows.n_blocks != 1 or is_sparse(rows.codes):
         return run_starts(rows, families, starts, stop=stop, callback=callback)
     runs = [Run(family, params) for family, params in zip(families, starts, strict=True)]
     block, clock = rows.block(0), Deadline.none()

@@ -21,7 +21,7 @@ from ilk.fitting.loop import Stop
 from ilk.fitting.restarts import Recipe, fit_recipe
 from ilk.fitting.start import distinct_rows, draw_rows, in_content_order, k_log_k
 from ilk.random import stream
-from ilk.table.block import Array, Block, Encoding
+from ilk.table.block import Array, Block, Encoding, is_sparse
 
 LLOYD = Recipe("k-means", Means(), n_starts=1, stop=Stop(max_passes=20))
 
@@ -41,7 +41,8 @@ class EmbeddedRows:
         if block.codes is None or not len(size):
             return cls(numbers, np.arange(n), block.weight)
         of, level = columns.column_of_level, np.arange(len(columns.share))
-        code, share = block.codes[:, of], columns.share
+        codes = block.codes.toarray() if is_sparse(block.codes) else block.codes  # type: ignore[attr-defined]
+        code, share = codes[:, of], columns.share
         away = np.where(code >= 0, (code == level - columns.level_start[of]) - share, 0.0) / np.sqrt(share)
         levels = away / np.sqrt(np.maximum(size - 1, 1))[of]
         return cls(np.hstack([numbers, levels]), np.concatenate([np.arange(n), n + of]), block.weight)
@@ -69,6 +70,10 @@ class EmbeddedRows:
     def rows_of(self, which: Array) -> EmbeddedRows:
         weight = None if self.weight is None else self.weight[which]
         return EmbeddedRows(self.points[which], self.column, weight)
+
+    def squares_from(self, row: int) -> Array:
+        """Squared distances of all rows from one."""
+        return np.asarray(np.square(self.points - self.points[row]).sum(axis=1))
 
     # --- partitions: labels 0 .. at most k - 1, one per row
 

@@ -19,6 +19,7 @@ from ilk.assorted.embedding import HALVES, KINDS, EmbeddedRows
 from ilk.assorted.problem import AssortedProblem
 from ilk.assorted.racing import gain_on_one, halved, raced
 from ilk.assorted.screening import screened
+from ilk.assorted.sparse import has_sparse_codes, sparse_points
 from ilk.assorted.state import (
     FitState,
     Half,
@@ -39,7 +40,7 @@ from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import INTERRUPTED, OK, TIME_LIMIT, Event, Run, Stop
 from ilk.fitting.restarts import memberships_of
 from ilk.random import stream
-from ilk.table.block import Array
+from ilk.table.block import Array, is_sparse
 
 N_STARTS = 12
 LONG_WARM_UP = 20  # passes with every cell chosen; a vague start needs them
@@ -58,6 +59,19 @@ BIRTH_SHARES = (0.05, 0.15)
 LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
 SETTLE_ROUNDS = 5
 DIRECT_CLUSTERS = (2, 3, 4, 5)  # sought at once in wide tables: three groups may pay where two do not
+SPARSE_CLUSTERS = (
+    2,
+    3,
+    4,
+    5,
+    8,
+    12,
+    16,
+    24,
+    32,
+    48,
+    64,
+)  # and in compressed ones, whose rows are parted at once
 DIRECT_ROWS = 8  # for each of them
 
 
@@ -135,7 +149,7 @@ class GrowthSearch:
     def _direct(self, state: FitState) -> FitState:
         """The best of a few numbers of clusters of a wide table, each sought at once."""
         scene, in_vain = state.scene, 0
-        for k in DIRECT_CLUSTERS:
+        for k in SPARSE_CLUSTERS if has_sparse_codes(scene.rows) else DIRECT_CLUSTERS:
             rows_enough = scene.rows.n_rows >= DIRECT_ROWS * k
             if k > self.most or self.stopped or not rows_enough or (in_vain >= 2 and k > 3):
                 break
@@ -321,7 +335,10 @@ class GrowthSearch:
         key = scene.rows.n_rows, scene.scales
         if key not in self._points:
             block = scene.rows.take(np.arange(scene.rows.n_rows))
-            self._points[key] = EmbeddedRows.of_block(block, scene.columns)
+            compressed = is_sparse(block.codes) and scene.family.wide
+            self._points[key] = (
+                sparse_points(block) if compressed else EmbeddedRows.of_block(block, scene.columns)
+            )
         return self._points[key]
 
     def from_labels(self, scene: AssortedProblem, label: Array, k: int) -> Any:

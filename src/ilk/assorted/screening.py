@@ -17,6 +17,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ilk.assorted.embedding import EmbeddedRows
+from ilk.assorted.sparse import SparsePoints
 from ilk.fitting.mixture import distinct
 from ilk.fitting.start import distinct_rows, draw_rows
 from ilk.table.block import Array, Block, Encoding
@@ -44,6 +45,10 @@ class Partitions:
 
 def screened(points: EmbeddedRows, k: int, draws: Generator, n_neighbours: int = N_NEIGHBOURS) -> Partitions:
     """Partitions of rows in K parts; the same for equal rows and for a row of their weight, in any order."""
+    if isinstance(points, SparsePoints):
+        return Partitions(
+            [label for label in distinct(points.along(k, draws)) if _filled(label, points.weight, k)]
+        )
     encoding = Encoding(1.0, np.zeros(points.points.shape[1]))
     block, where = distinct_rows(Block(points.points, encoding, weight=points.weight))
     rows, weight, few = block.raw, block.weights, len(block.raw) > SCREENED_ROWS
@@ -58,6 +63,11 @@ def screened(points: EmbeddedRows, k: int, draws: Generator, n_neighbours: int =
     first = np.full(block.n_rows, -1)
     first[where[::-1]] = np.arange(len(where))[::-1]
     return Partitions(labels, first[kept], weight)
+
+
+def _filled(label: Array, weight: Array | None, k: int) -> bool:
+    """Whether every part holds rows enough."""
+    return bool(np.bincount(label, weight, k).min() >= FEWEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +153,7 @@ class Screen:
     def partitions(self, k: int, draws: Generator, n_neighbours: int = N_NEIGHBOURS) -> list[Array]:
         """Different partitions of the rows in K parts of two rows or more."""
         found = distinct([*self._kinds(k, draws, n_neighbours)])
-        return [label for label in found if np.bincount(label, self.weight, k).min() >= FEWEST]
+        return [label for label in found if _filled(label, self.weight, k)]
 
     def _kinds(self, k: int, draws: Generator, n_neighbours: int) -> Iterator[Array]:
         d, z = self.n_columns, self.dependence

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ilk.table.block import Array, Block, Encoding
+from ilk.table.block import Array, Block, Encoding, is_sparse
 
 
 @dataclass(frozen=True)
@@ -304,8 +305,15 @@ class TransformPlan:
 
     def treated_codes(self, block: Block) -> Array | None:
         """The categories alone (rows, categories); None where there are none."""
+        if is_sparse(block.codes):
+            return self._sparse_codes(block.codes)
         codes = [category.codes(block) for category in self.categories]
         return np.ascontiguousarray(np.column_stack(codes)) if codes else None
+
+    def _sparse_codes(self, codes: Any) -> Any:
+        """Compressed codes of 0 and 1, as they are."""
+        kept = [category.source for category in self.categories]
+        return codes if kept == list(range(codes.shape[1])) else codes.tocsc()[:, kept].tocsr()
 
     def treated_numbers(self, block: Block, scales: Sequence[int]) -> Array:
         """The numbers alone (rows, numbers)."""

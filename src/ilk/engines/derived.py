@@ -10,7 +10,7 @@ import numpy as np
 
 from ilk.engines.base import Result, Rows, State, SummableT
 from ilk.engines.memory import MemoryRows
-from ilk.table.block import Array, Block, Encoding
+from ilk.table.block import Array, Block, Encoding, is_sparse
 
 
 class Change(Protocol):
@@ -39,6 +39,8 @@ def derive(rows: Rows, change: Change) -> Rows:
 
 def _held(rows: MemoryRows, change: Change) -> MemoryRows:
     first = change(rows.take(np.arange(0)))
+    if is_sparse(first.raw) or is_sparse(first.codes):
+        return MemoryRows.of_block(change(rows.take(np.arange(rows.n_rows))), rows.threads)
     raw = np.empty((rows.n_rows, first.n_columns), dtype=first.raw.dtype)
     codes = None if first.codes is None else np.empty((rows.n_rows, first.codes.shape[1]), first.codes.dtype)
     complete = True

@@ -13,14 +13,14 @@ import numpy as np
 
 from ilk.engines.base import Result, Rows, State, SummableT
 from ilk.engines.draw import drawn_by_weight, drawn_rows
-from ilk.table.block import Array, Block, Encoding, block_rows
+from ilk.table.block import Array, Block, Encoding, block_rows, is_sparse
 from ilk.threads import Item, in_order, thread_count
 
 
 class MemoryRows:
     """Rows held as arrays: `raw` (n, columns) numbers with NaN where missing, and category codes.
 
-    Nothing is copied: a block is a view, encoded by the kernel that visits it.
+    Nothing is copied: a block is a view, encoded by the kernel that visits it. Compressed rows (CSR) stay so.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class MemoryRows:
         self.complete, self.weighted = complete, weight is not None
         self.threads = thread_count(threads)
         self.n_rows, self.n_columns = raw.shape
-        self.block_rows = block_rows(self.n_rows, self.n_columns)
+        self.block_rows = block_rows(self.n_rows, self.cells_per_row)
         self._memos: list[dict[str, Array]] = [{} for _ in range(self.n_blocks)]
         self._whole_memo: dict[str, Array] = {}
 
@@ -64,13 +64,19 @@ class MemoryRows:
             threads=self.threads,
         )
 
+    @property
+    def cells_per_row(self) -> int:
+        """Cells that are stored, on average: all columns of an array."""
+        stored = [cells.nnz for cells in (self.raw, self.codes) if is_sparse(cells)]  # type: ignore[union-attr]
+        return -(-sum(stored) // max(self.n_rows, 1)) if stored else self.n_columns
+
     def block(self, number: int) -> Block:
         first = number * self.block_rows
         return self._slice(slice(first, first + self.block_rows), first, self._memos[number])
 
     @property
     def whole(self) -> Block | None:
-        if not self.complete:
+        if not self.complete or is_sparse(self.raw) or is_sparse(self.codes):
             return None
         return Block(
             self.raw,

@@ -15,7 +15,9 @@ from ilk.assorted.columns import assort
 from ilk.assorted.describe import Trait, traits
 from ilk.assorted.fit import AssortedFit, SearchOptions, cost_from, fit_assorted
 from ilk.assorted.problem import BLOCKS, CELLS, ModelOptions
-from ilk.errors import DataError, UsageError
+from ilk.assorted.sparse import has_sparse_codes
+from ilk.engines.base import Rows
+from ilk.errors import DataError, Option, UsageError
 from ilk.estimators.base import Callback, one_of, real_number, warn_of, whole_number
 from ilk.estimators.frames import LABEL, LOG_DENSITY, Reply, probabilities
 from ilk.estimators.habits import callback_of, n_starts_of, threads_of
@@ -25,6 +27,7 @@ from ilk.estimators.texts import documented
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import Stop
 from ilk.random import seed_of
+from ilk.table.block import is_sparse
 from ilk.table.weights import in_unit
 
 N_STARTS = 12
@@ -124,6 +127,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     (2, [True, False])
     """
 
+    _takes_sparse = True  # 0 and 1; scikit-learn's tag would mean any number
+
     def __init__(
         self,
         n_components: int | str = "auto",
@@ -189,6 +194,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         rows, form = table_rows(
             self, X, sample_weight, types=self.types, threads=threads_of(self), k=quest.k or 1
         )
+        if has_sparse_codes(rows) or is_sparse(rows.take(np.arange(0)).raw):
+            self._check_sparse(rows)
         names = [c.name for c in form.schema.numeric]
         levels = [(c.name, c.levels or ()) for c in form.schema.coded]
         plan = assort(rows, names, levels, missing=self.missing)
@@ -202,6 +209,23 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         return self
 
     # --- options
+
+    def _check_sparse(self, rows: Rows) -> None:
+        """Refuse what a sparse matrix cannot be asked."""
+        if rows.n_columns:
+            raise DataError(
+                "sparse-counts",
+                f"{rows.n_columns} columns of the sparse matrix are counts, and AssortedMixture takes 0 and 1",
+                do="Give X > 0, or use MixedMixture for counts",
+            )
+        for option in (Option("selection", self.selection), Option("sharing", self.sharing)):
+            if option.value not in ("bic", "background"):
+                raise UsageError(
+                    "sparse-option",
+                    f"{option} is not for a sparse matrix",
+                    do="Leave it out",
+                    options=[option],
+                )
 
     def _options(self) -> ModelOptions:
         one_of("selection", self.selection, ("bic", "share", "global", "none"))

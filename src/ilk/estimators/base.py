@@ -16,7 +16,13 @@ from ilk.estimators.frames import check_count, frame_rows, is_frame, opened, rea
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.read import Table
+from ilk.table.sparse import compressed, is_sparse_input
+from ilk.table.sparse import encoding_of as sparse_encoding
+from ilk.table.sparse import survey as sparse_survey
 from ilk.table.weights import check_weight, conditioned_weight
+
+SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture", "AssortedMixture")
+"""Those that take a sparse matrix without making it an array."""
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
@@ -49,6 +55,7 @@ def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
         )
     if isinstance(found, Table):
         return _named_numbers(estimator, found, reset=reset)
+    refuse_sparse(estimator, X)
     array: Array = validate_data(
         estimator,
         X,
@@ -58,6 +65,40 @@ def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
         accept_large_sparse=False,
     )
     return array
+
+
+def takes_sparse(estimator: Any, X: Any) -> bool:
+    """Whether X is a sparse matrix that this estimator takes as it is; one that it does not take is refused."""
+    if not is_sparse_input(X):
+        return False
+    if not getattr(estimator, "_takes_sparse", False):
+        refuse_sparse(estimator, X)
+    return True
+
+
+def refuse_sparse(estimator: Any, X: Any) -> None:
+    """Say which estimators take a sparse matrix; nothing where X is none."""
+    if not is_sparse_input(X):
+        return
+    size = 8 * X.shape[0] * X.shape[-1] / 1e6
+    raise UsageError(
+        "sparse-input",
+        f"{type(estimator).__name__} takes no sparse matrix",
+        do=f"Use one of {', '.join(SPARSE_ESTIMATORS)}, or make it an array with .toarray() (about {size:,.0f} MB)",
+    )
+
+
+def checked_sparse(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """A sparse matrix of any format as CSR of float64 or float32."""
+    found = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse=["csr", "csc", "coo", "bsr", "dia", "lil", "dok"],
+        dtype=None,
+        ensure_all_finite=False,
+    )
+    return compressed(found)
 
 
 def _named_numbers(estimator: Any, table: Table, *, reset: bool) -> Array:
@@ -82,19 +123,21 @@ def training_rows(
         return frame_rows(estimator, X, sample_weight, scale=scale, threads=threads, k=k)
     if isinstance(X, Table) and isinstance(sample_weight, str):
         X, sample_weight = without_weight(X, sample_weight)
-    raw = checked_array(estimator, X, reset=True)
-    weight, unit = given_weight(sample_weight, len(raw))
-    n_counting = len(raw) if weight is None else int(np.count_nonzero(weight))
+    sparse = takes_sparse(estimator, X)
+    raw = (checked_sparse if sparse else checked_array)(estimator, X, reset=True)
+    n_rows = raw.shape[0]
+    weight, unit = given_weight(sample_weight, n_rows)
+    n_counting = n_rows if weight is None else int(np.count_nonzero(weight))
     if n_counting < k:
         raise DataError(
             "fewer-rows-than-groups",
             f"n_samples={n_counting} rows with weight are fewer than the {k} groups asked for",
             do="Ask for fewer groups",
         )
-    facts = survey(raw, weight=weight)
+    facts = sparse_survey(raw, weight) if sparse else survey(raw, weight=weight)
     for caution in precision_cautions(facts):
         caution.warn(depth=5)
-    encoding = encoding_of(raw, facts, scale=scale, weight=weight)
+    encoding = (sparse_encoding if sparse else encoding_of)(raw, facts, scale=scale, weight=weight)
     encoding = replace(encoding, weight_unit=unit)
     return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
 

@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ilk.errors import DataError, UsageError, warn
-from ilk.estimators.base import one_of, real_number, whole_number
+from ilk.estimators.base import one_of, real_number, refuse_sparse, whole_number
 from ilk.estimators.habits import n_starts_of
 from ilk.estimators.tables import Format, held_rows, new_rows
 from ilk.estimators.texts import documented
@@ -203,6 +203,7 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
 
     def _training_counts(self, X: Any) -> Array:
         if self.cells == "counts":
+            refuse_sparse(self, X)
             return checked_counts(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
         rows, self._form = held_rows(self, X, types=self.types)
         block = rows.take(np.arange(rows.n_rows))
@@ -211,6 +212,7 @@ class InformationBottleneck(ClusterMixin, BaseEstimator):
 
     def _new_counts(self, X: Any) -> Array:
         if self.cells == "counts":
+            refuse_sparse(self, X)
             counts = validate_data(self, X, dtype=np.float64, reset=False)
             return checked_counts(counts) if len(counts) else counts
         rows = new_rows(self, X, self._form)

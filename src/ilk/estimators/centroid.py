@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -14,10 +14,12 @@ from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.estimators.base import (
     checked_array,
+    checked_sparse,
     given_start,
     given_weight,
     number_type,
     real_number,
+    takes_sparse,
     training_rows,
     warn_of,
     whole_number,
@@ -41,6 +43,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     _recipe: Recipe
     _power_of_cost: int  # cost grows with this power of the unit
+    _takes_sparse: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the groups of the rows of X.
@@ -104,6 +107,8 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
 
     def _new_rows(self, X: Any) -> MemoryRows:
         check_is_fitted(self)
+        if takes_sparse(self, X):
+            return MemoryRows(checked_sparse(self, X, reset=False), self._encoding, threads=threads_of(self))
         raw = checked_array(self, X, reset=False)
         return MemoryRows(raw, self._encoding, complete=survey(raw).complete, threads=threads_of(self))
 
@@ -170,7 +175,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = self._takes_sparse
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -48,7 +48,7 @@ from ilk.fitting.mixture import MixturePlan, finish_mixture, fit_mixture
 from ilk.fitting.table_moments import TableMoments, bounding_noise, broad_noise
 from ilk.measures.criteria import aic, bic, icl, log_certainty
 from ilk.random import seed_of, stream
-from ilk.table.block import Array, Block
+from ilk.table.block import Array, Block, is_sparse
 from ilk.table.condition import survey
 from ilk.table.weights import in_unit
 
@@ -384,4 +384,6 @@ def _visit_membership(state: State, block: Block) -> Array:
 def _visit_log_density(state: State, block: Block) -> Array:
     family, params, log_unit = state
     cost = kernels.memberships(family.scores(params, block), False)[1]
+    if is_sparse(block.raw):  # counts, which have no unit
+        return -cost
     return np.asarray((~np.isnan(block.raw)) @ log_unit - cost)

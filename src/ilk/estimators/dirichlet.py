@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
-from ilk.estimators.base import Callback, real_number, warn_of, whole_number
+from ilk.estimators.base import Callback, real_number, refuse_sparse, warn_of, whole_number
 from ilk.estimators.frames import LABEL, Reply, probabilities
 from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.tables import table_rows, told
@@ -330,6 +330,7 @@ class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):
         int array of shape (n_rows,)
             Group of each row.
         """
+        refuse_sparse(self, X)
         found = BayesianGaussianMixture.fit_predict(
             self, X, y
         )  # the mixin's would call `fit`, which calls this

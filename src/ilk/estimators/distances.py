@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
 from ilk.errors import UsageError, warn
-from ilk.estimators.base import one_of, real_number, whole_number
+from ilk.estimators.base import one_of, real_number, refuse_sparse, whole_number
 from ilk.estimators.tables import held_rows
 from ilk.estimators.texts import documented
 from ilk.paradigms.distance import EUCLIDEAN, GOWER, PRECOMPUTED, Distances, distances, given_distances
@@ -59,6 +59,7 @@ class DistanceEstimator(ClusterMixin, BaseEstimator, ABC):
     def _distances(self, X: Any) -> Distances:
         one_of("metric", self.metric, METRICS)
         if self.metric == PRECOMPUTED:
+            refuse_sparse(self, X)
             apart = given_distances(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
         else:
             rows, form = held_rows(self, X, types=self.types, scale=self.scale)

@@ -67,6 +67,7 @@ class KMeans(CentroidEstimator):
 
     _recipe = K_MEANS
     _power_of_cost = 2
+    _takes_sparse = True
 
     def __init__(
         self,
@@ -215,6 +216,7 @@ class TrimmedKMeans(CentroidEstimator):
 
     _recipe = TRIMMED_K_MEANS
     _power_of_cost = 2
+    _takes_sparse = True
 
     def __init__(
         self,

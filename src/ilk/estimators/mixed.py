@@ -50,8 +50,8 @@ class MixedMixture(MixtureEstimator):
         VVE EEV VEV EVV VVV. The letters are volume, shape and orientation, each E (equal for all components), V
         (free) or I.
     smoothing : float, default=0.0
-        Strength of the prior on the shares of categories, in pseudo-rows that have the shares of the table; 0 is plain
-        maximum likelihood.
+        Strength of the prior on the shares of categories and the rates of counts, in pseudo-rows that have those of the
+        table; 0 is plain maximum likelihood.
     {prior} {init/mixed} {n_init/partitions} {membership} {trim} {types}
     {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
 
@@ -86,6 +86,8 @@ class MixedMixture(MixtureEstimator):
     >>> ilk.MixedMixture(2, smoothing=1, random_state=0).fit(table).labels_
     array([1, 1, 1, 0, 0, 0, 0, 0], dtype=int32)
     """
+
+    _takes_sparse = True  # 0 and 1 and counts; scikit-learn's tag would mean any number
 
     def __init__(
         self,
@@ -162,7 +164,7 @@ class MixedMixture(MixtureEstimator):
             plan,
             init=init,
             callback=callback_of(self),
-            partitions=partitioner_for(form.level_start),
+            partitions=partitioner_for(rows, form.level_start),
         )
         self._form, self._table_counts = form, counts
         self._show(rows, family, found)

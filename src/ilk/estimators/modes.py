@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ilk.engines.base import Rows
 from ilk.errors import DataError, warn
-from ilk.estimators.base import real_number, training_rows, whole_number
+from ilk.estimators.base import real_number, refuse_sparse, training_rows, whole_number
 from ilk.estimators.texts import documented
 from ilk.paradigms.blurring import blur
 from ilk.paradigms.modes import flat_bandwidth, gaussian_bandwidth, mean_shift
@@ -131,6 +131,7 @@ class MeanShift(ModeEstimator):
             Group of each row.
         """
         check_is_fitted(self)
+        refuse_sparse(self, X)
         raw = validate_data(self, X, reset=False, dtype=np.float64)
         points = self._encoding.apply(raw)
         return np.asarray(cdist(points, self._modes).argmin(axis=1), dtype=np.int32)

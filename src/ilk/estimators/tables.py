@@ -20,7 +20,7 @@ from ilk.engines.condition import conditioned
 from ilk.engines.derived import ColumnSubset, derive
 from ilk.engines.memory import MemoryRows, held
 from ilk.errors import DataError, UsageError, warn
-from ilk.estimators.base import checked_array, given_weight
+from ilk.estimators.base import checked_array, given_weight, refuse_sparse, takes_sparse
 from ilk.estimators.frames import (
     Answer,
     Reply,
@@ -31,6 +31,7 @@ from ilk.estimators.frames import (
     opened,
     without_weight,
 )
+from ilk.estimators.sparse import new_sparse_rows, sparse_table
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import Survey, encoding_of, precision_cautions, survey
 from ilk.table.encode import decode, encode_new
@@ -90,6 +91,10 @@ def table_rows(
     X = opened(X)
     if is_frame(X):
         return _frame_rows(estimator, X, sample_weight, types=types, scale=scale, threads=threads, k=k)
+    if takes_sparse(estimator, X):
+        rows, schema = sparse_table(estimator, X, sample_weight, types, threads)
+        _check_rows(rows.n_rows if rows.weight is None else int(np.count_nonzero(rows.weight)), k)
+        return rows, Format(schema, rows.encoding, by_position=True)
     if is_table(X):
         table = read(X)
         if isinstance(sample_weight, str):
@@ -174,6 +179,10 @@ def told(
 
 def new_rows(estimator: Any, X: Any, form: Format, *, threads: int | None = None) -> MemoryRows:
     """Rows of another table in memory, by the rules of `told`."""
+    if takes_sparse(estimator, X):
+        if not form.by_position:
+            refuse_sparse(estimator, X)
+        return new_sparse_rows(estimator, X, form.schema, threads)
     table = from_array(checked_array(estimator, X, reset=False)) if form.by_position else read(X)
     raw, codes = _cells(table, form.schema)
     facts = survey(raw, names=[c.name for c in form.schema.numeric])

@@ -15,7 +15,8 @@ import numpy as np
 
 from ilk import kernels
 from ilk.families.base import Pair, Partial, Trim, pair_total
-from ilk.table.block import Array, Block
+from ilk.kernels import sparse
+from ilk.table.block import Array, Block, is_sparse
 from ilk.table.quantiles import N_DIGITS, QuantileSearch
 
 
@@ -165,6 +166,10 @@ class Moments:
 
     @classmethod
     def of(cls, block: Block, label: Array, n_groups: int) -> Moments:
+        if is_sparse(block.raw):
+            cells, zero = sparse.above_zero(*coded(block))
+            total, by_group = sparse.group_totals(cells, zero, block.weights, label, n_groups)
+            return cls(Pair(total), Pair(np.repeat(by_group, block.n_columns, axis=1)))
         if block.complete:
             ones, weight = np.ones((block.n_rows, 1)), block.weights[:, None]
             numbers = block.numbers.astype(np.float64, copy=False)

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
 from ilk import kernels
 from ilk.families import missing
@@ -25,7 +25,7 @@ from ilk.families.covariance import Covariance
 from ilk.families.gaussian import LOG_2_PI, Gaussian, Mixture
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.families.prior import Prior
-from ilk.table.block import Array, Block
+from ilk.table.block import Array, Block, is_sparse
 
 SMALLEST = float(np.finfo(np.float64).tiny)
 """A level or count of share 0 scores the log of this: impossible beside a component where it is possible, and still
@@ -36,8 +36,8 @@ comparable where it is not possible anywhere."""
 class Categories:
     """Categorical columns: where their levels begin, and their shares in the whole table.
 
-    `smoothing` pseudo-rows with these shares are the prior of every component and column; 0 is plain maximum
-    likelihood. A level that no row has says nothing.
+    `smoothing` pseudo-rows with these shares are the prior of every component and column, those of counts too; 0 is
+    plain maximum likelihood. A level that no row has says nothing.
     """
 
     level_start: Array  # (columns + 1,)
@@ -158,9 +158,13 @@ class Product(MixtureFamily[ProductMixture]):
         found = {"count": membership.sum(axis=0), "levels": levels}
         if self._has_numbers:
             found |= missing.gather(params.numbers, _only(block, ~self.is_count), membership)
-        events = block.raw[:, self.is_count].astype(np.float64)
-        seen = ~np.isnan(events)
-        return found | {"events": membership.T @ np.where(seen, events, 0.0), "exposure": membership.T @ seen}
+        events, seen = counted_events(block, self.is_count)
+        exposure = (
+            np.repeat(found["count"][:, None], events.shape[1], axis=1)
+            if seen is None
+            else membership.T @ seen
+        )
+        return found | {"events": np.asarray(membership.T @ events), "exposure": exposure}
 
     def scores(self, params: ProductMixture, block: Block) -> Array:
         """Log of mixing share times density of the observed cells (rows, K)."""
@@ -174,11 +178,10 @@ class Product(MixtureFamily[ProductMixture]):
         )
         if self._has_numbers:
             scores = scores + self.gaussian.scores(params.numbers, _only(block, ~self.is_count))
-        events = block.raw[:, self.is_count].astype(np.float64)
-        seen = ~np.isnan(events)
-        events = np.where(seen, events, 0.0)
-        scores += events @ np.log(np.maximum(params.rate, SMALLEST)).T - seen @ params.rate.T
-        return np.asarray(scores - gammaln(events + 1).sum(axis=1, keepdims=True))
+        events, seen = counted_events(block, self.is_count)
+        scores += events @ np.ascontiguousarray(np.log(np.maximum(params.rate, SMALLEST)).T)
+        scores -= params.rate.sum(axis=1) if seen is None else seen @ params.rate.T
+        return np.asarray(scores - log_factorials(events)[:, None])
 
     def _cells(self, params: ProductMixture) -> tuple[Array, Array, Array, Array, Array, Array]:
         """The components as the product kernels take them."""
@@ -203,20 +206,27 @@ class Product(MixtureFamily[ProductMixture]):
         if len(self.categories.pooled):
             new = replace(new, share=self.categories.shares(sums["levels"]))
         if len(self.pooled_rate):
-            exposure = sums["exposure"]
-            new = replace(
-                new, rate=np.divide(sums["events"], exposure, out=params.rate.copy(), where=exposure > 0)
-            )
+            exposure = sums["exposure"] + self.categories.smoothing
+            events = sums["events"] + self.categories.smoothing * self.pooled_rate
+            new = replace(new, rate=np.divide(events, exposure, out=params.rate.copy(), where=exposure > 0))
         return self.with_shares(new, sums["count"])
 
     def first_updates(self, start: ProductMixture, sums: Mapping[str, Any]) -> list[ProductMixture]:
-        """With shares a pseudo-row away from 0: EM never leaves a share of 0, and in a partition many are by chance."""
+        """With shares and rates a pseudo-row away from 0: EM never leaves 0, and in a partition many are by chance."""
         inside = replace(self.categories, smoothing=max(self.categories.smoothing, 1.0))
         return [replace(self, categories=inside).update(start, sums)]
 
     def penalty(self, params: ProductMixture) -> float:
         numbers = self.gaussian.penalty(params.numbers) if self._has_numbers else 0.0
-        return numbers + self.categories.penalty(params.share)
+        return numbers + self.categories.penalty(params.share) + self._rate_penalty(params.rate)
+
+    def _rate_penalty(self, rate: Array) -> float:
+        """smoothing * KL(Poisson of the table || rate) over components and columns, as for shares."""
+        if not self.categories.smoothing:
+            return 0.0
+        pooled, floor = self.pooled_rate, np.maximum(rate, SMALLEST)
+        apart = xlogy(pooled, np.maximum(pooled, SMALLEST)) - xlogy(pooled, floor)
+        return self.categories.smoothing * float((apart - pooled + rate).sum())
 
     def free_parameters(self, params: ProductMixture) -> int:
         """Mixing shares; means and spreads; levels that occur less one per column; rates."""
@@ -272,6 +282,23 @@ class Product(MixtureFamily[ProductMixture]):
         return numbers, counts, self.categories.draw(params.share, label, generator)
 
 
+def counted_events(block: Block, is_count: Array) -> tuple[Any, Array | None]:
+    """The counts of a block, 0 where missing, and which are there; None for compressed ones, which all are."""
+    if is_sparse(block.raw):
+        return block.raw, None
+    events = block.raw[:, is_count].astype(np.float64)
+    seen = ~np.isnan(events)
+    return np.where(seen, events, 0.0), seen
+
+
+def log_factorials(events: Any) -> Array:
+    """Sum over the counts of each row."""
+    if not is_sparse(events):
+        return np.asarray(gammaln(events + 1).sum(axis=1))
+    logs = type(events)((gammaln(events.data + 1), events.indices, events.indptr), shape=events.shape)
+    return np.asarray(logs.sum(axis=1))
+
+
 def _named(sums: Any, block: Block) -> dict[str, Array]:
     named = {"count": sums.weight, "shift": sums.first, "scatter": sums.second, "levels": sums.counts}
     return named if block.complete else named | {"cells": sums.observed}
@@ -281,4 +308,5 @@ def _only(block: Block, columns: Array) -> Block:
     """The block with some of its numeric columns."""
     if columns.all():
         return block
-    return replace(block, raw=block.raw[:, columns], encoding=block.encoding.columns(columns), memo=None)
+    raw = block.raw[:, columns] if columns.any() else np.empty((block.n_rows, 0))
+    return replace(block, raw=raw, encoding=block.encoding.columns(columns), memo=None)

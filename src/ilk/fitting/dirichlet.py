@@ -51,7 +51,9 @@ def fit_process(
     """At most so many components. Partitions in 1, 2, 3, 5, ... groups are the starts, the other components empty:
     variational Bayes empties components more easily than it fills them, and either may be a local optimum."""
     sample = MemoryRows.of_block(rows.sample(SEARCH_ROWS, seed), rows.threads)
-    partitioner = partitioner_for(family.categories.level_start)(sample.take(np.arange(sample.n_rows)), seed)
+    partitioner = partitioner_for(sample, family.categories.level_start)(
+        sample.take(np.arange(sample.n_rows)), seed
+    )
     parts = [
         partitioner.labels(name, k, number)
         for k in occupied(min(most, sample.n_rows))

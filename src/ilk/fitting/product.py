@@ -14,10 +14,11 @@ from ilk.errors import UsageError
 from ilk.families.covariance import Structure
 from ilk.families.mixture import anything_observed
 from ilk.families.prior import Prior
-from ilk.families.product import Categories, Product
+from ilk.families.product import Categories, Product, counted_events
 from ilk.fitting.partitions import Partitioner
+from ilk.fitting.sparse_partitions import SparsePartitioner
 from ilk.fitting.table_moments import table_moments
-from ilk.table.block import Array, Block
+from ilk.table.block import Array, Block, is_sparse
 
 MIXED = (
     "ward",
@@ -64,10 +65,12 @@ def _visit_counts(state: tuple[Array, Array], block: Block) -> TableCounts:
     none = np.empty((block.n_rows, 0))
     nothing = (none, 1.0, np.empty(0), None)
     levels = kernels.product_sums(*nothing, block.codes, weight[:, None], none[:1], level_start)
-    observed = ~np.isnan(block.raw)
-    events = np.where(observed[:, is_count], block.raw[:, is_count], 0.0)
     told = float(weight @ anything_observed(block))
-    return TableCounts(levels.counts[0], weight @ observed, weight @ events, told)
+    events, seen = counted_events(block, is_count)
+    if seen is None:
+        cells = np.full(block.n_columns, weight.sum())
+        return TableCounts(levels.counts[0], cells, np.asarray(weight @ events), told)
+    return TableCounts(levels.counts[0], weight @ ~np.isnan(block.raw), weight @ events, told)
 
 
 def make_product(
@@ -85,9 +88,8 @@ def make_product(
     `prior` makes that of the Gaussians from the mean, the covariance and the weight of the measured cells.
     """
     counts = table_counts(rows, level_start, is_count)
-    moments = table_moments(rows)
     measured = np.flatnonzero(~is_count)
-    covariance = moments.covariance[np.ix_(measured, measured)]
+    mean, variance, covariance = _moments(rows, measured)
     seen = counts.cells[is_count]
     rate = np.divide(counts.total, seen, out=np.zeros_like(counts.total), where=seen > 0)
     pooled = np.zeros_like(counts.levels)
@@ -96,14 +98,22 @@ def make_product(
         pooled = blank.shares(counts.levels[None])[0]
     family = Product(
         structure,
-        moments.variance[measured],
+        variance,
         membership,
-        prior=prior(moments.mean[measured], covariance, moments.row_weight),
+        prior=prior(mean, covariance, counts.row_weight),
         categories=Categories(level_start, pooled, smoothing),
         is_count=is_count,
         pooled_rate=rate,
     )
     return family, counts
+
+
+def _moments(rows: Rows, measured: Array) -> tuple[Array, Array, Array]:
+    """Mean, variance and covariance of the measured columns; of counts alone they are not asked for."""
+    if not len(measured):
+        return np.empty(0), np.empty(0), np.empty((0, 0))
+    moments = table_moments(rows)
+    return moments.mean[measured], moments.variance[measured], moments.covariance[np.ix_(measured, measured)]
 
 
 class MixedPartitioner(Partitioner):
@@ -143,6 +153,9 @@ class MixedPartitioner(Partitioner):
         return np.hstack(parts)
 
 
-def partitioner_for(level_start: Array) -> Callable[[Block, int], Partitioner]:
+def partitioner_for(rows: Rows, level_start: Array) -> Callable[[Block, int], Partitioner]:
     """How starts are made: as for Gaussian mixtures where all columns are numbers."""
+    few = rows.take(np.arange(0))
+    if is_sparse(few.raw) or is_sparse(few.codes):
+        return SparsePartitioner
     return partial(MixedPartitioner, level_start=level_start) if len(level_start) > 1 else Partitioner

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilk.random import stream
-from ilk.table.block import Array, Block
+from ilk.table.block import Array, Block, stacked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,13 +50,13 @@ class Reservoir:
         order = np.lexsort((row, -key))[: self.n_wanted]
         codes = None
         if self.codes is not None and other.codes is not None:
-            codes = np.concatenate([self.codes, other.codes])[order]
+            codes = stacked([self.codes, other.codes])[order]
         return Reservoir(
             key=key[order],
             row=row[order],
             worth=np.append(self.worth, other.worth)[order],
             weight=np.append(self.weight, other.weight)[order],
-            raw=np.concatenate([self.raw, other.raw])[order],
+            raw=stacked([self.raw, other.raw])[order],
             codes=codes,
             n_wanted=self.n_wanted,
         )

@@ -55,7 +55,8 @@ def fit_recipe(
         drawn = [parallel.parallel_centres(rows, k, seed, number) for number in range(recipe.n_starts)]
         starts = [from_centres(rows, family, points) for points in drawn]
         return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
-    block = rows.sample(sample_rows(rows.n_columns, k), seed)
+    stored = rows.cells_per_row if isinstance(rows, MemoryRows) else rows.n_columns
+    block = rows.sample(sample_rows(max(stored, 1), k), seed)
     on_all_rows = block.n_rows == rows.n_rows or recipe.n_starts == 1
     if not on_all_rows:
         recipe = replace(recipe, n_starts=recipe.n_starts * STARTS_ON_SAMPLE)

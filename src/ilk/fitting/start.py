@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from math import ceil, e, log, log2
+from typing import Any
 
 import numpy as np
 
 from ilk import kernels
-from ilk.families.centroid import Moments, partial_costs
+from ilk.errors import UsageError
+from ilk.families.centroid import Moments, coded, partial_costs
+from ilk.kernels import sparse
 from ilk.random import stream
-from ilk.table.block import Array, Block, Encoding
+from ilk.table.block import Array, Block, Encoding, is_sparse
 
 # A start looks at a sample of at most so many rows and about so many cells.
 SAMPLE_ROWS = 65536
@@ -38,6 +42,12 @@ def random_hull(sample: Block, k: int, draws: Generator) -> Array:
 
     Introduction to Data Mining 05: Clustering (Paaßen, Bielefeld 2023).
     """
+    if is_sparse(sample.raw):
+        raise UsageError(
+            "sparse-start",
+            'init="random-hull" mixes as many rows as there are columns, and a sparse matrix has many',
+            do='Choose "k-means++", "random", "farthest-first", "k-log-k" or "k-means||"',
+        )
     n_corners = sample.n_columns + 1
     corners = draw_rows(sample.weights, (k, n_corners), draws)
     share = draws.dirichlet(np.ones(n_corners), size=k)
@@ -110,12 +120,23 @@ def ward(sample: Block, k: int, draws: Generator) -> Array:
     if len(counting) > WARD_ROWS:
         counting = np.sort(draws.choice(counting, WARD_ROWS, replace=False))
     sample = _rows_of(sample, counting)
-    everything = _filled(sample, np.arange(sample.n_rows))
     if sample.n_rows == 1:
-        return everything
-    label = fcluster(linkage(everything, "ward"), k, criterion="maxclust") - 1
+        return _filled(sample, [0])
+    label = fcluster(linkage(_apart(sample), "ward"), k, criterion="maxclust") - 1
     n_groups = int(label.max()) + 1
     return Moments.of(sample, label, n_groups).means(np.zeros((n_groups, sample.n_columns)))
+
+
+def _apart(sample: Block) -> Array:
+    """The rows as `linkage` takes them: as they are, or their distances from each other where they are compressed."""
+    if not is_sparse(sample.raw):
+        return _filled(sample, np.arange(sample.n_rows))
+    strip = max(1, SAMPLE_CELLS // max(sample.n_columns, 1))
+    parts = [
+        np.sqrt(_distances(sample, _filled(sample, np.arange(first, min(first + strip, sample.n_rows)))))
+        for first in range(0, sample.n_rows, strip)
+    ]
+    return np.concatenate(parts)[np.triu_indices(sample.n_rows, 1)]
 
 
 STARTS: dict[str, Start] = {
@@ -162,20 +183,70 @@ def distinct_rows(sample: Block) -> tuple[Block, Array]:
 
 def in_cell_order(sample: Block) -> Array:
     """Row numbers by the first column of numbers, then by the next ones, then by categories."""
+    if is_sparse(sample.raw) or is_sparse(sample.codes):
+        return np.array(sorted(range(sample.n_rows), key=_filled_cells(sample).__getitem__), dtype=np.intp)
     codes = [] if sample.codes is None else list(sample.codes.T[::-1])
     return np.lexsort(codes + list(sample.raw.T[::-1]))
 
 
+def _filled_cells(sample: Block) -> list[list[float]]:
+    """Per row its stored cells, so that lists compare as whole rows would: of two rows the one with a cell above 0 in
+    an earlier column is the larger."""
+    places: list[list[float]] = [[] for _ in range(sample.n_rows)]
+    for cells, first in ((sample.raw, 0), (sample.codes, sample.n_columns)):
+        if not is_sparse(cells):
+            continue
+        stored: Any = cells
+        for row, (begin, end) in enumerate(pairwise(stored.indptr.tolist())):
+            for column, value in zip(
+                stored.indices[begin:end].tolist(), stored.data[begin:end].tolist(), strict=True
+            ):
+                places[row] += [-first - column, value]
+    return places
+
+
 def _content_key(sample: Block) -> Array:
     """One number per row: the same for equal rows, different (but for odds of 2^-64) for others."""
+    n_cells = sample.n_columns + (0 if sample.codes is None else sample.codes.shape[1])
+    mix = stream(0, "content order").integers(1, 2**63, size=n_cells, dtype=np.uint64) | np.uint64(1)
+    if is_sparse(sample.raw) or is_sparse(sample.codes):
+        return _sparse_key(sample, mix)
     # Encoded cells, so that a change of unit by a power of two changes nothing; -0.0 is 0.0.
     bits = (sample.numbers + 0.0).astype(np.float64).view(np.uint64)
     bits = np.where(np.isnan(sample.raw), np.uint64(1), bits)
     bits ^= bits >> np.uint64(32)  # the low bits of short numbers are all zero
     if sample.codes is not None:
         bits = np.hstack([bits, sample.codes.astype(np.int64).view(np.uint64)])
-    mix = stream(0, "content order").integers(1, 2**63, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
     return np.asarray((bits * mix).sum(axis=1, dtype=np.uint64))
+
+
+def _sparse_key(sample: Block, mix: Array) -> Array:
+    """The same key, from the stored cells and what a row without any would have."""
+    key = np.zeros(sample.n_rows, dtype=np.uint64)
+    if is_sparse(sample.raw):
+        cells: Any
+        encoding, cells, own = sample.encoding, sample.raw, mix[: sample.n_columns]
+        nothing = _bits(sparse.zero_of(encoding.centre, encoding.factor, cells.dtype))
+        bits = _bits(sparse.encoded(*coded(sample))) - nothing[cells.indices]
+        key += (nothing * own).sum(dtype=np.uint64)
+        key += _row_totals(cells, bits * own[cells.indices])
+    if is_sparse(sample.codes):
+        codes: Any = sample.codes
+        key += _row_totals(
+            codes, codes.data.astype(np.int64).view(np.uint64) * mix[sample.n_columns :][codes.indices]
+        )
+    return key
+
+
+def _bits(numbers: Array) -> Array:
+    bits = (numbers + 0.0).view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))
+
+
+def _row_totals(cells: Any, terms: Array) -> Array:
+    """Sums of the stored terms of each row, modulo 2^64."""
+    reached = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    return np.asarray(reached[cells.indptr[1:]] - reached[cells.indptr[:-1]])
 
 
 def _rows_of(sample: Block, rows: Array) -> Block:

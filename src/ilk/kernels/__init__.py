@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import warnings
 
-from ilk.kernels import pairs, plain, plain_hull, plain_mixture, plain_product, plain_tree
+from ilk.kernels import pairs, plain, plain_hull, plain_mixture, plain_product, plain_tree, sparse
 from ilk.kernels.pairs import round_pairs
 
 __all__ = [
@@ -98,5 +98,13 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         add_pairs = compiled.add_pairs
         grow_tree = compiled.grow_tree
         lower_hull = compiled.lower_hull
+
+CODES = 4  # the place of the codes among the arguments of a product
+nearest_step = sparse.or_sparse(nearest_step, sparse.nearest_step)
+nearest = sparse.or_sparse(nearest, sparse.nearest)
+distances = sparse.or_sparse(distances, sparse.distances)
+product_scores = sparse.or_sparse(product_scores, sparse.product_scores, CODES)
+product_step = sparse.or_sparse(product_step, sparse.product_step, CODES)
+product_sums = sparse.or_sparse(product_sums, sparse.product_sums, CODES)
 
 NAMED: str = f"compiled, {INSTRUCTIONS}" if COMPILED else "NumPy"

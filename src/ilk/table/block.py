@@ -6,6 +6,7 @@ sums over blocks do not depend on threads, chunks or engine.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +14,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilk.kernels import sparse as kernels
+
 Array = NDArray[Any]
+
+
+def is_sparse(cells: Any) -> bool:
+    """Whether cells are in compressed form (`ilk.table.sparse`) rather than an array, or none."""
+    return cells is not None and not isinstance(cells, np.ndarray)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Rows below each other, compressed where they are."""
+    if not is_sparse(parts[0]):
+        return np.concatenate(parts)
+    from scipy.sparse import vstack
+
+    return vstack(parts, format="csr")
+
 
 BLOCK_ROWS = 16384
 FEW_BLOCKS = 64  # up to here blocks are of equal size, and a multiple of four of them
@@ -64,7 +82,9 @@ class Encoding:
         return given if self.weight_unit == 1 else given / self.weight_unit
 
     def apply(self, raw: Array) -> Array:
-        """Encoded copy of raw values (..., columns), in the dtype of `raw`."""
+        """Encoded copy of raw values (..., columns), in the dtype of `raw`; an array too where they are compressed, so
+        only for few rows of those."""
+        raw = raw.toarray() if is_sparse(raw) else raw  # type: ignore[attr-defined]
         kind = raw.dtype.type
         numbers = raw * kind(self.power)
         numbers -= self.centre.astype(kind)
@@ -88,6 +108,7 @@ class Block:
     `raw` (rows, columns) holds the numeric cells as the user gave them, float64 or float32, any strides, NaN
     where missing; `numbers` is its encoded form, made on demand (kernels encode on the fly instead).
     `codes` (rows, categorical columns) holds level numbers, -1 where missing.
+    Both may be CSR arrays, in which a cell that is not stored is 0 (`ilk.table.sparse`).
     `weight` is None when every row counts one. `complete` says that no numeric cell is missing.
     `memo` keeps what one pass may spare the next; an engine without memory for it leaves None. `part_rows` says
     that this is a whole table of blocks of so many rows, to be shared among `threads` and added up in order.
@@ -131,6 +152,8 @@ class Block:
         """Mask of the rows without a single cell, None when no cell is missing."""
         if self.complete and (self.codes is None or self.n_columns):
             return None
+        if is_sparse(self.codes):
+            return kernels.says_nothing(self.raw, self.codes)
         lost = np.asarray(np.isnan(self.raw).all(axis=1))
         return lost if self.codes is None else np.asarray(lost & (self.codes < 0).all(axis=1))
 

@@ -182,8 +182,8 @@ def encoding_of(
 ) -> Encoding:
     """The encoding for surveyed numbers; `scale="standard"` adds one factor per column."""
     check_scale(scale)
-    power = _power(facts)
-    centre = _centre(raw, facts, power, weight)
+    power = power_for(facts)
+    centre = centre_about(facts, power, _middle(raw, power, weight) if facts.width.any() else None)
     encoding = Encoding(power, centre)
     if scale is None:
         return encoding
@@ -196,7 +196,7 @@ def check_scale(scale: str | None) -> None:
         raise UsageError("bad-scale", f"{given} is not known", do='Use None or "standard"', options=[given])
 
 
-def _power(facts: Survey) -> float:
+def power_for(facts: Survey) -> float:
     """Power of two that brings the widest range into [1/2, 1), kept where it and its inverse are finite."""
     widest = float(facts.width.max(initial=0.0))
     limit = LARGEST_POWER[facts.dtype]
@@ -210,16 +210,17 @@ def _power(facts: Survey) -> float:
     return float(np.ldexp(1.0, max(-limit, min(exponent, limit, room))))
 
 
-def _centre(raw: Sliceable, facts: Survey, power: float, weight: Sliceable | None) -> Array:
-    """A location per column in encoded units, rounded to a short dyadic number."""
+def centre_about(facts: Survey, power: float, middle_and_spread: tuple[Array, Array] | None) -> Array:
+    """A location per column in encoded units, rounded to a short dyadic number: the mean, or with far outliers the
+    median."""
     location, width = facts.mean * power, facts.width * (2 * power)
     present = facts.high >= facts.low
     location[~present] = 0.0
     location = np.clip(
         location, np.where(present, facts.low * power, 0), np.where(present, facts.high * power, 0)
     )
-    if (width > 0).any():
-        middle, spread = _middle(raw, power, weight)
+    if middle_and_spread is not None:
+        middle, spread = middle_and_spread
         heavy = (spread > 0) & (width > HEAVY_RANGE * spread)
         location, width = np.where(heavy, middle, location), np.where(heavy, 8 * spread, width)
     step = np.ldexp(1.0, np.frexp(np.where(width > 0, width, 1.0))[1] - 1) / STEPS_IN_RANGE
@@ -251,12 +252,12 @@ def _middle(raw: Sliceable, power: float, weight: Sliceable | None) -> tuple[Arr
             keep &= heft > 0
         if keep.any():
             part = None if heft is None else heft[keep]
-            low, middle[j], high = _quantiles(sample[keep], part, (0.16, 0.5, 0.84))
+            low, middle[j], high = quantiles(sample[keep], part, (0.16, 0.5, 0.84))
             spread[j] = max(middle[j] - low, high - middle[j])
     return middle, spread
 
 
-def _quantiles(values: Array, heft: Array | None, shares: tuple[float, ...]) -> Array:
+def quantiles(values: Array, heft: Array | None, shares: tuple[float, ...]) -> Array:
     """Lower weighted quantiles: always values of the data, so equal for repeated and for weighted rows."""
     if heft is None:
         ranks = [max(int(np.ceil(share * len(values))) - 1, 0) for share in shares]
@@ -323,21 +324,20 @@ def short(values: Array) -> Array:
 
 def precision_cautions(facts: Survey, names: Sequence[str] | None = None) -> list[Caution]:
     """Warnings for columns whose offset leaves too few representable values between smallest and largest."""
-    found: list[Caution] = []
-    for j in map(int, np.flatnonzero(facts.width > 0)):
-        far = max(abs(float(facts.low[j])), abs(float(facts.high[j])))
+    far = np.maximum(np.abs(facts.low), np.abs(facts.high))
+    with np.errstate(all="ignore"):  # a column without cells is no concern, nor is one without spread
         # Half of it, because the spacing of the largest number overflows.
-        spacing = 2 * float(np.spacing(np.asarray(far / 2, dtype=facts.dtype)))
-        steps = 2 * float(facts.width[j]) / spacing if spacing > 0 else np.inf
-        if steps < FEW_STEPS and far > np.finfo(facts.dtype).tiny * FEW_STEPS:
-            found.append(
-                Caution(
-                    "precision-exhausted",
-                    f"column {_name(names, j)} lies so far from zero that {facts.dtype} leaves at most "
-                    f"{int(steps) + 1} distinct values in its range; subtract an offset before storing it",
-                )
-            )
-    return found
+        spacing = 2 * np.spacing((far / 2).astype(facts.dtype)).astype(np.float64)
+        steps = np.where(spacing > 0, 2 * facts.width / spacing, np.inf)
+    few = (facts.width > 0) & (steps < FEW_STEPS) & (far > np.finfo(facts.dtype).tiny * FEW_STEPS)
+    return [
+        Caution(
+            "precision-exhausted",
+            f"column {_name(names, j)} lies so far from zero that {facts.dtype} leaves at most "
+            f"{int(steps[j]) + 1} distinct values in its range; subtract an offset before storing it",
+        )
+        for j in map(int, np.flatnonzero(few))
+    ]
 
 
 def _name(names: Sequence[str] | None, j: int) -> str:
