@@ -74,11 +74,11 @@ def mixed(seed: int, n: int = 300, d: int = 200, q: int = 4, k: int = 3) -> Made
     return Made(numbers.numbers, cells, numbers.group)
 
 
-def amid_factors(seed: int) -> Made:
+def amid_factors(seed: int, n: int = 150) -> Made:
     """Groups in ten of 300 columns, and three factors that load on all."""
     draws = np.random.default_rng(seed)
-    made = numeric(seed, q=10)
-    factors = 0.7 * draws.standard_normal((150, 3)) @ draws.standard_normal((3, 300))
+    made = numeric(seed, n=n, q=10)
+    factors = 0.7 * draws.standard_normal((n, 3)) @ draws.standard_normal((3, 300))
     return Made(made.numbers + factors, made.binary, made.group)
 
 

@@ -36,6 +36,7 @@ RECOVERY: dict[str, Callable[[int], Made]] = {
 FURTHER: dict[str, Callable[[int], Made]] = {
     "300 x 300, 10 tell, K 5": partial(numeric, n=300, q=10, k=5),
     "amid factors 150 x 300": amid_factors,
+    "amid factors 300 x 300": partial(amid_factors, n=300),
 }
 RIGHT = 0.9  # ARI
 SPARSE_SIZES = (1.5, 3.0, 6.0, 10.0)  # bounds on the weights of sparse K-means

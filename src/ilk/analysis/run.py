@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ilk.analysis.assemble import answer_of
+from ilk.analysis.factor_view import View, clearer
 from ilk.analysis.findings import Findings
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
@@ -63,21 +64,24 @@ def _run(job: Job) -> Result:
     deadline = Deadline.after(seconds)  # the table is read, however long that took
     if parted(given.method):
         counted, found, grouping = _parted(job, given, ks)
-        seen, more, searched = Seen(counted.rows, counted.encoding), [], deadline.spent
+        view = View(counted, Seen(counted.rows, counted.encoding), found, grouping)
+        searched = deadline.spent
     else:
         counted, seen, sampled = _pieces(job, given, ks, deadline)
         found = sampled if afar is None else afar.polished(counted, seen, sampled, deadline)
-        more = [] if afar is None else afar.cautions(sampled, found)
+        notes += [] if afar is None else afar.cautions(sampled, found)
         searched = deadline.spent
-        grouping = _grouped(job, seen, found, ks[0], deadline)
+        view = View(counted, seen, found, _grouped(job, seen, found, ks[0], deadline))
+        if afar is None and not deadline.over:
+            view = clearer(view, lambda rest: _grown_view(job, rest, ks, deadline))
     return _answer(
         Findings(
             job=job,
-            given=counted,
-            seen=seen,
-            search=found,
-            grouping=grouping,
-            notes=(*notes, *more),
+            given=view.given,
+            seen=view.seen,
+            search=view.search,
+            grouping=view.grouping,
+            notes=(*notes, *view.notes),
             earlier=old,
             clock=clock,
             search_seconds=searched,
@@ -115,6 +119,12 @@ def _grouped(job: Job, seen: Seen, found: Search, least: int, deadline: Deadline
         )
     except KeyboardInterrupt:
         return group(seen.rows, replace(found, interrupted=True), wish, job.seed, untreat)
+
+
+def _grown_view(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> View:
+    """What the assorted model sees in a table, numbers as cells of their own."""
+    counted, seen, found = _by_growth(job, given, ks, deadline)
+    return View(counted, seen, found, _grouped(job, seen, found, ks[0], deadline))
 
 
 def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.assorted.blended import Blended
+from ilk.assorted.dense_factors import DenseFactors, as_tuples
 from ilk.assorted.every_scale import EveryScale, Held
 from ilk.assorted.family import Assorted, Clusters
 from ilk.assorted.sharing import CellSums, ColumnCosts, grouping_costs, regroup
@@ -30,15 +31,16 @@ CELLS, BLOCKS = "cells", ("EEE", "VVV")  # models of the numbers
 @dataclass(frozen=True)
 class ColumnTransform:
     """Treats blocks by a plan, the numbers on given scales: each a cell, or all one block of a structure, whose pooled
-    covariance is `anchor`."""
+    covariance is `anchor`. Dense factors, where there are some, are taken out before."""
 
     plan: TransformPlan
     scales: tuple[int, ...]
     numbers: str = CELLS
     anchor: tuple[tuple[float, ...], ...] = ()
+    factors: DenseFactors | None = None
 
     def __call__(self, block: Block) -> Block:
-        return self.plan.treated(block, self.scales)
+        return self.plan.treated(block if self.factors is None else self.factors(block), self.scales)
 
     @property
     def family(self) -> GrowingFamily[Any]:
@@ -51,11 +53,8 @@ class ColumnTransform:
     def to_dict(self) -> dict[str, Any]:
         """As plain lists, numbers and text; `model_treatment.py` reads them."""
         block = {"structure": self.numbers, "anchor": [list(row) for row in self.anchor]}
-        return {**asdict(self.plan), "scales": list(self.scales), "block": block}
-
-
-def _as_tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(row) for row in matrix.tolist())
+        factors = {} if self.factors is None else {"factors": asdict(self.factors)}
+        return {**asdict(self.plan), "scales": list(self.scales), "block": block, **factors}
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class AssortedProblem:
         """How other rows are treated alike, and scored."""
         if self.options.numbers == CELLS:
             return ColumnTransform(self.plan, self.scales)
-        return ColumnTransform(self.plan, self.scales, self.options.numbers, _as_tuples(self._covariance))
+        return ColumnTransform(self.plan, self.scales, self.options.numbers, as_tuples(self._covariance))
 
     @cached_property
     def _covariance(self) -> Array:

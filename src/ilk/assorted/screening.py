@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
+from scipy.linalg import eigh
 
 from ilk.assorted.embedding import EmbeddedRows
 from ilk.assorted.sparse import SparsePoints
@@ -26,6 +27,9 @@ SCREENED_ROWS = 1000  # of larger tables a sample is screened
 SIZES = (5, 10, 20)  # columns that K-means is given, besides sqrt(D) and D/8
 N_NEIGHBOURS, NEIGHBOURS = 3, 8  # columns whose neighbours are tried, and how many of these
 MODE_SIZES = (1, 5)
+LINKED_COLUMNS = 500  # the correlations of so many, at most, are looked at one by one
+LINKS = (3.0, 3.5, 4.0)  # standard errors from which a correlation counts
+LINKED_SIZE = 10
 N_TRIES, N_PASSES = 3, 25  # of K-means
 REFINE_ROUNDS, REFINE_PASSES = 8, 10
 AXIS_ROUNDS = 6  # of subspace iteration; a whole decomposition costs more than all else
@@ -173,6 +177,8 @@ class Screen:
             drawn = int(draws.choice(d, p=chance / chance.sum()))
             label = self._k_means(self._axes(self._near(drawn)), k, draws)
             yield self._refined(label, k, NEIGHBOURS)
+        for points in self._linked(max(1, k - 1)):
+            yield self._refined(lloyd(points, self.weight, k, draws), k, LINKED_SIZE)
 
     def _near(self, column: int) -> Array:
         """The columns most correlated with one, itself among them."""
@@ -199,6 +205,18 @@ class Screen:
         """Share of the variance of each axis that lies between the groups."""
         mean, size = _means(self.points, self.weight, label, k)
         return np.asarray((mean**2 * size[:, None]).sum(axis=0) / self.total)
+
+    def _linked(self, n: int) -> Iterator[Array]:
+        """The rows on the leading axes of the correlations that are beyond chance, the others taken for 0: of few rows
+        the errors of all the small ones together hide columns that belong together (Bickel and Levina 2008)."""
+        axes = self._axes(np.argsort(-self.dependence, kind="stable")[:LINKED_COLUMNS])
+        points, column = self.points[:, axes], self.column[axes]
+        products = (points * self.weight[:, None]).T @ points / self.total
+        products[column[:, None] == column] = 0.0
+        first = max(0, len(axes) - n)
+        for link in LINKS:
+            strong = np.where(np.abs(products) > link / np.sqrt(self.total), products, 0.0)
+            yield points @ eigh(strong, subset_by_index=(first, len(axes) - 1))[1]
 
     def _leading(self, n: int, draws: Generator) -> Array:
         """The rows on the leading axes of all columns, each scaled by the root of its dependence."""

@@ -14,6 +14,7 @@ from ilk.assorted.transform import SCALES, Category, Number
 from ilk.errors import UsageError, shown
 from ilk.export.dialects import SqlDialect, less, number
 from ilk.model.model import Model
+from ilk.report.figures import plural
 from ilk.table.schema import ColumnInfo
 
 NAN = "CAST('NaN' AS DOUBLE)"
@@ -59,6 +60,7 @@ def cells_of(model: Model, dialect: SqlDialect) -> TableExpressions:
     _tell_apart(names)
     columns = {column.name: column for column in model.schema.used}
     if model.treat is not None:
+        refuse_factors(model.treat)
         return _treated(model, model.treat, dialect)
     read = tuple(CellExpression(dialect.name_of(name), _read(columns[name], dialect)) for name in names)
     binary = [column for column in model.schema.coded if column.kind == "binary"]
@@ -68,6 +70,17 @@ def cells_of(model: Model, dialect: SqlDialect) -> TableExpressions:
         value = name if column.levels is None else _zero_or_one(column, dialect)
         made.append(CellExpression(name, _conditioned(model, value, place)))
     return TableExpressions(read, tuple(made))
+
+
+def refuse_factors(treat: ColumnTransform) -> None:
+    """A row's factors follow from all of its cells at once, as many sums as columns for each."""
+    if treat.factors is not None:
+        raise UsageError(
+            "not-exportable",
+            f"{plural(treat.factors.n_factors, 'factor')} of {len(treat.factors.source)} columns were taken out before "
+            "the groups were found, and an export cannot do that",
+            do="Place rows with ilk assign, or Model.assign",
+        )
 
 
 def _tell_apart(names: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from ilk.assorted.family import Clusters
 from ilk.assorted.problem import ColumnTransform
 from ilk.assorted.transform import SCALES, Category, Number
 from ilk.errors import UsageError, shown
+from ilk.export.cells import refuse_factors
 from ilk.families.centroid import Centroids
 from ilk.families.gaussian import Mixture
 from ilk.model.model import Model
@@ -124,6 +125,7 @@ def _treated_cells(model: Model) -> list[dict[str, Any]]:
 
 def _treat(model: Model) -> ColumnTransform:
     assert model.treat is not None
+    refuse_factors(model.treat)
     return model.treat
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ilk.assorted.dense_factors import LEAST_NOISE, MOST_FACTORS, DenseFactors
 from ilk.assorted.family import Assorted
 from ilk.assorted.problem import BLOCKS, CELLS, ColumnTransform
 from ilk.assorted.transform import SCALES, Category, Number, TransformPlan
@@ -27,6 +28,7 @@ from ilk.table.schema import Schema
 LARGEST = 1e300
 POSITIVE = number(1e-300, LARGEST)
 PER_SCALE = len(SCALES)
+FAR_LOADING = 100.0  # deviations of a column that one of a factor makes
 
 
 def _figures(each: Check) -> Check:
@@ -62,6 +64,15 @@ CATEGORY = record(
     }
 )
 BLOCK = record({"structure": one_of(CELLS, *BLOCKS), "anchor": listed(listed(number()))})
+FACTORS = record(
+    {
+        "source": listed(whole(0), 1),
+        "mean": listed(number(), 1),
+        "deviation": listed(number(above=0.0), 1),
+        "loading": listed(listed(number(-FAR_LOADING, FAR_LOADING), 1, MOST_FACTORS), 1),
+        "noise": listed(number(LEAST_NOISE, 1.0), 1),
+    }
+)
 TREATMENT = record(
     {
         "numbers": listed(NUMBER),
@@ -70,7 +81,7 @@ TREATMENT = record(
         "total_weight": POSITIVE,
         "scales": listed(whole(0, PER_SCALE - 1)),
     },
-    {"block": BLOCK},  # files from before there were blocks have none
+    {"block": BLOCK, "factors": FACTORS},  # files from before there were blocks have none
 )
 
 
@@ -89,9 +100,23 @@ def treatment(value: Any, schema: Schema, family: str) -> ColumnTransform:
     structure = block["structure"]
     own = Assorted.name if structure == CELLS else f"{Assorted.name} {structure}"
     need(family == own, "treatment", "its block of numbers is not that of the family")
+    factors = _factors(plain["factors"], schema) if "factors" in plain else None
     if structure == CELLS:
-        return ColumnTransform(plan, tuple(plain["scales"]))
-    return ColumnTransform(plan, tuple(plain["scales"]), structure, _anchor(block["anchor"], len(numbers)))
+        return ColumnTransform(plan, tuple(plain["scales"]), factors=factors)
+    anchor = _anchor(block["anchor"], len(numbers))
+    return ColumnTransform(plan, tuple(plain["scales"]), structure, anchor, factors)
+
+
+def _factors(entry: dict[str, Any], schema: Schema) -> DenseFactors:
+    """What is taken out of numbers of the table before they are treated."""
+    source, n = entry["source"], len(entry["source"])
+    rises(source, "treatment factors source")
+    need(source[-1] < len(schema.numeric), "treatment factors", "their columns are not those of the table")
+    fits = all(len(entry[name]) == n for name in ("mean", "deviation", "loading", "noise"))
+    fits = fits and len({len(row) for row in entry["loading"]}) == 1
+    need(fits, "treatment factors", "their figures are not those of their columns")
+    loading = tuple(tuple(row) for row in entry["loading"])
+    return DenseFactors(**{**_frozen(entry), "loading": loading})
 
 
 def _anchor(rows: list[list[float]], n: int) -> tuple[tuple[float, ...], ...]:

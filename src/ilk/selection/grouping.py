@@ -27,7 +27,7 @@ from ilk.selection.candidates import EXACT, Search
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.mixtures import SPLIT_PASSES
 from ilk.selection.resampling import DISSOLVED, STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
-from ilk.selection.samples import CloseUp, Samples, Scope
+from ilk.selection.samples import CloseUp, Samples, Scope, thresholds_between
 from ilk.selection.search_rows import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
 from ilk.selection.split_merge import split_labels
@@ -155,7 +155,7 @@ def group(
         size=size,
         n_groups=n_groups,
         merge=merge,
-        thresholds=ground.thresholds,
+        thresholds=thresholds_between(ground, members(grouped.group_of), valleys),
         valleys=valleys,
         weakest=weakest_pair(ground, members(grouped.group_of), valleys),
         stable=None,
@@ -222,6 +222,7 @@ def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looke
         size=size,
         n_groups=merged.n_groups,
         merge=merge,
+        thresholds=thresholds_between(looked.ground, members(grouped.group_of), valleys),
         valleys=valleys,
         weakest=weakest_pair(looked.ground, members(grouped.group_of), valleys),
         stable=again.merged_to(grouped),

@@ -232,8 +232,11 @@ def refit_assorted(family: Assorted | Blended) -> Refit:
     def refit_wide(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
         # Each row once: one that was drawn four times is alike in all columns, and would make a cluster of its own.
         points = EmbeddedRows.of_block(replace(counted, weight=None), family.columns)
+        once = MemoryRows.of_block(
+            replace(counted, weight=rows.take(np.arange(rows.n_rows)).weights / counted.weights), 1
+        )
         parts = screened(points, k, stream(seed, "screened", k), n_neighbours=1)
-        runs = raced(rows, family, parts, k)
+        runs = raced(once, family, parts, k)
         return (family, runs[0].measured) if runs else None
 
     def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:

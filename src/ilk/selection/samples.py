@@ -35,6 +35,7 @@ from ilk.table.block import Array, Block
 
 RARE_ROWS = 100  # of a plain sample; a piece with fewer is looked at on the wider one
 WIDE_ROWS, WIDE_CELLS = 100_000, 4_000_000  # of the wider sample, at most
+MOST_ALONE = 0.5  # of the gap between two groups: beyond, one column bears the line between them
 MANY_AXES = 0.1  # axes for each row, above which a row pulls a line to its own side
 
 AnyGround = NumberGround | OddsGround | LeftOutOdds
@@ -83,7 +84,8 @@ class Scope:
         if ground.width > many:
             return LeftOut(**vars(ground))
         # Few columns of many were chosen for what they show; a row beside a line that was drawn without it was not.
-        return replace(ground, thresholds=ground.thresholds.among(len(self.untreat.treat.plan.numbers)))
+        among = ground.thresholds.among(len(self.untreat.treat.plan.numbers))
+        return replace(ground, thresholds=among, by_several=ground.thresholds)
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,24 @@ class CloseUp:
     def project(self, one: Sequence[int], other: Sequence[int]) -> Projection:
         fewest = min(float(self._size[list(side)].sum()) for side in (one, other))
         return (self.wide if fewest < RARE_ROWS else self.plain).project(one, other)
+
+
+def thresholds_between(
+    ground: Ground, groups: Sequence[Sequence[int]], valleys: Sequence[Sequence[float | None]]
+) -> Thresholds:
+    """What parts groups beyond doubt. The deepest of many columns sets a high mark for a line that one of them bears;
+    columns that are independent of each other do not agree on two groups by chance."""
+    plain = ground.plain if isinstance(ground, CloseUp) else ground
+    if not isinstance(plain, NumberGround) or plain.by_several is None:
+        return ground.thresholds
+    doubtful = [
+        (i, j)
+        for i, row in enumerate(valleys)
+        for j, valley in enumerate(row[:i])
+        if valley is not None and valley < plain.thresholds.clear
+    ]
+    alone = any(plain.borne_by_one(groups[i], groups[j]) > MOST_ALONE for i, j in doubtful)
+    return plain.thresholds if alone else plain.by_several
 
 
 @dataclass(frozen=True)

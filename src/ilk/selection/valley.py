@@ -142,6 +142,9 @@ class NumberGround:
     n_levels: int = 0
     noise: Array | None = None
     some_columns: bool = False  # those of the table in which the pieces differ
+    by_several: Thresholds | None = (
+        None  # where no column alone bears a line; None where that makes no difference
+    )
 
     @classmethod
     def of(
@@ -224,9 +227,28 @@ class NumberGround:
             position = position + ODDS_JITTER * deviation * self.noise[both]
         return facing(position, of_second, weight)
 
+    def borne_by_one(self, one: Sequence[int], other: Sequence[int]) -> float:
+        """Share of the squared gap between two groups, in deviations within them, that the best axis shows alone."""
+        first, second = self._in(one), self._in(other)
+        within, apart, _ = self._within_and_apart(first, second)
+        direction = self._direction(first, second)
+        spread = float(direction @ within @ direction)
+        alone = np.square(apart) / np.maximum(np.diagonal(within), 1e-300)
+        return float(alone.max()) * spread / max(float(direction @ apart) ** 2, 1e-300)
+
     def _direction(self, first: Array, second: Array) -> Array:
         """`(S_within + ridge)^-1 (mean_a - mean_b)`."""
-        n_columns, scatter, means, total = self.points.shape[1], 0.0, [], 0.0
+        within, apart, total = self._within_and_apart(first, second)
+        n_columns = len(apart)
+        size = float(np.trace(within)) / n_columns
+        if size <= 0:
+            return apart
+        ridge = RIDGE * size * min(1.0, RIDGE_ROWS * n_columns / total)
+        return np.linalg.solve(within + ridge * np.eye(n_columns), apart)
+
+    def _within_and_apart(self, first: Array, second: Array) -> tuple[Array, Array, float]:
+        """Covariance within two groups, the difference of their means, and their weight."""
+        scatter, means, total = 0.0, [], 0.0
         for group in (first, second):
             weight, points = self.weight[group], self.points[group]
             mean = np.average(points, axis=0, weights=weight)
@@ -234,13 +256,7 @@ class NumberGround:
             scatter = scatter + (away * weight[:, None]).T @ away
             means.append(mean)
             total += float(weight.sum())
-        within = np.asarray(scatter) / total
-        size = float(np.trace(within)) / n_columns
-        apart = np.asarray(means[0] - means[1])
-        if size <= 0:
-            return apart
-        ridge = RIDGE * size * min(1.0, RIDGE_ROWS * n_columns / total)
-        return np.linalg.solve(within + ridge * np.eye(n_columns), apart)
+        return np.asarray(scatter) / total, np.asarray(means[0] - means[1]), total
 
 
 @dataclass(frozen=True)
