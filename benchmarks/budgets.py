@@ -47,7 +47,11 @@ def skewed() -> dict[str, Any]:
     draws = np.random.default_rng(3)
     label, shape = (draws.random(4600) < 0.4).astype(int), (4600, 57)
     there = draws.random(shape) < draws.beta(1, 3, (2, 57))[label]
-    return named(np.where(there, np.round(np.exp(draws.normal(-0.5, 1, (2, 57))[label] + draws.normal(0, 1, shape)), 2), 0))
+    return named(
+        np.where(
+            there, np.round(np.exp(draws.normal(-0.5, 1, (2, 57))[label] + draws.normal(0, 1, shape)), 2), 0
+        )
+    )
 
 
 def wide() -> dict[str, Any]:
@@ -65,7 +69,13 @@ def named(points: Any) -> dict[str, Any]:
 TABLES: dict[str, Callable[[], dict[str, Any]]] = {
     "tiny": tiny, "mixed": lambda: mixed(1000), "long": long, "skewed": skewed, "wide": wide,
 }  # fmt: skip
-SHAPES = {"tiny": "10 x 3", "mixed": "1,000 x 20", "long": "20,000 x 10", "skewed": "4,600 x 57", "wide": "200 x 5,000"}
+SHAPES = {
+    "tiny": "10 x 3",
+    "mixed": "1,000 x 20",
+    "long": "20,000 x 10",
+    "skewed": "4,600 x 57",
+    "wide": "200 x 5,000",
+}
 
 
 def answered(name: str, budget: float, options: dict[str, Any]) -> dict[str, Any]:
@@ -103,11 +113,26 @@ def commanded(name: str, budget: float, options: dict[str, Any]) -> dict[str, An
         told = json.loads((Path(place) / "run" / "summary.json").read_text())
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     codes = [note["code"] for note in told["warnings"]]
-    return {"wall": wall, "cpu": spent, "k": told["verdict"]["k"], "word": told["verdict"]["word"], "codes": codes}
+    return {
+        "wall": wall,
+        "cpu": spent,
+        "k": told["verdict"]["k"],
+        "word": told["verdict"]["word"],
+        "codes": codes,
+    }
 
 
 def in_a_process(name: str, budget: float, arguments: Sequence[str]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.budgets", name, "--one", "--budgets", str(budget), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.budgets",
+        name,
+        "--one",
+        "--budgets",
+        str(budget),
+        *arguments,
+    ]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=environment)
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -125,10 +150,14 @@ def line_of(name: str, budget: float, told: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.budgets", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*TABLES, []], help="tables; all of them if none is given")
+    parser.add_argument(
+        "names", nargs="*", choices=[*TABLES, []], help="tables; all of them if none is given"
+    )
     parser.add_argument("--budgets", type=float, nargs="*", default=[1.0, 2.0, 5.0, 10.0])
     parser.add_argument("--method", default="auto")
-    parser.add_argument("--command-line", action="store_true", help="`ilk fit` as a process, instead of `ilk.cluster`")
+    parser.add_argument(
+        "--command-line", action="store_true", help="`ilk fit` as a process, instead of `ilk.cluster`"
+    )
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     options = {"method": chosen.method}
