@@ -27,7 +27,9 @@ def tenths(values: Array) -> Array:
     present = present[~np.isnan(present)]
     if not len(present):
         return np.empty(0)
-    place = np.ceil(len(present) * (np.arange(1, N_BINS) / N_BINS) - 1).astype(np.intp)  # the inverse of the shares
+    place = np.ceil(len(present) * (np.arange(1, N_BINS) / N_BINS) - 1).astype(
+        np.intp
+    )  # the inverse of the shares
     return np.unique(np.sort(present)[np.maximum(place, 0)])
 
 
