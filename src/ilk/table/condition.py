@@ -339,11 +339,12 @@ def short(values: Array) -> Array:
 def precision_cautions(facts: Survey, names: Sequence[str] | None = None) -> list[Caution]:
     """Warnings for columns whose offset leaves too few representable values between smallest and largest."""
     found: list[Caution] = []
-    for j in map(int, np.flatnonzero(facts.width > 0)):
+    width = facts.width
+    for j in map(int, np.flatnonzero(width > 0)):
         far = max(abs(float(facts.low[j])), abs(float(facts.high[j])))
         # Half of it, because the spacing of the largest number overflows.
         spacing = 2 * float(np.spacing(np.asarray(far / 2, dtype=facts.dtype)))
-        steps = 2 * float(facts.width[j]) / spacing if spacing > 0 else np.inf
+        steps = 2 * float(width[j]) / spacing if spacing > 0 else np.inf
         if steps < FEW_STEPS and far > np.finfo(facts.dtype).tiny * FEW_STEPS:
             found.append(
                 Caution(
