@@ -176,7 +176,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     more = ["--method", chosen.method, *(["--processor"] if chosen.processor else [])]
     for name in chosen.names or TABLES:
         for budget in chosen.budgets:
-            told = commanded(name, budget, options) if chosen.command_line else in_a_process(name, budget, more)
+            told = (
+                commanded(name, budget, options) if chosen.command_line else in_a_process(name, budget, more)
+            )
             print(line_of(name, budget, told, "cpu" if chosen.processor else "wall"), flush=True)
 
 
