@@ -1,4 +1,4 @@
-"""Is Ctrl-C heard whenever it comes? SIGINT at random moments of runs over several tables (`python -m benchmarks.signals`).
+"""Is Ctrl-C heard whenever it comes? SIGINT at random moments of runs (`python -m benchmarks.signals`).
 
     python -m benchmarks.signals --signals 100
     python -m benchmarks.signals long --signals 20 --command-line

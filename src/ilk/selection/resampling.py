@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -33,7 +34,7 @@ from ilk.fitting.table_moments import table_moments
 from ilk.model.grouped import Grouped
 from ilk.model.registry import fitted_as
 from ilk.random import stream
-from ilk.selection.merging import merge_pieces
+from ilk.selection.merging import MergePath, numbered
 from ilk.selection.samples import Samples
 from ilk.table.block import Array, Block
 
@@ -70,23 +71,48 @@ class ResamplingPlan:
     deadline: Deadline = field(default_factory=Deadline.none)
 
 
+@dataclass
+class _Again:
+    """The fit of a resample, and its pieces on their way to groups."""
+
+    family: Family[Any]
+    params: Any
+    samples: Samples
+    soft: bool
+
+    @cached_property
+    def path(self) -> MergePath:
+        """On all rows: those of a resample are tied, and ties look like modes."""
+        return MergePath(self.samples.ground(self.family, self.params), len(self.family.centres(self.params)))
+
+    def by_rule(self, plan: ResamplingPlan) -> Grouped:
+        """Groups by the rule of the answer."""
+        group_of = np.arange(len(self.family.centres(self.params)))
+        if plan.threshold is not None and len(group_of) > 1:
+            group_of = numbered(self.path.merged(plan.threshold, plan.least))
+        return Grouped(self.family, self.params, group_of, self.soft)
+
+    def down_to(self, n_groups: int) -> Grouped:
+        """Merged to so many groups at most."""
+        return Grouped(self.family, self.params, self.path.at(n_groups), self.soft)
+
+
 @dataclass(frozen=True)
 class Resampled:
     """The rule repeated on resamples: the labels of the answer's sample, the fits, and each group's stability."""
 
     sample: Block
-    samples: Samples
-    plan: ResamplingPlan
-    fits: tuple[tuple[Family[Any], Any] | None, ...]
+    fits: tuple[_Again | None, ...]
     stable: tuple[float, ...]
 
     def merged_to(self, merged: Grouped) -> tuple[float, ...]:
         """Stability of coarser groups: the pieces of each resample are merged to as many."""
         n_groups, label = merged.n_groups, merged.label(self.sample)
         found = []
-        for fit in self.fits:
-            again = None if fit is None else _merged_again(fit, self.samples, n_groups, self.plan.soft)
-            found.append(_recovered(label, n_groups, again, self.sample))
+        for again in self.fits:
+            found.append(
+                _recovered(label, n_groups, None if again is None else again.down_to(n_groups), self.sample)
+            )
         return _means(found)
 
 
@@ -102,12 +128,13 @@ def resampled(
     samples = replace(samples, plain=sample) if samples.wide is None else samples
     label, inner = grouped.label(sample), MemoryRows.of_block(sample, threads)
 
-    def one(number: int) -> tuple[tuple[Family[Any], Any] | None, Array]:
+    def one(number: int) -> tuple[_Again | None, Array]:
         fit = None if plan.deadline.over else _refitted(sample, samples, plan, seed, number)
-        again = None if fit is None else _grouped_again(fit, samples, plan)
-        return fit, _recovered(label, grouped.n_groups, again, sample)
+        again = None if fit is None else _Again(*fit, samples, plan.soft)
+        made = None if again is None else again.by_rule(plan)
+        return again, _recovered(label, grouped.n_groups, made, sample)
 
-    made: list[tuple[tuple[Family[Any], Any] | None, Array]] = []
+    made: list[tuple[_Again | None, Array]] = []
     for batch in _batches(inner.threads):
         so_far = np.array([found for _, found in made])
         if plan.deadline.over or (made and told(so_far)):
@@ -121,7 +148,7 @@ def resampled(
     if len(made) < LEAST_RESAMPLES:
         return None
     fits, found = zip(*made, strict=True)
-    return Resampled(sample, samples, plan, fits, _means(found))
+    return Resampled(sample, fits, _means(found))
 
 
 def _means(found: Sequence[Array]) -> tuple[float, ...]:
@@ -176,29 +203,6 @@ def _refitted(
     # Starts see rare groups as often as they were drawn.
     counted = replace(block, weight=times[drawn].astype(np.float64))
     return _largest(MemoryRows.of_block(block, 1), counted, plan, seed + number)
-
-
-def _grouped_again(fit: tuple[Family[Any], Any], samples: Samples, plan: ResamplingPlan) -> Grouped:
-    """The groups of a resample by the rule of the answer."""
-    family, params = fit
-    n_pieces = len(family.centres(params))
-    group_of = np.arange(n_pieces)
-    if plan.threshold is not None and n_pieces > 1:
-        # On all rows: those of a resample are tied, and ties look like modes.
-        ground = samples.ground(family, params)
-        merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
-        group_of = merge.group_of
-    return Grouped(family, params, group_of, plan.soft)
-
-
-def _merged_again(fit: tuple[Family[Any], Any], samples: Samples, n_groups: int, soft: bool) -> Grouped:
-    """The groups of a resample, merged to so many at most."""
-    family, params = fit
-    merge = merge_pieces(
-        samples.ground(family, params), len(family.centres(params)),
-        threshold=np.inf, least=n_groups, whole_path=False,
-    )  # fmt: skip
-    return Grouped(family, params, merge.group_of, soft)
 
 
 def _largest(
