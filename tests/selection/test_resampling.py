@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,6 @@ from ilk.fitting.deadline import Deadline
 from ilk.model.grouped import Grouped
 from ilk.selection import resampling
 from ilk.selection.resampling import (
-    FEWEST_RESAMPLES,
     LEAST_RESAMPLES,
     N_RESAMPLES,
     ResamplingPlan,
@@ -25,23 +22,45 @@ from ilk.selection.samples import Samples, Scope
 from ilk.table.condition import condition
 
 
-@pytest.mark.parametrize(("end", "expected"), [(math.inf, N_RESAMPLES), (0.0, FEWEST_RESAMPLES)])
-def test_fewer_resamples_when_the_time_has_run_out(end, expected, monkeypatch):
+@pytest.mark.parametrize(
+    ("n_in_time", "n_counted"),
+    [
+        (N_RESAMPLES, N_RESAMPLES),
+        (LEAST_RESAMPLES + 1, LEAST_RESAMPLES + 1),
+        (LEAST_RESAMPLES - 1, None),
+        (0, None),
+    ],
+)
+def test_resamples_end_with_the_time_and_too_few_tell_nothing(n_in_time, n_counted, monkeypatch):
     draws = np.random.default_rng(0)
     X = np.vstack([draws.normal(0, 1, (60, 2)), draws.normal(9, 1, (60, 2))])
     rows = MemoryRows(X, condition(X), threads=1)
-    numbers = []
-    monkeypatch.setattr(resampling, "_refitted", lambda *given: numbers.append(given[-1]))
+    numbers, now = [], 0.0
+
+    def refitted(*given):
+        nonlocal now
+        numbers.append(given[-1])
+        now += 1.0  # each takes a second
+
+    monkeypatch.setattr("ilk.fitting.deadline.time.monotonic", lambda: now)
+    monkeypatch.setattr(resampling, "_refitted", refitted)
     family = Means()
     centres = rows.encoding.apply(np.array([[0.0, 0.0], [9.0, 9.0]]))
     grouped = Grouped(family, family.start(centres), np.arange(2), False)
     plan = ResamplingPlan(
-        refit=lambda *_: None, n_pieces=2, threshold=0.4, least=1, soft=False, deadline=Deadline(end)
+        refit=lambda *_: None,
+        n_pieces=2,
+        threshold=0.4,
+        least=1,
+        soft=False,
+        deadline=Deadline(n_in_time + 0.5 * (n_in_time > 0)),
     )
     samples = Samples(rows.sample(120, 0), None, Scope(0))
     monkeypatch.setattr(resampling, "told", lambda _: False)
-    assert resampled(samples, grouped, plan, 0).stable == (0.0, 0.0)  # none of them found anything
-    assert sorted(numbers) == list(range(expected))
+    found = resampled(samples, grouped, plan, 0, 1)
+    assert found is None if n_counted is None else len(found.fits) == n_counted
+    assert found is None or found.stable == (0.0, 0.0)  # none of them found anything
+    assert len(numbers) <= n_in_time + 1
 
 
 @pytest.mark.parametrize(("spread", "fewer"), [(0.02, True), (0.25, False)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ilk import kernels
@@ -15,6 +17,7 @@ from ilk.selection.candidates import Search
 
 SHARP = 0.50  # silhouette; Kaufman and Rousseeuw 1990: from 0.51 a reasonable structure
 STOPPED = Caution("interrupted", "the run was interrupted; this is the best found so far")
+LONGER = 4  # times the budget, where it was too short
 DOMINANT = 0.9  # share of the variance from which one unscaled column decides alone
 
 
@@ -32,16 +35,42 @@ def cautions(findings: Findings, shown: Shown) -> list[Caution]:
 
 def _end_of_run(findings: Findings) -> list[Caution]:
     """That it ended before its time."""
-    fit, candidates = findings.search.fit, findings.search.candidates
-    untried = [str(c.k) for c in candidates if c.status == "did_not_start"]
+    fit = findings.search.fit
     if findings.grouping.interrupted or fit.reason == INTERRUPTED:
         return [STOPPED]
-    if fit.reason == TIME_LIMIT or untried:
-        before = f" before K {', '.join(untried)}" if untried else ""
-        return [Caution("time-limit", f"the time limit was reached{before}")]
+    cut = _cut_by_time(findings)
+    if cut:
+        return [cut]
     if fit.reason == PASS_LIMIT:
         return [Caution("not-converged", f"the fit did not converge within {fit.n_passes} passes")]
     return []
+
+
+def _cut_by_time(findings: Findings) -> Caution | None:
+    """What there was no time for, with a longer one."""
+    search, grouping, budget = findings.search, findings.grouping, findings.job.budget
+    untried = sorted({c.k for c in search.candidates if c.status == "did_not_start"} - {search.chosen.k})
+    cut = []
+    if search.ended_by == "time" or search.fit.reason == TIME_LIMIT or untried:
+        before = f" before K={_spanned(untried)}" if untried else ""
+        cut.append(f"the search was stopped at K={search.chosen.k}{before}")
+    if grouping.stable is None and grouping.n_groups > 1:
+        cut.append("stability was not tested")
+    if not cut or budget is None:
+        return None
+    longer = float(f"{LONGER * budget:.2g}")
+    more = Option("budget", int(longer) if longer.is_integer() else longer)
+    text = f"the time limit was reached: {' and '.join(cut)}; for more time: {more}"
+    return Caution("time-limit", text, [more])
+
+
+def _spanned(ks: Sequence[int]) -> str:
+    """A few numbers, or the first and the last.
+
+    >>> _spanned([3, 4]), _spanned([3, 4, 5, 6])
+    ('3, 4', '3 to 6')
+    """
+    return ", ".join(map(str, ks)) if len(ks) < 4 else f"{ks[0]} to {ks[-1]}"
 
 
 def _fewer_groups(findings: Findings) -> list[Caution]:

@@ -40,6 +40,9 @@ from ilk.table.out_of_core.table import PieceTable
 from ilk.table.weights import MEANINGS
 
 N_STARTS = 30  # of K-means and its kin, for each K
+SEARCH_SHARE = (
+    0.75  # of a budget, once the table is read; the rest is for resamples, and to tell what was found
+)
 
 
 def run(job: Job) -> Result:
@@ -50,29 +53,30 @@ def run(job: Job) -> Result:
 
 
 def _run(job: Job) -> Result:
-    clock = Deadline.none()
+    began = Deadline.none()
     known("method", job.method, names())
     known("merge", job.merge, MERGES)
     _check_weights_are(job)
     job = replace(job, seed=seed_of(job.seed))  # a generator gives one number only once
-    seconds = seconds_of(job.budget)
+    deadline = began.till(seconds_of(job.budget))
     old = None if job.match_to is None else earlier(job.match_to)
     job = with_weights(job)
     afar = ClusterFrame.of(job.data, job.seed)
     given = prepare(job if afar is None else replace(job, data=afar.table))
     ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)
-    deadline = Deadline.after(seconds)  # the table is read, however long that took
+    searching = deadline.part(SEARCH_SHARE)
     if parted(given.method):
-        counted, found, grouping = _parted(job, given, ks)
+        counted, found, grouping = _parted(job, given, ks, deadline)
         view = View(counted, Seen(counted.rows, counted.encoding), found, grouping)
-        searched = deadline.spent
+        searched = searching.spent
     else:
-        counted, seen, sampled = _pieces(job, given, ks, deadline)
-        found = sampled if afar is None else afar.polished(counted, seen, sampled, deadline)
+        counted, seen, sampled = _pieces(job, given, ks, searching)
+        found = sampled if afar is None else afar.polished(counted, seen, sampled, searching)
         notes += [] if afar is None else afar.cautions(sampled, found)
-        searched = deadline.spent
+        searched = searching.spent
+        found = _with_its_end(found, searching)
         view = View(counted, seen, found, _grouped(job, seen, found, ks[0], deadline))
-        if afar is None and not deadline.over:
+        if afar is None and not searching.over:
             view = clearer(view, lambda rest: _grown_view(job, rest, ks, deadline))
     return _answer(
         Findings(
@@ -83,19 +87,27 @@ def _run(job: Job) -> Result:
             grouping=view.grouping,
             notes=(*notes, *view.notes),
             earlier=old,
-            clock=clock,
+            clock=deadline,
             search_seconds=searched,
         )
     )
 
 
+def _with_its_end(found: Search, deadline: Deadline) -> Search:
+    """A search that the time has ended says so, whatever it was at."""
+    if heard() or found.interrupted or not deadline.over:
+        return found
+    return replace(found, ended_by=found.ended_by or "time")
+
+
 def _answer(findings: Findings) -> Result:
-    """What is told of the groups: at a glance where the run was stopped, before or now."""
+    """What is told of the groups: at a glance where the run was stopped, before or now, or has no time left."""
     job, labels = findings.job, findings.grouping.labels
     if not findings.grouping.interrupted:
         try:
             _at(job, findings.search, "describing", findings.clock)
-            return answer_of(findings, shown_rows(findings.given, findings.seen, labels, job.seed))
+            look = rows_at_a_glance if findings.clock.over else shown_rows
+            return answer_of(findings, look(findings.given, findings.seen, labels, job.seed))
         except KeyboardInterrupt:
             findings = replace(findings, grouping=replace(findings.grouping, interrupted=True))
     return answer_of(findings, rows_at_a_glance(findings.given, findings.seen, labels, job.seed))
@@ -255,7 +267,9 @@ def _by_recipe(
     return given, Seen(given.rows, given.encoding), found
 
 
-def _parted(job: Job, given: Input, ks: tuple[int, ...]) -> tuple[Input, Search, Grouping]:
+def _parted(
+    job: Job, given: Input, ks: tuple[int, ...], deadline: Deadline
+) -> tuple[Input, Search, Grouping]:
     """The groups of a paradigm beside the loop; rows in groups too small to count are set aside."""
     from ilk.selection.from_partition import part_rows  # imports scikit-learn, which takes a second
 
@@ -285,7 +299,7 @@ def _parted(job: Job, given: Input, ks: tuple[int, ...]) -> tuple[Input, Search,
             do="Leave it out, or use k-means, k-medians or a mixture method",
             options=sizes,
         )
-    found = part_rows(given.rows, given.used, given.method, job.k, ks, job.seed)
+    found = part_rows(given.rows, given.used, given.method, job.k, ks, job.seed, deadline=deadline)
     counted = given.only(found.counted, "in groups too small to count")
     return counted, found.search, found.grouping
 

@@ -8,7 +8,7 @@ it depends on the table alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from ilk.assorted.number_or_category import cheaper_as_levels
 from ilk.assorted.sparse import has_sparse_codes, sparse_plan
-from ilk.assorted.transform import SCALES, Category, Number, TransformPlan
+from ilk.assorted.transform import SCALES, Category, Number, NumberColumns, TransformPlan
 from ilk.errors import DataError
 from ilk.table.block import Array, Block
 
@@ -24,6 +24,7 @@ FEW_VALUES, MOST_VALUES = 6, 15  # up to which a number is a category, and may b
 ATOM_SHARE = 0.2
 ATOM_SHARE_IN_SAMPLE = 0.15  # in the sample where atoms are looked for; the exact share decides
 SAMPLE_ROWS = 10_000
+CELLS_AT_ONCE = 1 << 18  # of the numbers that are measured together: a few megabytes
 STEP_QUANTILE = 0.05  # of the gaps between distinct values: the recording step
 LEVEL = "(missing)"
 
@@ -234,6 +235,7 @@ def _measured(rows: Any, sample: Block, plan: TransformPlan) -> TransformPlan:
     totals = rows.reduce(_visit_moments, plan).parts
     heft, first, second = totals
     numbers, aside = [], list(plan.set_aside)
+    steps = _steps(sample, plan)
     for j, number in enumerate(plan.numbers):
         low, high = float(bounds.low[j]), float(bounds.high[j])
         if not high > low:
@@ -242,9 +244,7 @@ def _measured(rows: Any, sample: Block, plan: TransformPlan) -> TransformPlan:
         mean = first[j] / heft[j]
         # A range beyond the digits of its squares still has a spread.
         deviation = _short(np.sqrt(max(second[j] / heft[j] - mean**2, 0.0))) or (high - low) / 2
-        x = plan.values(sample, number)
-        gaps = np.diff(np.unique(x[~np.isnan(x) & (sample.weights > 0)]))
-        step = float(np.quantile(gaps, STEP_QUANTILE)) / number.unit if len(gaps) else 0.0
+        step = float(steps[j]) / number.unit
         numbers.append(
             replace(number, low=low, high=high, deviation=deviation, weight=float(heft[j]), step=step)
         )
@@ -268,6 +268,28 @@ def _measured(rows: Any, sample: Block, plan: TransformPlan) -> TransformPlan:
     return replace(plan, numbers=tuple(numbers))
 
 
+def _batches(plan: TransformPlan, block: Block) -> Iterator[tuple[slice, Array]]:
+    """Values of the numbers (numbers, rows), so many numbers at a time that they stay near: of few rows, many."""
+    n_at_once = max(1, CELLS_AT_ONCE // max(block.n_rows, 1))
+    for start in range(0, len(plan.numbers), n_at_once):
+        here = slice(start, min(start + n_at_once, len(plan.numbers)))
+        yield here, plan.values(block, plan.numbers[here])
+
+
+def _steps(sample: Block, plan: TransformPlan) -> Array:
+    """Recording step of each number in encoded units: a low quantile of the gaps between its values, 0 without any."""
+    steps, counted = np.zeros(len(plan.numbers)), sample.weights > 0
+    for here, x in _batches(plan, sample):
+        gaps = np.diff(np.sort(x[:, counted], axis=1), axis=1)  # NaN comes last
+        n_gaps = (gaps > 0).sum(axis=1)
+        for n in np.unique(n_gaps[n_gaps > 0]):
+            alike = np.flatnonzero(n_gaps == n)
+            there = gaps[alike]
+            there = there[there > 0].reshape(len(alike), n)
+            steps[here.start + alike] = np.quantile(there, STEP_QUANTILE, axis=1)
+    return steps
+
+
 def _short(value: float) -> float:
     """Nine digits: weights and repeated rows differ in later ones, and starts order rows by the bits of their cells.
 
@@ -288,34 +310,39 @@ class _Bounds:
 
 def _visit_bounds(plan: TransformPlan, block: Block) -> _Bounds:
     counted = block.weights > 0
-    columns = [plan.values(block, number)[counted] for number in plan.numbers]
-    low = np.array([np.fmin.reduce(x, initial=np.inf) for x in columns])
-    return _Bounds(low, np.array([np.fmax.reduce(x, initial=-np.inf) for x in columns]))
+    low, high = np.full((2, len(plan.numbers)), np.nan)
+    for here, x in _batches(plan, block):
+        low[here] = np.fmin.reduce(x[:, counted], axis=1, initial=np.inf)
+        high[here] = np.fmax.reduce(x[:, counted], axis=1, initial=-np.inf)
+    return _Bounds(low, high)
 
 
 def _visit_moments(plan: TransformPlan, block: Block) -> _ColumnSums:
     sums = np.zeros((3, len(plan.numbers)))
-    for j, number in enumerate(plan.numbers):
-        x = plan.values(block, number)
+    for here, x in _batches(plan, block):
         w = np.where(np.isnan(x), 0.0, block.weights)
         x = np.where(np.isnan(x), 0.0, x)
-        sums[:, j] = w.sum(), _dot(w, x), _dot(w, x * x)
+        sums[:, here] = w.sum(axis=1), _dot(w, x), _dot(w, x * x)
     return _ColumnSums(tuple(sums))
 
 
 def _visit_scales(plan: TransformPlan, block: Block) -> _ColumnSums:
     """Sums over rows of value, square and log slope on every scale (numbers, scales)."""
     sums = np.zeros((3, len(plan.numbers), len(SCALES)))
-    for j, number in enumerate(plan.numbers):
-        x = plan.values(block, number)
-        here = ~np.isnan(x) & (block.weights > 0)
-        x, w = x[here], block.weights[here]
-        for s, scale in enumerate(SCALES):
-            t = scale.place(x, number)
-            sums[:, j, s] = _dot(w, t), _dot(w, t * t), _dot(w, scale.log_slope(t, number))
+    for batch, values in _batches(plan, block):
+        there = ~np.isnan(values) & (block.weights > 0)
+        seen = [(batch, values, block.weights)]
+        if not there.all():
+            each = zip(range(batch.start, batch.stop), values, there, strict=True)
+            seen = [(slice(j, j + 1), x[here][None], block.weights[here]) for j, x, here in each]
+        for here, x, w in seen:
+            columns = NumberColumns.of(plan.numbers[here]).upright
+            for s, scale in enumerate(SCALES):
+                t = scale.place(x, columns)
+                sums[:, here, s] = _dot(w, t), _dot(w, t * t), _dot(w, scale.log_slope(t, columns))
     return _ColumnSums(tuple(sums))
 
 
-def _dot(one: Array, other: Array) -> float:
+def _dot(one: Array, other: Array) -> Array:
     """Without BLAS, whose threads wait for each other over vectors of one block where the processors are busy."""
-    return float((one * other).sum())
+    return np.asarray((one * other).sum(axis=1))

@@ -28,11 +28,11 @@ class NumberScale:
             return x
         return np.log(self._room(x, number)) * (1.0 if self.side == "low" else -1.0)
 
-    def log_slope(self, value: Array, number: Number) -> Array:
+    def log_slope(self, value: Array, number: Number | NumberColumns) -> Array:
         """Log of the derivative of `place`, where it gives `value`."""
         if self.side == "plain":
             return np.zeros_like(value)
-        return (-value if self.side == "low" else value) - float(np.log(number.deviation))
+        return np.asarray((-value if self.side == "low" else value) - np.log(number.deviation))
 
     def undo(self, value: Array, number: Number) -> Array:
         """Encoded values from values on this scale."""
@@ -141,6 +141,12 @@ class NumberColumns:
         if not len(numbers):
             arrays |= dict.fromkeys(("centre", "spread", "log_jacobian"), np.zeros((0, len(SCALES))))
         return cls(**{**arrays, "source": arrays["source"].astype(np.intp)})
+
+    @property
+    def upright(self) -> NumberColumns:
+        """With range and deviation as columns, for values (numbers, rows)."""
+        low, high, deviation = (values[:, None] for values in (self.low, self.high, self.deviation))
+        return replace(self, low=low, high=high, deviation=deviation)
 
     def __getitem__(self, which: Array) -> NumberColumns:
         return NumberColumns(*(getattr(self, field.name)[which] for field in fields(self)))
@@ -329,7 +335,7 @@ class TransformPlan:
         """Sum over the numbers of the log of d standardised / d user's value, per row."""
         total = np.zeros(block.n_rows)
         for number, scale in zip(self.numbers, scales, strict=True):
-            x = self.values(block, number)
+            x = self.values(block, [number])[0]
             slope = number.log_slope(np.nan_to_num(x, nan=number.low), scale) + np.log(number.unit)
             total += np.where(np.isnan(x), 0.0, slope)
         return total
@@ -374,10 +380,12 @@ class TransformPlan:
             placed[:, plain] = columns[plain].standardised(placed[:, plain], here)
         return placed
 
-    def values(self, block: Block, number: Number) -> Array:
-        """Encoded values of a number, NaN where missing or where it is its atom."""
-        x = block.encoding.columns(np.array([number.source])).apply(block.raw[:, [number.source]])
-        x = x[:, 0].astype(np.float64)
-        if number.atom is not None:
-            x[block.raw[:, number.source] == number.atom] = np.nan
+    def values(self, block: Block, numbers: Sequence[Number]) -> Array:
+        """Encoded values of some numbers (numbers, rows), NaN where missing or where one is its atom."""
+        source = np.array([number.source for number in numbers])
+        x = block.encoding.columns(source).apply(block.raw[:, source])
+        x = np.ascontiguousarray(x.T, dtype=np.float64)
+        for place, number in enumerate(numbers):
+            if number.atom is not None:
+                x[place, block.raw[:, number.source] == number.atom] = np.nan
         return np.asarray(x)

@@ -19,7 +19,7 @@ class Deadline:
     """
 
     end: float = inf
-    began: float = field(default_factory=time.monotonic, compare=False)
+    began: float = field(default_factory=lambda: time.monotonic(), compare=False)  # looked up when asked
 
     @classmethod
     def none(cls) -> Deadline:
@@ -29,12 +29,20 @@ class Deadline:
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
         """So many seconds from now; None stands for no limit."""
-        return cls().within(inf if seconds is None else seconds)
+        return cls().till(seconds)
+
+    def till(self, seconds: float | None) -> Deadline:
+        """So many seconds from the beginning; None stands for no limit."""
+        return Deadline(inf if seconds is None else self.began + seconds, self.began)
 
     def within(self, seconds: float = inf) -> Deadline:
         """The same end, or so many seconds from now where that is sooner; counted from now."""
         now = time.monotonic()
         return Deadline(min(self.end, now + seconds), now)
+
+    def part(self, share: float) -> Deadline:
+        """A share of the time that is left; counted from now."""
+        return self.within(share * self.left)
 
     @property
     def left(self) -> float:

@@ -49,10 +49,11 @@ LEVELS_TOLD = 5
 def baseline(columns: Sequence[Described], weight: Array | None) -> list[dict[str, Any]]:
     """What a model remembers of the columns it was fitted on."""
     made = []
+    heft = np.ones(len(columns[0].values) if columns else 0) if weight is None else weight
+    each = effective(np.ones(1), heft)  # rows that a weight of one stands for
     for column in columns:
         if not column.used:
             continue
-        heft = np.ones(len(column.values)) if weight is None else weight
         entry: dict[str, Any] = {"name": column.name}
         if column.is_number:
             values = column.values.astype(np.float64)
@@ -61,7 +62,7 @@ def baseline(columns: Sequence[Described], weight: Array | None) -> list[dict[st
             entry.update(_moments(values, heft))
         else:
             counts = binned_levels(column.values, len(column.levels or ()), heft)
-        made.append({**entry, "counts": effective(counts, heft)})
+        made.append({**entry, "counts": counts * each})
     return made
 
 
@@ -69,10 +70,12 @@ def _moments(values: Array, weight: Array) -> dict[str, Any]:
     present = ~np.isnan(values)
     if not (present & (weight > 0)).any():
         return {"mean": None, "decimals": 0}
-    values, weight = values[present], weight[present]
+    if not present.all():
+        values, weight = values[present], weight[present]
     unit = float(np.abs(values).max()) or 1.0  # squares of huge numbers overflow
-    mean = float(np.average(values / unit, weights=weight))
-    spread = float(np.sqrt(np.average((values / unit - mean) ** 2, weights=weight)))
+    scaled, total = values / unit, weight.sum()
+    mean = float((scaled * weight).sum() / total)
+    spread = float(np.sqrt(((scaled - mean) ** 2 * weight).sum() / total))
     return {"mean": settled(mean * unit, unit), "decimals": decimals_of(values, spread * unit)}
 
 

@@ -10,7 +10,7 @@ put in order by one measure, the divergence of the group from the whole table in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, log, log10
 from typing import Any
 
@@ -29,7 +29,7 @@ NAMING_SHARE = 0.80  # a level held by this share of the group gives the group i
 NAMING_RISE = 0.15  # ... if it is this much more frequent than in the table
 NARROWEST = 0.01  # a group's spread counts as at least this part of the table's, so no divergence is infinite
 MOST_DECIMALS = 6
-LOOKED_AT = 10_000  # rows from which the decimals of a column are read
+LOOKED_AT, HEAD = 10_000, 50  # rows from which the decimals of a column are read; the first few tell of most
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,6 @@ def describe(
         make = _number_facts if column.is_number else _category_facts
         for group, fact in zip(facts, make(column, labels, k, heft), strict=True):
             group.append(fact)
-    there = [_present(column) for column in columns]
-    for number, group in enumerate(facts):
-        mine = labels == number
-        facts[number] = [replace(f, cells=int((mine & p).sum())) for f, p in zip(group, there, strict=True)]
     ordered = [tuple(sorted(group, key=lambda fact: -fact.nats)) for group in facts]
     rows = np.bincount(labels, minlength=k)
     sizes = np.bincount(labels, weights=heft, minlength=k)
@@ -94,15 +90,12 @@ def describe(
     )
 
 
-def _present(column: Described) -> Array:
-    """Which rows have a value."""
-    return np.asarray(~np.isnan(column.values) if column.is_number else column.values >= 0)
-
-
 def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list[Fact]:
     present = ~np.isnan(column.values)
-    values, label, part = column.values[present].astype(np.float64), labels[present], heft[present]
-    missing = _missing_shares(present, labels, k, heft)
+    values, label, part = column.values.astype(np.float64), labels, heft
+    if not present.all():
+        values, label, part = values[present], labels[present], heft[present]
+    missing, cells = _missing_shares(present, labels, k, heft), np.bincount(label, minlength=k).tolist()
     if part.sum() == 0:
         return [
             Fact(
@@ -115,8 +108,9 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
                 value=None,
                 whole=None,
                 missing=m,
+                cells=n,
             )
-            for m in missing
+            for m, n in zip(missing, cells, strict=True)
         ]
     size = np.bincount(label, weights=part, minlength=k)
     # About a value of the column and in units of its range: no digits lost, no overflow.
@@ -143,6 +137,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
                     value=None,
                     whole=whole,
                     missing=missing[g],
+                    cells=cells[g],
                 )
             )
             continue
@@ -164,6 +159,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
                 spread=float(spread[g] * unit),
                 whole_spread=whole_spread * unit,
                 missing=missing[g],
+                cells=cells[g],
             )
         )
     return facts
@@ -196,6 +192,7 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
     cell = labels[present].astype(np.int64) * n_levels + column.values[present]
     count = np.bincount(cell, weights=heft[present], minlength=k * n_levels).reshape(k, n_levels)
     missing = _missing_shares(present, labels, k, heft)
+    cells = np.bincount(labels[present], minlength=k).tolist()
     total = float(count.sum())
     if total == 0:
         return [
@@ -209,8 +206,9 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
                 value=None,
                 whole=None,
                 missing=m,
+                cells=n,
             )
-            for m in missing
+            for m, n in zip(missing, cells, strict=True)
         ]
     whole = count.sum(axis=0) / total
     price = (np.count_nonzero(whole) - 1) / 2 * log(max(total, 2.0))
@@ -229,6 +227,7 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
                     value=None,
                     whole=None,
                     missing=missing[g],
+                    cells=cells[g],
                 )
             )
             continue
@@ -249,6 +248,7 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
                 whole=float(whole[level]),
                 category=column.levels[level],
                 missing=missing[g],
+                cells=cells[g],
             )
         )
     return facts
@@ -269,6 +269,8 @@ def _moved_level(change: Array) -> int:
 
 
 def _missing_shares(present: Array, labels: Array, k: int, heft: Array) -> list[float]:
+    if present.all():
+        return [0.0] * k
     size = np.bincount(labels, weights=heft, minlength=k)
     absent = np.bincount(labels[~present], weights=heft[~present], minlength=k)
     return [float(a / s) if s else 0.0 for a, s in zip(absent, size, strict=True)]
@@ -289,15 +291,17 @@ def decimals_of(values: Array, spread: float) -> int:
     )  # of the smallest numbers, 4 / spread is infinite
     most = MOST_DECIMALS if spread <= 0 else max(0, min(MOST_DECIMALS, 2 - int(np.floor(log10(spread)))))
     least = 0 if spread <= 0 else max(0, min(most, ceil(log10(4 / spread))))
-    for decimals in range(least, most):
-        step = 10.0**decimals
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.all(
-                np.abs(looked * step - np.round(looked * step))
-                <= 1e-9 * np.maximum(1.0, np.abs(looked * step))
-            ):
+    with np.errstate(over="ignore", invalid="ignore"):
+        for decimals in range(least, most):
+            if _has_decimals(looked[:HEAD], decimals) and _has_decimals(looked, decimals):
                 return decimals
     return most
+
+
+def _has_decimals(values: Array, decimals: int) -> bool:
+    """Whether all values have so many decimals or fewer."""
+    raised = values * 10.0**decimals
+    return bool(np.all(np.abs(raised - np.round(raised)) <= 1e-9 * np.maximum(1.0, np.abs(raised))))
 
 
 def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:

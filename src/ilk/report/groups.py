@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from ilk.report.terms import Rule
@@ -136,4 +136,8 @@ class Group:
         dict
             Names and values.
         """
-        return asdict(self)
+        rest = {
+            one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("facts", "rule")
+        }
+        rule = None if self.rule is None else asdict(self.rule)
+        return {**rest, "facts": tuple(dict(vars(fact)) for fact in self.facts), "rule": rule}

@@ -30,6 +30,8 @@ def plain(value: Any) -> Any:
     >>> plain({"a": np.float64("nan"), "b": (1, np.int64(2))})
     {'a': None, 'b': [1, 2]}
     """
+    if value is None or type(value) in (str, int, bool):
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -24,7 +24,7 @@ from ilk.selection.grouping import Grouping
 from ilk.selection.merging import Merge, valley_matrix, weakest_pair
 from ilk.selection.paradigm_input import Material
 from ilk.selection.paradigms import Parting, spectral_parts
-from ilk.selection.resampling import N_RESAMPLES
+from ilk.selection.resampling import LEAST_RESAMPLES, N_RESAMPLES
 from ilk.selection.search import STATUS_OF_REASON
 from ilk.selection.sharpness import Sharpness
 from ilk.selection.valley import MOST_ROWS, NumberGround, Projection
@@ -48,9 +48,18 @@ class Parted:
     grouping: Grouping
 
 
-def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ...], seed: int) -> Parted:
+def part_rows(
+    rows: Rows,
+    schema: Schema,
+    method: str,
+    k: Any,
+    ks: tuple[int, ...],
+    seed: int,
+    *,
+    deadline: Deadline | None = None,
+) -> Parted:
     """The groups that the paradigm `method` makes of all rows, and what the verdict needs to know of them."""
-    paradigm, clock = METHODS[method], Deadline.none()
+    paradigm, clock = METHODS[method], (deadline or Deadline.none()).within()
     wanted = wanted_k(paradigm, k, ks)
     material = Material.of(rows.take(np.arange(rows.n_rows)), schema)
     parting = paradigm.part(material, wanted, ks[-1], seed)
@@ -61,10 +70,10 @@ def part_rows(rows: Rows, schema: Schema, method: str, k: Any, ks: tuple[int, ..
     try:
         sharp = _silhouettes(few, labels, parting.n_groups)
         found = _search(paradigm, parting, labels, seconds, sharp)
-        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed))
+        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock))
     except KeyboardInterrupt:  # the groups are there: once more without what takes time
         found = replace(_search(paradigm, parting, labels, seconds, None), interrupted=True)
-        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed))
+        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock))
 
 
 def wanted_k(paradigm: Method, k: Any, ks: tuple[int, ...]) -> int | None:
@@ -159,7 +168,14 @@ def _silhouettes(material: Material, labels: Array, k: int) -> Sharpness | None:
 
 
 def _grouping(
-    material: Material, paradigm: Method, parting: Parting, labels: Array, found: Search, seed: int
+    material: Material,
+    paradigm: Method,
+    parting: Parting,
+    labels: Array,
+    found: Search,
+    seed: int,
+    *,
+    deadline: Deadline,
 ) -> Grouping:
     k = parting.n_groups
     looked = _some(len(labels), MOST_ROWS, seed)
@@ -169,10 +185,10 @@ def _grouping(
     groups = tuple((group,) for group in range(k))
     valleys = valley_matrix(ground, groups)
     gap, stable, interrupted = None, None, found.interrupted
-    if k > 1 and not interrupted:
+    if k > 1 and not interrupted and not deadline.over:
         try:
             gap = _gap(material.take(looked), labels[looked]) if paradigm.any_shape else None
-            stable = _returns(material, paradigm, labels, k, seed)
+            stable = _returns(material, paradigm, labels, seed, deadline)
         except KeyboardInterrupt:  # only the verdict knows less
             interrupted = True
     return Grouping(
@@ -224,12 +240,18 @@ def _some(n_rows: int, most: int, seed: int) -> Array:
     return np.sort(stream(seed, "parted").choice(n_rows, most, replace=False))
 
 
-def _returns(material: Material, paradigm: Method, labels: Array, k: int, seed: int) -> tuple[float, ...]:
+def _returns(
+    material: Material, paradigm: Method, labels: Array, seed: int, deadline: Deadline
+) -> tuple[float, ...] | None:
     """Per group the mean Jaccard index of the group most like it among the rows that a bootstrap draws; a group of
-    which no row was drawn counts for nothing there."""
-    looked = _some(len(labels), RESAMPLED_ROWS, seed)
+    which no row was drawn counts for nothing there. None where there was no time for the least number of them."""
+    looked, k = _some(len(labels), RESAMPLED_ROWS, seed), int(labels.max()) + 1
     part, total, times = paradigm.part, np.zeros(k), np.zeros(k)
     for number in range(N_RESAMPLES):
+        if deadline.over:
+            if number < LEAST_RESAMPLES:
+                return None
+            break
         draws = stream(seed, "resample", number)
         drawn = np.unique(draws.choice(looked, len(looked)))
         again = part(

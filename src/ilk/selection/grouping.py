@@ -49,7 +49,7 @@ class GroupingOptions:
     )
     min_size: int | None = None
     max_size: int | None = None
-    deadline: Deadline = field(default_factory=Deadline.none)  # of resamples beyond the fewest
+    deadline: Deadline = field(default_factory=Deadline.none)
 
 
 @dataclass(frozen=True)
@@ -167,10 +167,10 @@ def group(
         interrupted=found.interrupted,
         sizing=sizing,
     )
-    if n_groups == 1 or found.interrupted:
+    if n_groups == 1 or found.interrupted or wish.deadline.over:
         return made
     plan = ResamplingPlan(
-        refit=refit_of(found.recipe),
+        refit=refit_of(found.recipe, wish.deadline),
         n_pieces=n_pieces,
         threshold=threshold,
         least=wish.least,
@@ -196,10 +196,12 @@ class _Looked:
 
 def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looked) -> Grouping:
     """The groups with their stability; where some are not stable, with what a merge of them would mend."""
-    gain = 0.0 if found.chosen.status == EXACT else split_gain(found)
+    gain = 0.0 if found.chosen.status == EXACT else split_gain(found, wish.deadline)
     again = resampled(looked.samples, made.grouped, looked.plan, looked.seed, looked.rows.threads)
     if heard():  # resamples that were cut short measure nothing
         return replace(made, interrupted=True)
+    if again is None:
+        return replace(made, split_gain=gain)
     made = replace(made, stable=again.stable, split_gain=gain)
     if made.sizing is not None or min(again.stable) >= STABLE_MIN or wish.deadline.over:
         return made
@@ -340,8 +342,9 @@ def _skewness(ground: Ground) -> Array:
     return np.asarray(np.divide(cube, deviation**3, out=np.zeros_like(cube), where=deviation > 0))
 
 
-def split_gain(found: Search) -> float:
-    """By how much one component more, from the best cut of one in two, lowers the BIC; 0 where it does not.
+def split_gain(found: Search, deadline: Deadline) -> float:
+    """By how much one component more, from the best cut of one in two, lowers the BIC; 0 where it does not, or where
+    there was no time to see.
 
     A search that has settled has tried this; where much is gained after all, it has not.
     """
@@ -349,7 +352,7 @@ def split_gain(found: Search) -> float:
         return 0.0
     family = cast(Gaussian, found.recipe.family)
     few = each_once(found.few)
-    block = few.take(np.arange(few.n_rows))
+    block, stop = few.take(np.arange(few.n_rows)), replace(SPLIT_STOP, deadline=deadline)
     k = len(found.fit.size)
     starts = [
         from_labels(few, family, label, k + 1) for label in split_labels(block, family, found.fit.params)
@@ -357,15 +360,13 @@ def split_gain(found: Search) -> float:
     starts = [start for start in starts if start.status == OK]
     short = [
         run
-        for run in run_quick(
-            few, [family] * len(starts), starts, replace(SPLIT_STOP, max_passes=SPLIT_PASSES)
-        )
+        for run in run_quick(few, [family] * len(starts), starts, replace(stop, max_passes=SPLIT_PASSES))
         if run.status == OK
     ]
-    if not short:
+    if not short or deadline.over:
         return 0.0
-    chosen, run = run_quick(few, [family] * 2, [found.fit.params, best_run(short).params], SPLIT_STOP)
-    if run.status != OK:
+    chosen, run = run_quick(few, [family] * 2, [found.fit.params, best_run(short).params], stop)
+    if run.status != OK or deadline.over:
         return 0.0
     # Both at their best on these rows: parameters of a larger table are not.
     cost = float(block.weights @ family.assign(found.fit.params, block)[1])

@@ -6,6 +6,7 @@ one pair at a time: two pieces that are not neighbours always show a gap, since 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -67,7 +68,7 @@ class Merge:
     @property
     def group_of(self) -> Array:
         """The number of each piece's group."""
-        return _numbered(self.groups)
+        return numbered(self.groups)
 
     def at(self, n_groups: int) -> Array:
         """The number of each piece's group at a level of the path."""
@@ -83,7 +84,8 @@ class Merge:
         return replace(self, groups=tuple(sorted(current)))
 
 
-def _numbered(groups: Sequence[Pieces]) -> Array:
+def numbered(groups: Sequence[Pieces]) -> Array:
+    """The number of each piece's group."""
     made = np.empty(sum(map(len, groups)), dtype=np.intp)
     for number, pieces in enumerate(groups):
         made[list(pieces)] = number
@@ -97,23 +99,48 @@ def merge_pieces(
 
     Then, for the `whole_path`, go on to one group. Without a threshold the pieces are the groups.
     """
-    current: list[Pieces] = [(piece,) for piece in range(n_pieces)]
-    seen = _Valleys(ground)
-    path: list[Level] = []
-    groups: tuple[Pieces, ...] | None = None
-    while len(current) > 1:
-        pairs = [(current[i], current[j]) for i, j in near_pairs(ground, current)]
-        seen.look(pairs, lazily=len(current) > MANY_GROUPS)
-        pair, lowest = _next([pair for pair in pairs if pair in seen.known], seen.known)
-        path.append(Level(len(current), seen.known[pair].valley, pair))
-        if threshold is None or lowest >= threshold or len(current) <= least:
-            groups = groups or tuple(current)
-            if not whole_path:
+    way = MergePath(ground, n_pieces)
+    groups = way.merged(threshold, least)
+    if whole_path:
+        way.merged(math.inf, 1)
+    return Merge(threshold, groups, tuple(way.path))
+
+
+class MergePath:
+    """The merge of pieces on its way: it goes on from where it was left, since each next pair is the same whatever the
+    merge is for."""
+
+    def __init__(self, ground: Ground, n_pieces: int) -> None:
+        self.ground = ground
+        self.current: list[Pieces] = [(piece,) for piece in range(n_pieces)]
+        self.path: list[Level] = []
+        self._seen = _Valleys(ground)
+        self._lowest = math.inf  # valley of the last level
+
+    def merged(self, threshold: float | None, least: int) -> tuple[Pieces, ...]:
+        """On while the lowest valley is below `threshold` and more than `least` groups are left: the groups there."""
+        while len(self.current) > 1:
+            if not self.path or self.path[-1].groups > len(self.current):
+                self._look()
+            if threshold is None or self._lowest >= threshold or len(self.current) <= least:
                 break
-        rest, made = [p for p in current if p not in pair], tuple(sorted(pair[0] + pair[1]))
-        seen.merged(pair, made, rest)
-        current = sorted([*rest, made])
-    return Merge(threshold, groups or tuple(current), tuple(path))
+            pair = self.path[-1].merged
+            rest, made = [p for p in self.current if p not in pair], tuple(sorted(pair[0] + pair[1]))
+            self._seen.merged(pair, made, rest)
+            self.current = sorted([*rest, made])
+        return tuple(self.current)
+
+    def at(self, n_groups: int) -> Array:
+        """The number of each piece's group where so many are left; of fewer pieces, that of the piece."""
+        self.merged(math.inf, n_groups)
+        return Merge(None, tuple(self.current), tuple(self.path)).at(n_groups)
+
+    def _look(self) -> None:
+        current, seen = self.current, self._seen
+        pairs = [(current[i], current[j]) for i, j in near_pairs(self.ground, current)]
+        seen.look(pairs, lazily=len(current) > MANY_GROUPS)
+        pair, self._lowest = _next([pair for pair in pairs if pair in seen.known], seen.known)
+        self.path.append(Level(len(current), seen.known[pair].valley, pair))
 
 
 class _Valleys:

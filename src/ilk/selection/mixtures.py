@@ -24,6 +24,7 @@ from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.deadline import Deadline
+from ilk.fitting.interrupt import heard
 from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
@@ -314,12 +315,14 @@ def search_mixtures(
     every = ks if 1 in ks else (1, *ks)
     for done, k in enumerate(every, start=1):
         active = [s for s in grid.structures if patience is None or rises[s] < patience or k in (1, *ks[:1])]
-        if interrupted or (deadline.over and grid.cells):
+        if interrupted or (deadline.over and any(known in ks for _, known in grid.cells)):
             status = "cancelled" if interrupted else "did_not_start"
             candidates += [Candidate("gaussian", s.name, k, status) for s in active]
             continue
         try:
             stop = replace(SEARCH_STOP if thorough else QUICK_STOP, deadline=deadline)
+            if deadline.over and not heard():  # the first K has an answer whatever the time
+                stop = Stop(max_passes=1)
             cells = grid.fill(k, active, stop, thorough=thorough)
             interrupted = any(run.reason == INTERRUPTED for cell in cells for run in cell.runs)
         except KeyboardInterrupt:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -16,14 +17,15 @@ from ilk.assorted.blended import Blended
 from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import EmbeddedRows, Partition
 from ilk.assorted.family import Assorted
-from ilk.assorted.racing import raced
+from ilk.assorted.racing import raced, run_plainly
 from ilk.assorted.screening import screened
 from ilk.assorted.state import from_labels as given_labels
+from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
-from ilk.families.base import Family
+from ilk.families.base import Family, GrowingFamily
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
-from ilk.fitting.loop import OK, Stop
+from ilk.fitting.loop import OK, Run, Stop
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
@@ -32,12 +34,14 @@ from ilk.fitting.table_moments import table_moments
 from ilk.model.grouped import Grouped
 from ilk.model.registry import fitted_as
 from ilk.random import stream
-from ilk.selection.merging import merge_pieces
+from ilk.selection.merging import MergePath, numbered
 from ilk.selection.samples import Samples
 from ilk.table.block import Array, Block
 
-N_RESAMPLES, FEWEST_RESAMPLES = 10, 5  # the fewest when the time has run out
-LEAST_RESAMPLES = 4  # after which no more are drawn where they would hardly change the verdict
+N_RESAMPLES = 10
+LEAST_RESAMPLES = (
+    4  # after which no more are drawn where they would hardly change the verdict; fewer tell nothing
+)
 # Mean Jaccard of a stable group, and of groups that are stable on the whole; wide tables are held against the first.
 STABLE_MIN, STABLE_MEAN = 0.75, 0.65
 DISSOLVED = 0.50  # a group below is another one in every resample (Hennig 2007)
@@ -64,7 +68,33 @@ class ResamplingPlan:
     threshold: float | None
     least: int
     soft: bool
-    deadline: Deadline = field(default_factory=Deadline.none)  # resamples beyond the fewest wait for nobody
+    deadline: Deadline = field(default_factory=Deadline.none)
+
+
+@dataclass
+class _Again:
+    """The fit of a resample, and its pieces on their way to groups."""
+
+    family: Family[Any]
+    params: Any
+    samples: Samples
+    soft: bool
+
+    @cached_property
+    def path(self) -> MergePath:
+        """On all rows: those of a resample are tied, and ties look like modes."""
+        return MergePath(self.samples.ground(self.family, self.params), len(self.family.centres(self.params)))
+
+    def by_rule(self, plan: ResamplingPlan) -> Grouped:
+        """Groups by the rule of the answer."""
+        group_of = np.arange(len(self.family.centres(self.params)))
+        if plan.threshold is not None and len(group_of) > 1:
+            group_of = numbered(self.path.merged(plan.threshold, plan.least))
+        return Grouped(self.family, self.params, group_of, self.soft)
+
+    def down_to(self, n_groups: int) -> Grouped:
+        """Merged to so many groups at most."""
+        return Grouped(self.family, self.params, self.path.at(n_groups), self.soft)
 
 
 @dataclass(frozen=True)
@@ -72,26 +102,25 @@ class Resampled:
     """The rule repeated on resamples: the labels of the answer's sample, the fits, and each group's stability."""
 
     sample: Block
-    samples: Samples
-    plan: ResamplingPlan
-    fits: tuple[tuple[Family[Any], Any] | None, ...]
+    fits: tuple[_Again | None, ...]
     stable: tuple[float, ...]
 
     def merged_to(self, merged: Grouped) -> tuple[float, ...]:
         """Stability of coarser groups: the pieces of each resample are merged to as many."""
         n_groups, label = merged.n_groups, merged.label(self.sample)
         found = []
-        for fit in self.fits:
-            again = None if fit is None else _merged_again(fit, self.samples, n_groups, self.plan.soft)
-            found.append(_recovered(label, n_groups, again, self.sample))
+        for again in self.fits:
+            found.append(
+                _recovered(label, n_groups, None if again is None else again.down_to(n_groups), self.sample)
+            )
         return _means(found)
 
 
 def resampled(
     samples: Samples, grouped: Grouped, plan: ResamplingPlan, seed: int, threads: int | None = None
-) -> Resampled:
+) -> Resampled | None:
     """Per group the Jaccard index of its nearest group in a resample, averaged over the resamples: as many as the
-    verdict needs, ten at most.
+    verdict needs, ten at most; None where there was no time for the least number of them.
 
     Of `samples` in their canonical order: a part of them then is the same for weights and repeated rows.
     """
@@ -99,22 +128,27 @@ def resampled(
     samples = replace(samples, plain=sample) if samples.wide is None else samples
     label, inner = grouped.label(sample), MemoryRows.of_block(sample, threads)
 
-    def one(number: int) -> tuple[tuple[Family[Any], Any] | None, Array]:
-        fit = _refitted(sample, samples, plan, seed, number)
-        again = None if fit is None else _grouped_again(fit, samples, plan)
-        return fit, _recovered(label, grouped.n_groups, again, sample)
+    def one(number: int) -> tuple[_Again | None, Array]:
+        fit = None if plan.deadline.over else _refitted(sample, samples, plan, seed, number)
+        again = None if fit is None else _Again(*fit, samples, plan.soft)
+        made = None if again is None else again.by_rule(plan)
+        return again, _recovered(label, grouped.n_groups, made, sample)
 
-    made: list[tuple[tuple[Family[Any], Any] | None, Array]] = []
+    made: list[tuple[_Again | None, Array]] = []
     for batch in _batches(inner.threads):
         so_far = np.array([found for _, found in made])
-        if (made and told(so_far)) or (len(made) >= FEWEST_RESAMPLES and plan.deadline.over):
+        if plan.deadline.over or (made and told(so_far)):
             break
         for again in inner.map(one, batch):
+            if plan.deadline.over:  # perhaps it was cut short, and then measures nothing
+                break
             made.append(again)
             if len(made) >= LEAST_RESAMPLES and told(np.array([found for _, found in made])):
                 break
+    if len(made) < LEAST_RESAMPLES:
+        return None
     fits, found = zip(*made, strict=True)
-    return Resampled(sample, samples, plan, fits, _means(found))
+    return Resampled(sample, fits, _means(found))
 
 
 def _means(found: Sequence[Array]) -> tuple[float, ...]:
@@ -123,7 +157,7 @@ def _means(found: Sequence[Array]) -> tuple[float, ...]:
 
 def _batches(threads: int) -> list[range]:
     """The numbers of the resamples that are drawn at a time: no more at once than are needed, or than threads."""
-    starts = [0, LEAST_RESAMPLES, *range(FEWEST_RESAMPLES, N_RESAMPLES, threads), N_RESAMPLES]
+    starts = [0, LEAST_RESAMPLES, *range(LEAST_RESAMPLES + 1, N_RESAMPLES, threads), N_RESAMPLES]
     return [range(first, end) for first, end in pairwise(starts)]
 
 
@@ -171,36 +205,13 @@ def _refitted(
     return _largest(MemoryRows.of_block(block, 1), counted, plan, seed + number)
 
 
-def _grouped_again(fit: tuple[Family[Any], Any], samples: Samples, plan: ResamplingPlan) -> Grouped:
-    """The groups of a resample by the rule of the answer."""
-    family, params = fit
-    n_pieces = len(family.centres(params))
-    group_of = np.arange(n_pieces)
-    if plan.threshold is not None and n_pieces > 1:
-        # On all rows: those of a resample are tied, and ties look like modes.
-        ground = samples.ground(family, params)
-        merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
-        group_of = merge.group_of
-    return Grouped(family, params, group_of, plan.soft)
-
-
-def _merged_again(fit: tuple[Family[Any], Any], samples: Samples, n_groups: int, soft: bool) -> Grouped:
-    """The groups of a resample, merged to so many at most."""
-    family, params = fit
-    merge = merge_pieces(
-        samples.ground(family, params), len(family.centres(params)),
-        threshold=np.inf, least=n_groups, whole_path=False,
-    )  # fmt: skip
-    return Grouped(family, params, merge.group_of, soft)
-
-
 def _largest(
     rows: MemoryRows, counted: Block, plan: ResamplingPlan, seed: int
 ) -> tuple[Family[Any], Any] | None:
     """The fit with all pieces, or with as many as a resample allows: it has fewer distinct rows than the table."""
     for n_pieces in range(plan.n_pieces, 0, -1):
         found = plan.refit(rows, counted, n_pieces, seed)
-        if found is not None:
+        if found is not None or plan.deadline.over:
             return found
     return None
 
@@ -218,16 +229,21 @@ def _jaccard(label: Array, n: int, other: Array, sample: Block) -> Array:
     return np.asarray((shared / np.maximum(either, 1e-300)).max(axis=1))
 
 
-def refit_of(recipe: Recipe) -> Refit:
+def refit_of(recipe: Recipe, deadline: Deadline) -> Refit:
     """How the chosen model is fitted anew."""
-    anew: dict[str, Callable[[Any], Refit]] = {"mixture": refit_mixture, "growth": refit_assorted}
+    anew: dict[str, Callable[[Any, Stop], Refit]] = {"mixture": refit_mixture, "growth": refit_assorted}
     way = anew.get(fitted_as(recipe.family.name))
-    return refit_recipe(recipe) if way is None else way(recipe.family)
+    if way is None:
+        return refit_recipe(replace(recipe, stop=replace(recipe.stop, deadline=deadline)))
+    return way(recipe.family, replace(COLD_STOP, deadline=deadline))
 
 
-def refit_assorted(family: Assorted | Blended) -> Refit:
+def refit_assorted(family: Assorted | Blended, stop: Stop) -> Refit:
     """Clusters of the same columns from cold starts: one pass with every cell chosen, then in groups; of a wide table
     from its screened columns."""
+
+    def in_time(rows: Rows, family: GrowingFamily[Any], starts: Sequence[Any], heat: Stop) -> list[Run]:
+        return run_plainly(rows, family, starts, replace(heat, deadline=stop.deadline))
 
     def refit_wide(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
         # Each row once: one that was drawn four times is alike in all columns, and would make a cluster of its own.
@@ -236,7 +252,7 @@ def refit_assorted(family: Assorted | Blended) -> Refit:
             replace(counted, weight=rows.take(np.arange(rows.n_rows)).weights / counted.weights), 1
         )
         parts = screened(points, k, stream(seed, "screened", k), n_neighbours=1)
-        runs = raced(once, family, parts, k)
+        runs = raced(once, family, parts, k, in_time)
         return (family, runs[0].measured) if runs else None
 
     def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
@@ -245,13 +261,13 @@ def refit_assorted(family: Assorted | Blended) -> Refit:
         points = EmbeddedRows.of_block(counted, family.columns)
         parts = distinct([kind(points, k, seed, number) for number, kind in enumerate(COLD_PARTITIONS)])
         starts = [given_labels(rows, family, part, int(part.max()) + 1) for part in parts]
-        runs = run_all_starts(rows, [family] * len(starts), starts, stop=COLD_STOP)
+        runs = run_all_starts(rows, [family] * len(starts), starts, stop=stop)
         return family, best_run(runs).params
 
     return refit
 
 
-def refit_mixture(family: Gaussian) -> Refit:
+def refit_mixture(family: Gaussian, stop: Stop) -> Refit:
     """Gaussians of the same structure from cold starts."""
 
     def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
@@ -263,7 +279,7 @@ def refit_mixture(family: Gaussian) -> Refit:
         parts = distinct([partitioner.labels(name, k, 0) for name in COLD_STARTS])
         starts = [from_labels(rows, own, part, int(part.max()) + 1) for part in parts]
         starts = [start for start in starts if start.status == OK]
-        runs = run_quick(rows, [own] * len(starts), starts, COLD_STOP)
+        runs = run_quick(rows, [own] * len(starts), starts, stop)
         if not runs or best_run(runs).status != OK:
             return None
         return own, best_run(runs).params
@@ -275,7 +291,7 @@ def refit_recipe(recipe: Recipe) -> Refit:
     """A method of centres from as many starts."""
 
     def refit(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
-        few = replace(recipe, n_starts=len(COLD_STARTS), stop=replace(recipe.stop, deadline=Deadline.none()))
+        few = replace(recipe, n_starts=len(COLD_STARTS))
         return recipe.family, fit_recipe(rows, few, k, seed).params
 
     return refit

@@ -147,10 +147,10 @@ class HeldCells:
 
     def few_values(self, limit: int) -> list[float]:
         found: set[Any] = set()
-        start, step = 0, 256  # most columns show enough values in their first rows
+        start, step = 0, 16  # most columns show enough values in their first rows
         while start < len(self.column) and len(found) < limit:
             found |= {v + 0 for v in pc.drop_null(pc.unique(self.column.slice(start, step))).to_pylist()}
-            start, step = start + step, 1 << 16
+            start, step = start + step, min(step << 4, 1 << 16)
         return sorted(found)[:limit]
 
     def is_whole(self) -> bool:
@@ -318,6 +318,8 @@ def sorted_texts(levels: Sequence[str]) -> tuple[str, ...]:
 def as_numbers(column: Column, name: str) -> Any:
     """A column as float64 with NaN where missing; text must be numbers throughout."""
     kind = column.type
+    if kind == pa.float64():
+        return column.to_numpy(zero_copy_only=False)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if pa.types.is_duration(kind):

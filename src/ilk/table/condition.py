@@ -240,19 +240,29 @@ def middle_rows(n_rows: int) -> Array:
     return np.arange(min(n_rows, SAMPLE_ROWS)) * n_rows // min(n_rows, SAMPLE_ROWS)
 
 
+SHARES = (0.16, 0.5, 0.84)
+TOGETHER = 1 << 21  # cells of a table whose columns are looked at together
+
+
 def _middle(raw: Sliceable, power: float, weight: Sliceable | None) -> tuple[Array, Array]:
     """Weighted median and robust spread (median to the 16 and 84 % points, the larger) of a fixed sample."""
     rows = middle_rows(raw.shape[0])
     heft = None if weight is None else weight[rows].astype(np.float64)
     middle, spread = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])
-    for j in range(raw.shape[1]):
+    done = np.zeros(raw.shape[1], dtype=bool)
+    if heft is None and isinstance(raw, np.ndarray) and raw.size <= TOGETHER:
+        sample = raw[rows].astype(np.float64) * power
+        done = ~np.isnan(sample).any(axis=0)
+        low, middle[done], high = _low_ranks(np.ascontiguousarray(sample[:, done].T), SHARES).T
+        spread[done] = np.maximum(middle[done] - low, high - middle[done])
+    for j in np.flatnonzero(~done):
         sample = raw[rows, j].astype(np.float64) * power  # a column at a time: all of them would be a copy
         keep = ~np.isnan(sample)
         if heft is not None:
             keep &= heft > 0
         if keep.any():
             part = None if heft is None else heft[keep]
-            low, middle[j], high = quantiles(sample[keep], part, (0.16, 0.5, 0.84))
+            low, middle[j], high = quantiles(sample[keep], part, SHARES)
             spread[j] = max(middle[j] - low, high - middle[j])
     return middle, spread
 
@@ -260,12 +270,17 @@ def _middle(raw: Sliceable, power: float, weight: Sliceable | None) -> tuple[Arr
 def quantiles(values: Array, heft: Array | None, shares: tuple[float, ...]) -> Array:
     """Lower weighted quantiles: always values of the data, so equal for repeated and for weighted rows."""
     if heft is None:
-        ranks = [max(int(np.ceil(share * len(values))) - 1, 0) for share in shares]
-        return np.asarray(np.partition(values, ranks)[ranks])
+        return _low_ranks(values, shares)
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(heft[order])
     places = np.searchsorted(reached, np.asarray(shares) * reached[-1])
     return np.asarray(values[order[np.minimum(places, len(values) - 1)]])
+
+
+def _low_ranks(values: Array, shares: tuple[float, ...]) -> Array:
+    """Lower quantiles over the last axis."""
+    ranks = [max(int(np.ceil(share * values.shape[-1])) - 1, 0) for share in shares]
+    return np.asarray(np.partition(values, ranks, axis=-1)[..., ranks])
 
 
 @dataclass(frozen=True)

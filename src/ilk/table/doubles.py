@@ -37,7 +37,8 @@ class Sequel:
     def of(cls, column: ColumnCells) -> Sequel:
         digest, place, counts = hashlib.sha256(), dict[Any, int](), np.zeros(0, np.int64)
         for part in column.parts():
-            values, indices = _encoded(part)
+            coded = _encoded(part)
+            values, indices = coded.dictionary.to_pylist(), coded.indices
             code = np.array([place.setdefault(value, len(place)) for value in values] + [-1], dtype=np.int32)
             codes = code[pc.fill_null(indices, len(values)).to_numpy(zero_copy_only=False)]
             digest.update(codes.tobytes())
@@ -55,15 +56,15 @@ class Sequel:
         return bool(self.counts.sum() - self.counts.max() >= LEAST_ROWS)
 
 
-def _encoded(column: Column) -> tuple[list[Any], Any]:
-    """Values in the order they first come, and the place of each row among them (null where missing)."""
+def _encoded(column: Column) -> Any:
+    """A dictionary of values in the order they first come, and the place of each row among them (null where
+    missing)."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.ChunkedArray):
         whole = whole.chunk(0) if whole.num_chunks else pa.array([], column.type)
     if pa.types.is_dictionary(whole.type):
         whole = whole.cast(whole.type.value_type)
-    coded = pc.dictionary_encode(whole)
-    return coded.dictionary.to_pylist(), coded.indices
+    return pc.dictionary_encode(whole)
 
 
 def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) -> dict[str, str]:
@@ -96,9 +97,11 @@ def _near(table: TableColumns, columns: list[ColumnInfo]) -> Iterator[Array]:
     """For each column the places of earlier ones that may say the same: of numbers those that go along with it on a few
     rows, all others of a column of categories."""
     is_number = np.array([info.levels is None for info in columns])
-    points = np.zeros((len(columns), LOOKED_ROWS))
+    points = np.full((len(columns), LOOKED_ROWS), np.nan)
     for place in np.flatnonzero(is_number):
-        points[place] = _standard(next(iter(table.cells(columns[place].name).parts())), columns[place].name)
+        few = _looked(next(iter(table.cells(columns[place].name).parts())), columns[place].name)
+        points[place, : len(few)] = few
+    points = _standard(points)
     for start in range(0, len(columns), BATCH):
         batch = slice(start, start + BATCH)
         along = np.abs(points[batch] @ points[: start + BATCH].T) > MAY_BE_ALIKE
@@ -107,21 +110,31 @@ def _near(table: TableColumns, columns: list[ColumnInfo]) -> Iterator[Array]:
             yield np.flatnonzero(row[: start + offset])
 
 
-def _standard(part: Column, name: str) -> Array:
-    """Numbers of a few rows over a part as a vector of length 1, so that products are correlations."""
-    looked = np.linspace(0, len(part) - 1, min(len(part), LOOKED_ROWS)).astype(np.int64)
-    values = as_numbers(part.take(pa.array(looked)), name)
+def _looked(part: Column, name: str) -> Any:
+    """Numbers of a few rows over a part."""
+    if len(part) <= LOOKED_ROWS:
+        return as_numbers(part, name)
+    looked = np.linspace(0, len(part) - 1, LOOKED_ROWS).astype(np.int64)
+    return as_numbers(part.take(pa.array(looked)), name)
+
+
+def _standard(values: Array) -> Array:
+    """Every row as a vector of length 1 with mean 0, so that products are correlations; what is not finite is 0."""
     seen = np.isfinite(values)
-    made = np.zeros(LOOKED_ROWS)
-    if seen.any():
-        low, high = values[seen].min(), values[seen].max()
-        scaled = values[seen] / 4 - (low / 8 + high / 8)  # differences of large numbers run over
-        size = float(np.abs(scaled).max())
-        scaled = scaled / size if size > 0 else scaled
-        scaled = scaled - scaled.mean()
-        length = float(np.sqrt(np.square(scaled).sum()))
-        made[: len(values)][seen] = scaled / length if length > 0 else 0.0
-    return made
+    low, high = (
+        end(np.where(seen, values, otherwise), axis=1, keepdims=True)
+        for end, otherwise in ((np.min, np.inf), (np.max, -np.inf))
+    )
+    some = seen.any(axis=1, keepdims=True)
+    middle = np.where(some, low, 0.0) / 8 + np.where(some, high, 0.0) / 8
+    scaled = np.where(seen, values, 0.0) / 4 - middle  # differences of large numbers run over
+    scaled = np.where(seen, scaled, 0.0)
+    size = np.abs(scaled).max(axis=1, keepdims=True)
+    scaled = scaled / np.where(size > 0, size, 1.0)
+    mean = scaled.sum(axis=1, keepdims=True) / np.maximum(seen.sum(axis=1, keepdims=True), 1)
+    scaled = np.where(seen, scaled - mean, 0.0)
+    length = np.sqrt(np.square(scaled).sum(axis=1, keepdims=True))
+    return np.asarray(scaled / np.where(length > 0, length, 1.0))
 
 
 def _grouped(columns: list[ColumnInfo], key: Callable[[ColumnInfo], Any]) -> list[list[ColumnInfo]]:
@@ -135,7 +148,7 @@ def _grouped(columns: list[ColumnInfo], key: Callable[[ColumnInfo], Any]) -> lis
 def _head(column: ColumnCells) -> bytes:
     """The first rows as the numbers of their values: few columns go on from there."""
     part = next(iter(column.parts()))
-    _, indices = _encoded(part.slice(0, HEAD_ROWS))
+    indices = _encoded(part.slice(0, HEAD_ROWS)).indices
     return bytes(pc.fill_null(indices, -1).to_numpy(zero_copy_only=False).tobytes())
 
 

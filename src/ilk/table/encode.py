@@ -174,7 +174,8 @@ def encode_new(
     >>> encode_new(new, schema, encode(old, schema).encoding).codes.tolist()
     [[-1]]
     """
-    lacking = [c.name for c in schema.used if c.name not in table.names]
+    there = set(table.names)
+    lacking = [c.name for c in schema.used if c.name not in there]
     if lacking and absent != "missing":
         option = Option("absent", "missing")
         raise DataError(
@@ -253,8 +254,9 @@ def numbers_of(table: Table, columns: Sequence[ColumnInfo]) -> Array:
 
 
 def _as_they_are(table: Table, columns: Sequence[ColumnInfo]) -> Array:
-    if table.array is not None and all(c.name in table.names for c in columns):
-        places = [table.names.index(c.name) for c in columns]
+    at = {name: place for place, name in enumerate(table.names)}
+    if table.array is not None and all(c.name in at for c in columns):
+        places = [at[c.name] for c in columns]
         array = (
             table.array if table.array.dtype in (np.float32, np.float64) else table.array.astype(np.float64)
         )
@@ -262,13 +264,15 @@ def _as_they_are(table: Table, columns: Sequence[ColumnInfo]) -> Array:
             return array
         run = slice(places[0], places[0] + len(places)) if places else slice(0, 0)
         return array[:, run] if places == list(range(table.n_columns))[run] else array[:, places]
-    present = [table.column(c.name) for c in columns if c.name in table.names]
+    present = [table.column(c.name) for c in columns if c.name in at]
     single = bool(present) and len(present) == len(columns) and all(c.type == pa.float32() for c in present)
-    numbers = np.empty((table.n_rows, len(columns)), dtype=np.float32 if single else np.float64)
+    kind, shape = np.float32 if single else np.float64, (table.n_rows, len(columns))
+    wide = len(columns) > table.n_rows  # a column at a time, then all of them in order: nearer in memory
+    numbers = np.empty(shape[::-1], dtype=kind).T if wide else np.empty(shape, dtype=kind)
     for j, info in enumerate(columns):
-        known = info.name in table.names
+        known = info.name in at
         numbers[:, j] = as_numbers(cells_as_read(table, info), info.name) if known else np.nan
-    return numbers
+    return np.ascontiguousarray(numbers)
 
 
 def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None, list[Caution]]:

@@ -36,13 +36,15 @@ def fingerprint(table: Table) -> str:
 
 def _add(digest: Any, cells: Any) -> None:
     """The cells as bytes that do not depend on how Arrow cut or stored them."""
-    digest.update(np.packbits(cells.is_null().to_numpy(zero_copy_only=False)).tobytes())
+    whole = cells.null_count == 0
+    lost = np.zeros(len(cells), dtype=bool) if whole else cells.is_null().to_numpy(zero_copy_only=False)
+    digest.update(np.packbits(lost).tobytes())
     if pa.types.is_dictionary(cells.type):
         cells = cells.dictionary_decode()
     if pa.types.is_boolean(cells.type):
         cells = cells.cast(pa.int8())
     if pa.types.is_floating(cells.type) or pa.types.is_integer(cells.type):
-        values = pc.fill_null(cells, 0).to_numpy(zero_copy_only=False)
+        values = (cells if whole else pc.fill_null(cells, 0)).to_numpy(zero_copy_only=False)
         digest.update(np.ascontiguousarray(values).tobytes())
         return
     text = pc.fill_null(cells.cast(pa.large_string()), "")

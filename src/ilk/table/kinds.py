@@ -121,9 +121,8 @@ class Judge:
 
     def _number(self, name: str, column: ColumnCells, facts: dict[str, Any]) -> ColumnInfo:
         distinct = column.few_values(FEW_VALUES + 1)
-        whole = (
-            all(float(v).is_integer() for v in distinct) if len(distinct) <= FEW_VALUES else column.is_whole()
-        )
+        whole = all(float(v).is_integer() for v in distinct)
+        whole = whole and (len(distinct) <= FEW_VALUES or column.is_whole())
         if len(distinct) == 1:
             return ColumnInfo(name, "left out", "constant", distinct=1, **facts)
         if len(distinct) == 2 and whole:

@@ -26,6 +26,7 @@ BESIDE = tuple(sign * (10**n - 1 - less) for n in DIGITS for less in (1, 2) for 
 DOUBLED = tuple(sign * digit * (10**n - 1) // 9 for n in (2, 3) for digit in (7, 8) for sign in (1, -1))
 CODES = np.unique([*NINES, *BESIDE, *DOUBLED, -1]).astype(np.float64)
 """9, 99, 999, ..., what stands beside them (7 and 8, 97 and 98, 77 and 88), the same below zero, and -1."""
+_CODES = frozenset(CODES.tolist())
 ALONE = frozenset((*NINES, -1))
 """Of one digit only these are codes without another beside them."""
 SEVERAL_DIGITS = 77
@@ -143,7 +144,7 @@ def missing_codes(table: TableColumns, names: Sequence[str]) -> dict[str, dict[f
 def _ends_in_code(column: ColumnCells) -> bool:
     """Whether the smallest or the largest number of a column is a code."""
     plain = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-    return bool(plain and column.missing < column.n_rows and np.isin(column.ends(), CODES).any())
+    return bool(plain and column.missing < column.n_rows and not _CODES.isdisjoint(column.ends()))
 
 
 def code_cautions(found: Mapping[str, Mapping[float, int]]) -> list[Caution]:

@@ -63,10 +63,11 @@ def _as_read(column: ColumnInfo, read: AsRead) -> ColumnInfo:
 
 def _without_counters(schema: Schema, seen: TableColumns, free: list[str]) -> Schema:
     """Without times that only count the rows, where other columns are left."""
+    may = set(free)
     found = [
         c.name
         for c in schema.numeric
-        if c.name in free and not c.missing and counts_rows(seen.cells(c.name), c.written, c.name)
+        if c.name in may and not c.missing and counts_rows(seen.cells(c.name), c.written, c.name)
     ]
     if not found or len(found) == len(schema.used):
         return schema
