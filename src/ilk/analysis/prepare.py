@@ -184,7 +184,7 @@ def with_weights(job: Job) -> Job:
 def ignored(job: Job, table: Table | PieceTable) -> tuple[str, ...]:
     """The columns that the user does not want used."""
     ignore = (job.ignore,) if isinstance(job.ignore, str) else tuple(job.ignore or ())
-    others = left_out(job.columns, table.names, (job.id, job.weight, job.truth))
+    others = left_out(job.columns, table, (job.id, job.weight, job.truth))
     return tuple(dict.fromkeys((*ignore, *others)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ilk.errors import Caution, DataError, ModelFileError, Option, UsageError, shown
+from ilk.errors import Caution, DataError, ModelFileError, Option, UsageError, meant, shown
 from ilk.store.plain_file import NotPlain, plain_bytes
 from ilk.table.block import Array
 from ilk.table.cells import TableColumns
@@ -212,12 +211,12 @@ def infer(
     asked = asked_kinds(types, ignore)
     for name, kind in asked.items():
         named = Option("ignore", [shown(name)]) if kind == "ignore" else Option("types", {shown(name): kind})
-        _check_name(table, name, named)
+        check_name(table, name, named)
         _check_kind(name, kind)
     roles = {"id": id, "weight": weight, "truth": truth}
     for role, column in roles.items():
         if column is not None:
-            _check_name(table, column, Option(role, shown(column)))
+            check_name(table, column, Option(role, shown(column)))
     judge = Judge(table)
     columns = tuple(
         judge.special(name, next(role for role, column in roles.items() if column == name))
@@ -242,9 +241,10 @@ def asked_kinds(
     return asked
 
 
-def _check_name(table: TableColumns, name: str, given: Option) -> None:
+def check_name(table: TableColumns, name: str, given: Option) -> None:
+    """Refuse a name that no column has, with those that were perhaps meant."""
     if name not in table.names:
-        near = difflib.get_close_matches(str(name), table.names, n=3)
+        near = meant(name, table.names)
         hint = (
             f"Did you mean {', '.join(repr(shown(n)) for n in near)}?"
             if near
@@ -255,14 +255,19 @@ def _check_name(table: TableColumns, name: str, given: Option) -> None:
         )
 
 
+def kinds_hint(kind: str) -> str:
+    """Which types there are, the one first that was perhaps meant."""
+    near = meant(kind, ASKED)
+    return (f"Did you mean {near[0]!r}? Known are " if near else "Use ") + ", ".join(ASKED)
+
+
 def _check_kind(name: str, kind: str | Sequence[str]) -> None:
     if isinstance(kind, str):
         if kind not in ASKED:
-            near = difflib.get_close_matches(kind, ASKED, n=1)
             raise UsageError(
                 "unknown-type",
                 f"{shown(kind)!r} is not a column type (column {shown(name)!r})",
-                do=(f"Did you mean {near[0]!r}? Known are " if near else "Use ") + ", ".join(ASKED),
+                do=kinds_hint(kind),
             )
     elif not kind or not all(isinstance(v, str) for v in kind) or len(set(kind)) < len(kind):
         raise UsageError(
