@@ -380,7 +380,7 @@ def _conditioned(cells: _Cells, scale: str | None, threads: int, codes: Array | 
 
 def described(schema: Schema, used: Schema, numbers: Array, codes: Array | None) -> tuple[Described, ...]:
     """The columns of some rows, ready to be described."""
-    columns = [Described(c.name, numbers[:, j]) for j, c in enumerate(schema.numeric)]
+    columns = [Described(c.name, numbers[:, j], clock=c.clock) for j, c in enumerate(schema.numeric)]
     for j, c in enumerate(schema.coded):
         assert codes is not None
         columns.append(Described(c.name, codes[:, j], c.levels or (), used[c.name].used))

@@ -128,7 +128,9 @@ def _columns(model: Model, new: _New) -> list[dict[str, Any]]:
             counts = binned_numbers(values, before["edges"], new.weight)
             figures = {"before": before["mean"], "now": _moments(values, new.weight)["mean"]}
             made.append(
-                _moved(column, counts, before, new.weight) | figures | {"decimals": before["decimals"]}
+                _moved(column, counts, before, new.weight)
+                | figures
+                | {"decimals": before["decimals"], "clock": column.clock}
             )
     for place, column in enumerate(model.schema.coded):
         before = remembered.get(column.name)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilk.report.figures import letter
+from ilk.report.figures import letter, value_text
 from ilk.report.groups import Fact, Group, Sign
 
 Array = NDArray[Any]
@@ -40,6 +40,7 @@ class Described:
     values: Array
     levels: tuple[str, ...] | None = None
     used: bool = True
+    clock: dict[str, Any] | None = None  # of dates and times of day
 
     @property
     def is_number(self) -> bool:
@@ -164,6 +165,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
                 spread=float(spread[g] * unit),
                 whole_spread=whole_spread * unit,
                 missing=missing[g],
+                clock=column.clock,
             )
         )
     return facts
@@ -324,10 +326,21 @@ def _name_parts(facts: Sequence[Fact], between: set[str]) -> list[str]:
     levels = [f"{f.column} {f.category}" for f in facts if f.type == "category" and _gives_name(f)]
     numbers = [f for f in facts if f.type == "number" and f.distinctive]
     told = [f for f in numbers if f.sign != "same" or f.column in between]
-    return levels[:2] + [f"{_WORDS[f.sign]} {f.column}" for f in sorted(told, key=lambda f: f.sign == "same")]
+    return levels[:2] + [_named(f) for f in sorted(told, key=lambda f: f.sign == "same")]
 
 
-_WORDS: dict[Sign, str] = {"up": "high", "down": "low", "same": "middle"}
+def _named(fact: Fact) -> str:
+    """A number as a part of a name: `high size`, `late signup`, `visit around 14:00`."""
+    kind = None if fact.clock is None else fact.clock["kind"]
+    if kind == "time":
+        return f"{fact.column} around {value_text(fact.value, 0, fact.clock)}"
+    return f"{_WORDS[kind][fact.sign]} {fact.column}"
+
+
+_WORDS: dict[str | None, dict[Sign, str]] = {
+    None: {"up": "high", "down": "low", "same": "middle"},
+    "date": {"up": "late", "down": "early", "same": "middle"},
+}
 
 
 def _gives_name(fact: Fact) -> bool:

@@ -46,6 +46,11 @@ class ColumnInfo:
     def used(self) -> bool:
         return self.kind != "left out"
 
+    @property
+    def clock(self) -> dict[str, Any] | None:
+        """Of dates and times of day, how their numbers are told as such."""
+        return None if self.written is None or self.levels is not None else self.written.clock
+
 
 @dataclass(frozen=True)
 class Schema:

@@ -133,6 +133,16 @@ def _zone(texts: Column) -> Array:
     return np.array([known[text] for text in texts.to_pylist()])
 
 
+def hour_text(part: float) -> str:
+    """The time of day after a part of it has passed.
+
+    >>> hour_text(0.5), hour_text(1.25)
+    ('12:00', '06:00')
+    """
+    minutes = round(float(part) * 1440) % 1440
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
 def day_text(days: float) -> str:
     """Days since 1970-01-01 as a date, with the time where there is one.
 

@@ -129,6 +129,11 @@ class Spelling:
         mark = ", decimal comma" if self.decimal == "," else ""
         return f"numbers{mark}" + (f", in {self.unit}" if self.unit else "")
 
+    @property
+    def clock(self) -> dict[str, Any] | None:
+        """How numbers are told that are dates or times of day."""
+        return {"kind": self.kind, "origin": self.origin} if self.kind in ("date", "time") else None
+
     def value_text(self, value: Any) -> str:
         """What a text was read as."""
         if self.kind == "truth":
