@@ -61,7 +61,7 @@ def frame_of_profile(summary: Mapping[str, Any]) -> Any:
     return module.DataFrame([line[2] for line in lines], index=index, columns=["whole", *letters], dtype=kind)
 
 
-def _lines(entry: Mapping[str, Any], groups: Any) -> Iterator[tuple[str, str, list[float | None]]]:
+def _lines(entry: Mapping[str, Any], groups: Any) -> Iterator[tuple[str, str, list[Any]]]:
     name, spread = entry["column"], entry["distribution"]
     facts = [next(fact for fact in group["facts"] if fact["column"] == name) for group in groups]
     if entry["type"] == "number":

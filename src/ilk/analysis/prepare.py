@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.analysis.asked import left_out
+from ilk.analysis.date_parts import with_parts
 from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
@@ -196,6 +197,8 @@ def _typed(job: Job, table: Table | PieceTable) -> Schema:
 
 def _in_memory(job: Job, table: Table, threads: int) -> Input:
     schema = _typed(job, table)
+    if job.method in ("auto", ASSORTED):
+        schema = with_parts(table, schema, job.seed)
     encoded = encode(table, schema, weights_are=job.weights_are)
     method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
     mixed = method == ASSORTED or (_takes_anything(method) and (bool(schema.coded) or not encoded.complete))
@@ -383,7 +386,8 @@ def described(schema: Schema, used: Schema, numbers: Array, codes: Array | None)
     columns = [Described(c.name, numbers[:, j], clock=c.clock) for j, c in enumerate(schema.numeric)]
     for j, c in enumerate(schema.coded):
         assert codes is not None
-        columns.append(Described(c.name, codes[:, j], c.levels or (), used[c.name].used))
+        cyclic = c.written is not None and bool(c.written.part)
+        columns.append(Described(c.name, codes[:, j], c.levels or (), used[c.name].used, cyclic=cyclic))
     return tuple(columns)
 
 

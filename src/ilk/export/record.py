@@ -52,6 +52,7 @@ def record(model: Model) -> dict[str, Any]:
                 "dtype": c.type,
                 "categories": None if c.levels is None else list(c.levels),
                 "missing_codes": list(c.missing_codes),
+                "source": c.source or None,
                 "written": None if c.written is None else asdict(c.written),
             }
             for c in model.schema.used

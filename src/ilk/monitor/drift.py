@@ -197,7 +197,7 @@ def _remembered(model: Model) -> dict[str, dict[str, Any]]:
 
 
 def _unseen_rows(column: ColumnInfo, table: Table) -> Array:
-    if column.name not in table.names:
+    if column.origin not in table.names:
         return np.zeros(table.n_rows, dtype=bool)
     texts, places = level_codes(cells_as_read(table, column))
     strange = np.array([text is not None and text not in (column.levels or ()) for text in texts] + [False])

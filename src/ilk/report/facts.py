@@ -41,6 +41,7 @@ class Described:
     levels: tuple[str, ...] | None = None
     used: bool = True
     clock: dict[str, Any] | None = None  # of dates and times of day
+    cyclic: bool = False  # levels that come again in a circle are told together: Sat, Sun
 
     @property
     def is_number(self) -> bool:
@@ -236,8 +237,9 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
             continue
         share = count[g] / size
         nats = _level_divergence(count[g], whole)
-        level = _moved_level(share - whole)
-        change = float(share[level] - whole[level])
+        told = _moved_levels(share - whole, cyclic=column.cyclic)
+        value, base = float(share[told].sum()), float(whole[told].sum())
+        change = value - base
         sign: Sign = "same" if abs(change) < NOTABLE_SHARE else "up" if change > 0 else "down"
         facts.append(
             Fact(
@@ -247,9 +249,9 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
                 nats=nats,
                 distinctive=bool(nats * size > price > 0),
                 sign=sign,
-                value=float(share[level]),
-                whole=float(whole[level]),
-                category=column.levels[level],
+                value=value,
+                whole=base,
+                category=", ".join(column.levels[level] for level in told),
                 missing=missing[g],
             )
         )
@@ -263,11 +265,14 @@ def _level_divergence(count: Array, whole: Array) -> float:
     return max(0.0, float((share[there] * np.log(share[there] / whole[there])).sum()))
 
 
-def _moved_level(change: Array) -> int:
-    """The level that rose most; the one that fell most only where it fell clearly further."""
+def _moved_levels(change: Array, *, cyclic: bool) -> list[int]:
+    """The level that rose most; the one that fell most only where it fell clearly further. Of weekdays and months all
+    that rose half as much as the one that rose most."""
     rise, fall = int(change.argmax()), int(change.argmin())
+    if cyclic:
+        return [int(j) for j in np.flatnonzero((change >= change[rise] / 2) & (change > 0))] or [rise]
     clear = len(change) > 2 and -change[fall] > change[rise] + LARGER_FALL
-    return fall if clear else rise
+    return [fall if clear else rise]
 
 
 def _missing_shares(present: Array, labels: Array, k: int, heft: Array) -> list[float]:

@@ -41,6 +41,12 @@ class ColumnInfo:
     note: str = ""
     missing_codes: tuple[float, ...] = ()  # numbers that stand for missing cells
     written: Spelling | None = None  # how cells are written that are read as something else than text
+    source: str = ""  # the column of the table that this one is made of, where it is not its own
+
+    @property
+    def origin(self) -> str:
+        """The column of the table in which its cells are."""
+        return self.source or self.name
 
     @property
     def used(self) -> bool:
@@ -165,7 +171,7 @@ def _bad_schema(why: str) -> ModelFileError:
 def _column_from(entry: Any) -> ColumnInfo:
     if not isinstance(entry, dict):
         raise _bad_schema("a column is not an object")
-    texts = {key: entry.get(key, "") for key in ("name", "kind", "reason", "type", "note")}
+    texts = {key: entry.get(key, "") for key in ("name", "kind", "reason", "type", "note", "source")}
     counts = {key: entry.get(key, 0) for key in ("missing", "distinct")}
     levels = entry.get("levels")
     if not all(isinstance(v, str) for v in texts.values()) or texts["kind"] not in KINDS:
