@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import log
 
 import numpy as np
 import pyarrow as pa
@@ -76,7 +77,8 @@ def with_parts(table: Table, schema: Schema, seed: int) -> Schema:
 
 
 def _sample(table: Table, schema: Schema, seed: int) -> Table:
-    names = [*(c.name for c in schema.used), *([schema.weight] if schema.weight else [])]
+    wanted = [*(c.origin for c in schema.used), schema.weight]
+    names = list(dict.fromkeys(name for name in wanted if name is not None))
     rows = np.arange(table.n_rows)
     if table.n_rows > LOOKED_AT:
         rows = np.sort(drawn_rows(table.n_rows, LOOKED_AT, seed))
@@ -130,7 +132,7 @@ def _strength(few: Table, schema: Schema, column: ColumnInfo, info: ColumnInfo) 
     if info.levels is None:
         hours = np.asarray(cells_as_read(few, info).to_numpy(zero_copy_only=False))
         hours = hours[np.isfinite(hours)]
-        found.append(dip(hours) * len(hours) ** 0.5 - TWO_MODES)
+        found.append(dip(hours) * float(np.sqrt(len(hours))) - TWO_MODES)
     return max(found, default=0.0)
 
 
@@ -153,11 +155,12 @@ def _shared(one: Array, two: Array) -> float:
     counts = np.zeros((int(one.max()) + 1, int(two.max()) + 1))
     np.add.at(counts, (one[both], two[both]), 1.0)
     counts = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0]
-    total = counts.sum()
+    total = float(counts.sum())
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / total
     there = counts > 0
     nats = float((counts[there] * np.log(counts[there] / expected[there])).sum())
-    return nats - (counts.shape[0] - 1) * (counts.shape[1] - 1) / 2 * float(np.log(total))
+    free = float((counts.shape[0] - 1) * (counts.shape[1] - 1))
+    return nats - free / 2 * log(total)
 
 
 def _with(schema: Schema, part: _Part) -> Schema:
@@ -186,7 +189,7 @@ def _gain(few: Table, schema: Schema, seed: int) -> float:
     except NoModelError:
         return 0.0
     costs = {c.k: c.bic for c in found.candidates if c.bic is not None}
-    return (costs[1] - min(costs.values())) / 2 if 1 in costs else 0.0
+    return float(costs[1] - min(costs.values())) / 2 if 1 in costs else 0.0
 
 
 def _ks(n_rows: int) -> Sequence[int]:

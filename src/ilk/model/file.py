@@ -57,6 +57,7 @@ COLUMN = record(
         "type": text(1000),
         "note": text(),
         "source": text(),
+        "topic": maybe(record({"words": texts(), "idf": listed(number()), "weights": listed(number())})),
         "levels": maybe(texts()),
         "missing": whole(0),
         "distinct": whole(0),

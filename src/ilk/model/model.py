@@ -41,7 +41,7 @@ KIND = "clustering model"
 
 def _spelled(schema: Schema) -> tuple[str, ...]:
     """Columns that a text file must leave as they are written."""
-    return tuple({column.origin: None for column in schema.used if column.written is not None})
+    return tuple({column.origin: None for column in schema.used if column.written or column.topic})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -222,7 +222,10 @@ class Model(Marked):
         if error.code != "no-rows":
             raise error
         warn("no-rows", error.what, depth=5)
-        kinds = {c.origin: float if c.levels is None and c.written is None else str for c in self.schema.used}
+        kinds = {
+            c.origin: float if c.levels is None and not (c.written or c.topic) else str
+            for c in self.schema.used
+        }
         empty = {name: np.empty(0, kind) for name, kind in kinds.items()}
         return from_arrow(pa.table(empty), "the table")
 

@@ -9,7 +9,7 @@ put in order by one measure, the divergence of the group from the whole table in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, log, log10
 from typing import Any
@@ -41,6 +41,7 @@ class Described:
     levels: tuple[str, ...] | None = None
     used: bool = True
     clock: dict[str, Any] | None = None  # of dates and times of day
+    poles: tuple[str, str] | None = None  # of a topic of a text: what high and low numbers are called
     cyclic: bool = False  # levels that come again in a circle are told together: Sat, Sun
 
     @property
@@ -77,7 +78,7 @@ def describe(
     rows = np.bincount(labels, minlength=k)
     sizes = np.bincount(labels, weights=heft, minlength=k)
     total = float(sizes.sum())
-    names = _names(ordered)
+    names = _names(ordered, {column.name: column.poles for column in columns if column.poles})
     sure = None
     if probability is not None:
         sure = np.bincount(labels, weights=heft * probability, minlength=k) / np.maximum(sizes, 1e-300)
@@ -307,13 +308,13 @@ def decimals_of(values: Array, spread: float) -> int:
     return most
 
 
-def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
+def _names(groups: Sequence[Sequence[Fact]], topics: Mapping[str, tuple[str, str]]) -> list[str]:
     """Up to three parts each: levels the group holds, then numbers; one part more where names agree."""
     signs: dict[str, set[Sign]] = {}
     for fact in (fact for facts in groups for fact in facts if fact.type == "number" and fact.distinctive):
         signs.setdefault(fact.column, set()).add(fact.sign)
     between = {column for column, found in signs.items() if {"up", "down"} <= found}
-    parts = [_name_parts(facts, between) for facts in groups]
+    parts = [_name_parts(facts, between, topics) for facts in groups]
     lengths = [3] * len(parts)
     names = [", ".join(part[:3]) for part in parts]
     for _ in range(max((len(part) for part in parts), default=0)):
@@ -326,12 +327,15 @@ def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
     return [name or "like the whole table" for name in names]
 
 
-def _name_parts(facts: Sequence[Fact], between: set[str]) -> list[str]:
-    """A number near that of the table says something only where other groups are above and below."""
+def _name_parts(facts: Sequence[Fact], between: set[str], topics: Mapping[str, tuple[str, str]]) -> list[str]:
+    """A number near that of the table says something only where other groups are above and below; a topic names those
+    that speak of it, or against it."""
     levels = [f"{f.column} {f.category}" for f in facts if f.type == "category" and _gives_name(f)]
     numbers = [f for f in facts if f.type == "number" and f.distinctive]
     told = [f for f in numbers if f.sign != "same" or f.column in between]
-    return levels[:2] + [_named(f) for f in sorted(told, key=lambda f: f.sign == "same")]
+    spoken = [topics[f.column][f.sign == "down"] for f in numbers if f.column in topics and f.sign != "same"]
+    rest = [f for f in sorted(told, key=lambda f: f.sign == "same") if f.column not in topics]
+    return [*levels[:2], *filter(None, spoken), *map(_named, rest)]
 
 
 def _named(fact: Fact) -> str:

@@ -238,6 +238,8 @@ def level_value(level: str, kind: str) -> Any:
 def cells_as_read(table: Table, info: ColumnInfo) -> Column:
     """One column, its cells read as they are written."""
     column = table.column(info.origin)
+    if info.topic is not None:
+        return info.topic.numbers(column)
     return column if info.written is None else info.written.read(column, info.name)
 
 

@@ -16,14 +16,17 @@ from ilk.store.plain_file import NotPlain, plain_bytes
 from ilk.table.block import Array
 from ilk.table.cells import TableColumns
 from ilk.table.spelling import Spelling
+from ilk.table.words import Topic
 
 Kind = Literal["numeric", "count", "binary", "categorical", "ordinal", "left out"]
 KINDS: tuple[str, ...] = get_args(Kind)
-ASKED = ("numeric", "count", "binary", "categorical", "ordinal", "ignore")
-"""Kinds a user may ask for; "ignore" leaves the column out, "count" is a number of events that methods for counts
-know and all others take as a number."""
+ASKED = ("numeric", "count", "binary", "categorical", "ordinal", "text", "ignore")
+"""Kinds a user may ask for; "ignore" leaves the column out, "text" takes topics of its words, "count" is a number of
+events that methods for counts know and all others take as a number."""
 Types = Mapping[str, str | Sequence[str]]
 MAX_TYPES_BYTES = 2**20
+TEXT = "text: its topics are used"
+"""Why a column of free text is not used itself."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class ColumnInfo:
     missing_codes: tuple[float, ...] = ()  # numbers that stand for missing cells
     written: Spelling | None = None  # how cells are written that are read as something else than text
     source: str = ""  # the column of the table that this one is made of, where it is not its own
+    topic: Topic | None = None  # of a text
 
     @property
     def origin(self) -> str:
@@ -137,6 +141,7 @@ class Schema:
                 **asdict(c),
                 "levels": None if c.levels is None else list(c.levels),
                 "missing_codes": list(c.missing_codes),
+                "topic": None if c.topic is None else c.topic.to_dict(),
             }
             for c in self.columns
         ]
@@ -193,10 +198,14 @@ def _column_from(entry: Any) -> ColumnInfo:
     spelling = None if written is None else Spelling.from_dict(written)
     if written is not None and spelling is None:
         raise _bad_schema(f"how column {shown(texts['name'])!r} is written")
+    topic = None if entry.get("topic") is None else Topic.from_dict(entry["topic"])
+    if (topic is None) != (entry.get("topic") is None) or (topic and texts["kind"] != "numeric"):
+        raise _bad_schema(f"the topic of column {shown(texts['name'])!r}")
     return ColumnInfo(
         **texts,
         **counts,
         written=spelling,
+        topic=topic,
         levels=tuple(levels) if isinstance(levels, list) else None,
         missing_codes=tuple(map(float, codes)),
     )
@@ -236,7 +245,7 @@ def infer(
         for name in table.names
     )
     schema = Schema(columns, weight=weight, truth=truth, id=id, warnings=tuple(judge.warnings()))
-    if not schema.used:
+    if not schema.used and not any(column.reason == TEXT for column in columns):
         raise _nothing_left(schema, table.source)
     return schema
 
@@ -332,7 +341,7 @@ def types_text(schema: Schema) -> str:
 
 
 def _asked(column: ColumnInfo) -> str:
-    return column.kind if column.used else "ignore"
+    return column.kind if column.used else "text" if column.reason == TEXT else "ignore"
 
 
 def _quoted(text: str) -> str:

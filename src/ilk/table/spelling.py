@@ -31,8 +31,8 @@ from ilk.table.spelled_numbers import SpelledNumbers, numbers_of_texts
 KINDS = ("number", "date", "truth", "time")
 PARTS = ("", "hour", "weekday", "month")
 """Of a date: all of it, as days; or what comes again."""
-WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+WEEKDAYS: tuple[str, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS: tuple[str, ...] = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NOT_KNOWN = ("", "-", "--", "–", "—", "?", ".", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "<na>")
 """Cells, in small letters, that mean "not known" among numbers, dates and truth values."""
 NO_ANSWER = ("unknown", "missing", "-1", "-9", "-99", "-999", "9", "99", "999")
