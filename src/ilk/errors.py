@@ -60,6 +60,22 @@ def names_shown(names: Iterable[object]) -> str:
     return listed([repr(shown(name)) for name in names])
 
 
+def meant(name: object, known: Iterable[str]) -> list[str]:
+    """Of the names that are known, at most three that one may have meant, whatever the case of its letters.
+
+    >>> meant("customer id", ["Customer ID", "Custom", "Zip"])
+    ['Customer ID', 'Custom']
+    """
+    import difflib
+
+    names = list(known)
+    low = [one.casefold() for one in names]
+    near = difflib.get_close_matches(str(name).casefold(), low, 3)
+    return list(
+        dict.fromkeys(own for one in near for own, other in zip(names, low, strict=True) if other == one)
+    )[:3]
+
+
 def rows_shown(rows: Sequence[int]) -> str:
     """The first few row numbers and how many there are: `rows 3, 7, 9 (3 in all)`."""
     first = ", ".join(str(int(r)) for r in rows[:SHOWN_ROWS])

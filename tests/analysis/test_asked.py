@@ -39,7 +39,9 @@ def test_only_the_columns_that_are_named_are_used(frame):
 
 
 def test_columns_that_are_not_there_are_named_as_such(frame):
-    with pytest.raises(UsageError, match="no column 'X'") as refused:
+    with pytest.raises(
+        UsageError, match=r"names a column that DataFrame lacks\. Did you mean 'x'"
+    ) as refused:
         ilk.cluster(frame, columns=["X"])
     assert "columns=" in str(refused.value)
     assert "'x'" in str(refused.value)

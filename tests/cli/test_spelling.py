@@ -110,6 +110,38 @@ def test_a_name_that_no_column_has_blames_its_option(ilk, tables, wrong):
     assert str(caught.value).startswith(f"{Option(wrong, asked)} names")
 
 
+NEAR = {"types": "Annual Revenu=numeric", "ignore": "annual revenue", "id": "AnnualRevenue", "truth": "anual revenue",
+        "weight": "ANNUAL REVENUE", "columns": "annual_revenue"}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", NEAR)
+def test_a_misspelled_column_is_found_before_the_fit_with_the_one_meant(ilk, tables, wrong, monkeypatch):
+    rows = [f"{x:.2f},{y:.2f}" for x, y in two_groups()]
+    put(tables, "sales.csv", "Annual Revenue,y\n" + "\n".join(rows) + "\n")
+
+    def fitted(*_, **__):
+        raise AssertionError("a fit began")
+
+    monkeypatch.setattr("ilk.analysis.run._pieces", fitted)
+    text = ilk("fit", "sales.csv", f"--{wrong}", NEAR[wrong]).stderr
+    assert text.startswith("error [unknown-column]: --"), text
+    assert "Did you mean 'Annual Revenue'?" in text
+    name = NEAR[wrong].removesuffix("=numeric")
+    asked = {"types": {name: "numeric"}, "ignore": [name], "columns": [name]}.get(wrong, name)
+    with pytest.raises(UsageError, match="Did you mean 'Annual Revenue'") as caught:
+        package.cluster(tables / "sales.csv", **{wrong: asked})
+    assert str(caught.value).startswith(f"{Option(wrong, asked)} names")
+
+
+def test_misspelled_types_and_names_are_found_before_the_fit(ilk, tables, monkeypatch):
+    monkeypatch.setattr("ilk.analysis.run._pieces", None)
+    assert "Did you mean 'numeric'?" in ilk("fit", "good.csv", "--types", "x=numerc").stderr
+    assert "Did you mean B=newcomers?" in ilk("fit", "good.csv", "--name", "newcomers=b").stderr
+    lost = ilk("fit", "good.csv", "--k", "2", "--name", "D=late").stderr
+    assert "error [unknown-group]" in lost
+    assert "from A to B" in lost
+
+
 def test_a_column_that_is_absent(ilk, tables):
     assert ilk("fit", "good.csv", "--k", "2", "-q").exit_code == 0
     put(tables, "less.csv", "x\n1\n2\n")

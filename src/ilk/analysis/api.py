@@ -66,7 +66,7 @@ def cluster(
     ----------
     data : frame, array, list, mapping or path
         A frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), a 2-D array, a list of rows, a mapping of columns, or
-        the path of a file: CSV, Parquet, Arrow, JSON, Excel, SQLite or DuckDB.
+        the path of a file: CSV, Parquet, Arrow, JSON, Excel, SQLite or DuckDB; or a postgresql:// address.
     k : "auto", int, range or str, default="auto"
         A number is the number of groups: those of "auto" where it finds so many, else so many components; with
         merge="none" always so many components. A range, also as it is typed ("2..6"), is how many components the best
@@ -134,9 +134,10 @@ def cluster(
     sheet : None or str, default=None
         Sheet of a workbook; None takes the first with cells.
     table : None or str, default=None
-        Table of an SQLite or DuckDB file; None takes the only one.
+        Table of an SQLite or DuckDB file or a PostgreSQL server; None takes the only one.
     sql : None or str, default=None
-        A query over the table, which is called `data` there; its result is clustered.
+        A query whose result is clustered: over the table, which is called `data` there, over the tables of a database
+        or the sheets of a workbook by their names, or on a PostgreSQL server.
 
     Returns
     -------

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ilk.errors import Option, UsageError, shown
+from ilk.table.cells import TableColumns
+from ilk.table.schema import check_name
 
 RANGE = re.compile(r"(\d{1,9})(?:\.\.|-)(\d{1,9})")
 
@@ -22,24 +24,15 @@ def k_of(k: Any) -> Any:
 
 
 def left_out(
-    columns: str | Sequence[str] | None, names: Sequence[str], roles: Sequence[str | None]
+    columns: str | Sequence[str] | None, table: TableColumns, roles: Sequence[str | None]
 ) -> list[str]:
     """The columns that are not to be used where some are asked for; those with another role keep it."""
     if columns is None:
         return []
     wanted = [columns] if isinstance(columns, str) else list(columns)
-    unknown = [name for name in wanted if name not in names]
-    if unknown or not wanted:
-        given = Option("columns", [shown(name) for name in unknown])
-        what = (
-            f"{given}: there is no column {shown(unknown[0])!r}" if unknown else "columns=[] names no column"
-        )
-        raise UsageError(
-            "unknown-column",
-            what,
-            do=f"The columns are {', '.join(repr(shown(name)) for name in names[:10])}"
-            + (", ..." if len(names) > 10 else ""),
-            options=[given],
-        )
+    if not wanted:
+        raise UsageError("unknown-column", "columns=[] names no column", do="Name one, or leave it out")
+    for name in wanted:
+        check_name(table, name, Option("columns", [shown(name)]))
     kept = {*wanted, *roles}
-    return [name for name in names if name not in kept]
+    return [name for name in table.names if name not in kept]

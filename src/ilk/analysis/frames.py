@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import getitem
 from typing import Any
 
 import numpy as np
 
 from ilk.analysis.result import Result
 from ilk.errors import ResourceError, UsageError
+from ilk.report.figures import told_value
 from ilk.table.out_of_core.table import PieceTable
 
 
@@ -54,16 +56,17 @@ def frame_of_profile(summary: Mapping[str, Any]) -> Any:
     letters = [group["letter"] for group in summary["groups"]]
     lines = [line for entry in summary["profile"] for line in _lines(entry, summary["groups"])]
     index = module.MultiIndex.from_tuples([line[:2] for line in lines], names=["column", "category"])
-    return module.DataFrame(
-        [line[2] for line in lines], index=index, columns=["whole", *letters], dtype=float
-    )
+    clocks = any(fact.get("clock") for fact in summary["groups"][0]["facts"])
+    kind = object if clocks else float
+    return module.DataFrame([line[2] for line in lines], index=index, columns=["whole", *letters], dtype=kind)
 
 
-def _lines(entry: Mapping[str, Any], groups: Any) -> Iterator[tuple[str, str, list[float | None]]]:
+def _lines(entry: Mapping[str, Any], groups: Any) -> Iterator[tuple[str, str, list[Any]]]:
     name, spread = entry["column"], entry["distribution"]
     facts = [next(fact for fact in group["facts"] if fact["column"] == name) for group in groups]
     if entry["type"] == "number":
-        yield name, "", [facts[0]["whole"], *(fact["value"] for fact in facts)]
+        told = told_value if facts[0].get("clock") else getitem
+        yield name, "", [told(facts[0], "whole"), *(told(fact, "value") for fact in facts)]
     elif spread is None:  # of the least important columns, what sets groups apart
         for level in dict.fromkeys(fact["category"] for fact in facts if fact["category"] is not None):
             same = [fact if fact["category"] == level else None for fact in facts]

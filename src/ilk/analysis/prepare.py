@@ -11,6 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.analysis.asked import left_out
+from ilk.analysis.date_parts import with_parts
+from ilk.analysis.described import described
+from ilk.analysis.free_text import refuse_topics, with_topics
 from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
@@ -184,7 +187,7 @@ def with_weights(job: Job) -> Job:
 def ignored(job: Job, table: Table | PieceTable) -> tuple[str, ...]:
     """The columns that the user does not want used."""
     ignore = (job.ignore,) if isinstance(job.ignore, str) else tuple(job.ignore or ())
-    others = left_out(job.columns, table.names, (job.id, job.weight, job.truth))
+    others = left_out(job.columns, table, (job.id, job.weight, job.truth))
     return tuple(dict.fromkeys((*ignore, *others)))
 
 
@@ -195,7 +198,9 @@ def _typed(job: Job, table: Table | PieceTable) -> Schema:
 
 
 def _in_memory(job: Job, table: Table, threads: int) -> Input:
-    schema = _typed(job, table)
+    schema = with_topics(table, _typed(job, table), job.seed)
+    if job.method in ("auto", ASSORTED):
+        schema = with_parts(table, schema, job.seed)
     encoded = encode(table, schema, weights_are=job.weights_are)
     method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
     mixed = method == ASSORTED or (_takes_anything(method) and (bool(schema.coded) or not encoded.complete))
@@ -286,6 +291,7 @@ def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     """A table larger than memory: a pass for the schema, one to pack the rows, and two for their conditioning."""
     table.gather(asked_kinds(job.types, ignored(job, table)), threads)
     schema = _typed(job, table)
+    refuse_topics(schema)
     method = ASSORTED if job.method == "auto" and schema.coded else job.method
     used = numbers_only(schema, "gaussian" if method == "auto" else method)
     if not used.used:
@@ -376,15 +382,6 @@ def _conditioned(cells: _Cells, scale: str | None, threads: int, codes: Array | 
     facts = survey(raw, weight=weight)
     encoding = encoding_of(raw, facts, scale=scale, weight=weight)
     return MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
-
-
-def described(schema: Schema, used: Schema, numbers: Array, codes: Array | None) -> tuple[Described, ...]:
-    """The columns of some rows, ready to be described."""
-    columns = [Described(c.name, numbers[:, j]) for j, c in enumerate(schema.numeric)]
-    for j, c in enumerate(schema.coded):
-        assert codes is not None
-        columns.append(Described(c.name, codes[:, j], c.levels or (), used[c.name].used))
-    return tuple(columns)
 
 
 def _no_numbers(schema: Schema, source: str, method: str) -> DataError:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.analysis.prepare import Input, Seen, described
+from ilk.analysis.described import described
+from ilk.analysis.prepare import Input, Seen
 from ilk.engines.base import Rows
 from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.engines.memory import MemoryRows

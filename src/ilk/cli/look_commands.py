@@ -26,6 +26,7 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
     from ilk.cli.run_folder import json_bytes
     from ilk.report.summary import column_entries
     from ilk.store import write_atomically
+    from ilk.table.addresses import place_of
     from ilk.table.read import read
     from ilk.table.schema import types_text
     from ilk.table.understand import understand
@@ -51,7 +52,7 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
             say_caution(caution)
         if output is not None:
             name = shown(output, 80)
-            again = f"ilk fit {quoted(shown(data, 80))} --types {quoted(name)}"
+            again = f"ilk fit {quoted(shown(place_of(data), 80))} --types {quoted(name)}"
             say(f"wrote {name}; edit it and use it: {again}")
     return 0
 
@@ -66,6 +67,7 @@ def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     from ilk.analysis import choose as advice
     from ilk.analysis.prepare import Job
     from ilk.cli.run_folder import json_bytes
+    from ilk.table.addresses import place_of
 
     surface = surface_of(sys.stdout)
     if data is None:
@@ -87,5 +89,5 @@ def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     if as_json:
         put(json_bytes(found.to_dict()).decode(), end="")
     elif not quiet:
-        put(advice.told(found, data, surface))
+        put(advice.told(found, place_of(data), surface))
     return 0

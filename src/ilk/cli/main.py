@@ -153,7 +153,7 @@ def cli() -> None:
 @READING
 @SAYING
 def fit(data: str, **options: Any) -> int:
-    """Find the groups of DATA, a file, a folder of Parquet, or - for standard input.
+    """Find the groups of DATA, a file, a folder of Parquet, a postgresql:// address, or - for standard input.
 
     Files: CSV, TSV, Parquet, Arrow, JSON, Excel, SQLite, DuckDB, and one of them in gzip, zstd or zip. Writes
     DATA.ilk/ with the report, the model, the assignments and the summary.

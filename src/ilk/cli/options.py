@@ -52,7 +52,7 @@ def reading_of(options: dict[str, Any]) -> dict[str, Any]:
 
 def types_of(given: tuple[str, ...]) -> dict[str, Any] | None:
     """Types files and single kinds, later ones first in rank."""
-    from ilk.table.schema import ASKED, read_types
+    from ilk.table.schema import ASKED, kinds_hint, read_types
 
     asked: dict[str, Any] = {}
     for text in given:
@@ -62,7 +62,7 @@ def types_of(given: tuple[str, ...]) -> dict[str, Any] | None:
                 raise UsageError(
                     "unknown-type",
                     f"--types {shown(text)!r}: {shown(kind)!r} is not a column type",
-                    do=f"Use COL=TYPE with one of {', '.join(ASKED)}",
+                    do=f"{kinds_hint(kind)}; as COL=TYPE",
                 )
             asked[name] = kind
         else:
@@ -76,8 +76,11 @@ def names_of(given: tuple[str, ...], k: Any = "auto") -> dict[str, str]:
     for text in given:
         mark, _, name = (part.strip() for part in text.partition("="))
         if not name or not LETTERS.fullmatch(mark):
+            turned = f"Did you mean {shown(name.upper())}={shown(mark)}? " if LETTERS.fullmatch(name) else ""
             raise UsageError(
-                "bad-name", f"--name {shown(text)!r} names no group", do="Use GROUP=TEXT: A=newcomers"
+                "bad-name",
+                f"--name {shown(text)!r} names no group",
+                do=f"{turned}Use GROUP=TEXT: A=newcomers",
             )
         names[mark.upper()] = name
     most = k if isinstance(k, int) else max(k) if isinstance(k, range) and k else None

@@ -215,7 +215,11 @@ READING = _all_of(
     ),
     click.option("--sheet", metavar="NAME", help="The sheet of a workbook; the first by default."),
     click.option("--table", metavar="NAME", help="The table of a database; the only one by default."),
-    click.option("--sql", metavar="QUERY", help='Use the result of a query: "select * from data where …".'),
+    click.option(
+        "--sql",
+        metavar="QUERY",
+        help='Use the result of a query: "select * from data where …"; tables of a database and sheets by name.',
+    ),
 )
 TYPING = _all_of(
     click.option(

@@ -37,6 +37,7 @@ from ilk.report.page import page
 from ilk.report.reading import read_summary
 from ilk.store import write_atomically
 from ilk.store.check import Unfit, either, maybe, number, record, text
+from ilk.table.addresses import place_of
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table, read
 
@@ -55,7 +56,7 @@ def folder_for(source: str) -> str:
     >>> folder_for("data/customers.csv"), folder_for("a.csv.gz"), folder_for("-")
     ('customers.ilk', 'a.ilk', 'stdin.ilk')
     """
-    name = "stdin" if source == "-" else os.path.basename(os.path.normpath(source))
+    name = "stdin" if source == "-" else os.path.basename(os.path.normpath(place_of(source)))
     for ending in PACKED:
         name = name.removesuffix(ending)
     stem = os.path.splitext(name)[0] or "table"

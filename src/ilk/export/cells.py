@@ -99,6 +99,12 @@ def _tell_apart(names: Sequence[str]) -> None:
 def _read(column: ColumnInfo, dialect: SqlDialect) -> str:
     """A column in the type that the model knows."""
     name = dialect.name_of(column.name)
+    if column.source:
+        raise UsageError(
+            "not-exportable",
+            f"the column {shown(column.name)!r} is made of {shown(column.source)!r}, which SQL does not do",
+            do="Make it a column of the database first, and fit again",
+        )
     if column.type.startswith(TEMPORAL):
         raise UsageError(
             "not-exportable",

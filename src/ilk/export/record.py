@@ -24,7 +24,7 @@ from ilk.model.registry import saved
 from ilk.table.block import Array
 from ilk.table.schema import ColumnInfo
 
-SCHEMA, VERSION = "ilk-model", (3, 1)
+SCHEMA, VERSION = "ilk-model", (3, 2)
 
 
 def record(model: Model) -> dict[str, Any]:
@@ -53,6 +53,8 @@ def record(model: Model) -> dict[str, Any]:
                 "dtype": c.type,
                 "categories": None if c.levels is None else list(c.levels),
                 "missing_codes": list(c.missing_codes),
+                "source": c.source or None,
+                "topic": None if c.topic is None else c.topic.to_dict(),
                 "written": None if c.written is None else asdict(c.written),
             }
             for c in model.schema.used

@@ -47,7 +47,8 @@ MOST_DECIMALS = 30
 LARGEST = 1e300  # of weights and sizes, so that they can be added
 
 WRITTEN = record(
-    {"kind": text(40), "decimal": text(1), "unit": text(40), "order": text(3), "origin": number()}
+    {"kind": text(40), "decimal": text(1), "unit": text(40), "order": text(3), "origin": number()},
+    {"part": text(10)},
 )
 COLUMN = record(
     {"name": text(), "kind": one_of(*KINDS)},
@@ -55,6 +56,8 @@ COLUMN = record(
         "reason": text(),
         "type": text(1000),
         "note": text(),
+        "source": text(),
+        "topic": maybe(record({"words": texts(), "idf": listed(number()), "weights": listed(number())})),
         "levels": maybe(texts()),
         "missing": whole(0),
         "distinct": whole(0),

@@ -41,7 +41,7 @@ KIND = "clustering model"
 
 def _spelled(schema: Schema) -> tuple[str, ...]:
     """Columns that a text file must leave as they are written."""
-    return tuple(column.name for column in schema.used if column.written is not None)
+    return tuple({column.origin: None for column in schema.used if column.written or column.topic})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -163,7 +163,7 @@ class Model(Marked):
 
     def _assign_frame(self, frame: Frame, absent: str) -> Any:
         """On the workers; what would be warned of rows is left unsaid."""
-        lacking = [c.name for c in self.schema.used if c.name not in frame.schema.names]
+        lacking = [c.origin for c in self.schema.used if c.origin not in frame.schema.names]
         if lacking:
             encode_new(
                 from_arrow(frame.schema.empty_table(), frame.source),
@@ -222,8 +222,12 @@ class Model(Marked):
         if error.code != "no-rows":
             raise error
         warn("no-rows", error.what, depth=5)
-        empty = [np.empty(0, float if c.levels is None else str) for c in self.schema.used]
-        return from_arrow(pa.table(empty, names=[c.name for c in self.schema.used]), "the table")
+        kinds = {
+            c.origin: float if c.levels is None and not (c.written or c.topic) else str
+            for c in self.schema.used
+        }
+        empty = {name: np.empty(0, kind) for name, kind in kinds.items()}
+        return from_arrow(pa.table(empty), "the table")
 
     def assign_table(self, table: Table | PieceTable, *, absent: str = "error") -> Any:
         """Return the group of each row of a table that has been read.

@@ -131,7 +131,9 @@ def _columns(model: Model, new: _New) -> list[dict[str, Any]]:
             counts = binned_numbers(values, before["edges"], new.weight)
             figures = {"before": before["mean"], "now": _moments(values, new.weight)["mean"]}
             made.append(
-                _moved(column, counts, before, new.weight) | figures | {"decimals": before["decimals"]}
+                _moved(column, counts, before, new.weight)
+                | figures
+                | {"decimals": before["decimals"], "clock": column.clock}
             )
     for place, column in enumerate(model.schema.coded):
         before = remembered.get(column.name)
@@ -198,7 +200,7 @@ def _remembered(model: Model) -> dict[str, dict[str, Any]]:
 
 
 def _unseen_rows(column: ColumnInfo, table: Table) -> Array:
-    if column.name not in table.names:
+    if column.origin not in table.names:
         return np.zeros(table.n_rows, dtype=bool)
     texts, places = level_codes(cells_as_read(table, column))
     strange = np.array([text is not None and text not in (column.levels or ()) for text in texts] + [False])

@@ -13,6 +13,7 @@ import numpy as np
 
 from ilk.report.evidence import Evidence
 from ilk.report.facts import Array
+from ilk.report.figures import value_text
 from ilk.report.groups import Group
 from ilk.report.plane import Design
 
@@ -89,6 +90,8 @@ def cut(value: Any) -> str | None:
 def _cell(column: Any, i: int) -> float | str | None:
     value = column.values[i]
     if column.is_number:
+        if column.clock is not None and not np.isnan(value):
+            return value_text(float(value), float(value) % 1 > 0, column.clock)
         return None if np.isnan(value) else float(value)
     return None if value < 0 else cut(column.levels[int(value)])
 

@@ -9,15 +9,15 @@ put in order by one measure, the divergence of the group from the whole table in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import ceil, log, log10
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilk.report.figures import letter
+from ilk.report.figures import letter, value_text
 from ilk.report.groups import Fact, Group, Sign
 
 Array = NDArray[Any]
@@ -40,6 +40,9 @@ class Described:
     values: Array
     levels: tuple[str, ...] | None = None
     used: bool = True
+    clock: dict[str, Any] | None = None  # of dates and times of day
+    poles: tuple[str, str] | None = None  # of a topic of a text: what high and low numbers are called
+    cyclic: bool = False  # levels that come again in a circle are told together: Sat, Sun
 
     @property
     def is_number(self) -> bool:
@@ -71,7 +74,7 @@ def describe(
     rows = np.bincount(labels, minlength=k)
     sizes = np.bincount(labels, weights=heft, minlength=k)
     total = float(sizes.sum())
-    names = _names(ordered)
+    names = _names(ordered, {column.name: column.poles for column in columns if column.poles})
     sure = None
     if probability is not None:
         sure = np.bincount(labels, weights=heft * probability, minlength=k) / np.maximum(sizes, 1e-300)
@@ -160,6 +163,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
                 whole_spread=whole_spread * unit,
                 missing=missing[g],
                 cells=cells[g],
+                clock=column.clock,
             )
         )
     return facts
@@ -233,8 +237,9 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
             continue
         share = count[g] / size
         nats = _level_divergence(count[g], whole)
-        level = _moved_level(share - whole)
-        change = float(share[level] - whole[level])
+        told = _moved_levels(share - whole, cyclic=column.cyclic)
+        value, base = float(share[told].sum()), float(whole[told].sum())
+        change = value - base
         sign: Sign = "same" if abs(change) < NOTABLE_SHARE else "up" if change > 0 else "down"
         facts.append(
             Fact(
@@ -244,9 +249,9 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
                 nats=nats,
                 distinctive=bool(nats * size > price > 0),
                 sign=sign,
-                value=float(share[level]),
-                whole=float(whole[level]),
-                category=column.levels[level],
+                value=value,
+                whole=base,
+                category=", ".join(column.levels[level] for level in told),
                 missing=missing[g],
                 cells=cells[g],
             )
@@ -261,11 +266,14 @@ def _level_divergence(count: Array, whole: Array) -> float:
     return max(0.0, float((share[there] * np.log(share[there] / whole[there])).sum()))
 
 
-def _moved_level(change: Array) -> int:
-    """The level that rose most; the one that fell most only where it fell clearly further."""
+def _moved_levels(change: Array, *, cyclic: bool) -> list[int]:
+    """The level that rose most; the one that fell most only where it fell clearly further. Of weekdays and months all
+    that rose half as much as the one that rose most."""
     rise, fall = int(change.argmax()), int(change.argmin())
+    if cyclic:
+        return [int(j) for j in np.flatnonzero((change >= change[rise] / 2) & (change > 0))] or [rise]
     clear = len(change) > 2 and -change[fall] > change[rise] + LARGER_FALL
-    return fall if clear else rise
+    return [fall if clear else rise]
 
 
 def _missing_shares(present: Array, labels: Array, k: int, heft: Array) -> list[float]:
@@ -304,13 +312,13 @@ def _has_decimals(values: Array, decimals: int) -> bool:
     return bool(np.all(np.abs(raised - np.round(raised)) <= 1e-9 * np.maximum(1.0, np.abs(raised))))
 
 
-def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
+def _names(groups: Sequence[Sequence[Fact]], topics: Mapping[str, tuple[str, str]]) -> list[str]:
     """Up to three parts each: levels the group holds, then numbers; one part more where names agree."""
     signs: dict[str, set[Sign]] = {}
     for fact in (fact for facts in groups for fact in facts if fact.type == "number" and fact.distinctive):
         signs.setdefault(fact.column, set()).add(fact.sign)
     between = {column for column, found in signs.items() if {"up", "down"} <= found}
-    parts = [_name_parts(facts, between) for facts in groups]
+    parts = [_name_parts(facts, between, topics) for facts in groups]
     lengths = [3] * len(parts)
     names = [", ".join(part[:3]) for part in parts]
     for _ in range(max((len(part) for part in parts), default=0)):
@@ -323,15 +331,29 @@ def _names(groups: Sequence[Sequence[Fact]]) -> list[str]:
     return [name or "like the whole table" for name in names]
 
 
-def _name_parts(facts: Sequence[Fact], between: set[str]) -> list[str]:
-    """A number near that of the table says something only where other groups are above and below."""
+def _name_parts(facts: Sequence[Fact], between: set[str], topics: Mapping[str, tuple[str, str]]) -> list[str]:
+    """A number near that of the table says something only where other groups are above and below; a topic names those
+    that speak of it, or against it."""
     levels = [f"{f.column} {f.category}" for f in facts if f.type == "category" and _gives_name(f)]
     numbers = [f for f in facts if f.type == "number" and f.distinctive]
     told = [f for f in numbers if f.sign != "same" or f.column in between]
-    return levels[:2] + [f"{_WORDS[f.sign]} {f.column}" for f in sorted(told, key=lambda f: f.sign == "same")]
+    spoken = [topics[f.column][f.sign == "down"] for f in numbers if f.column in topics and f.sign != "same"]
+    rest = [f for f in sorted(told, key=lambda f: f.sign == "same") if f.column not in topics]
+    return [*levels[:2], *filter(None, spoken), *map(_named, rest)]
 
 
-_WORDS: dict[Sign, str] = {"up": "high", "down": "low", "same": "middle"}
+def _named(fact: Fact) -> str:
+    """A number as a part of a name: `high size`, `late signup`, `visit around 14:00`."""
+    kind = None if fact.clock is None else fact.clock["kind"]
+    if kind == "time":
+        return f"{fact.column} around {value_text(fact.value, 0, fact.clock)}"
+    return f"{_WORDS[kind][fact.sign]} {fact.column}"
+
+
+_WORDS: dict[str | None, dict[Sign, str]] = {
+    None: {"up": "high", "down": "low", "same": "middle"},
+    "date": {"up": "late", "down": "early", "same": "middle"},
+}
 
 
 def _gives_name(fact: Fact) -> bool:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ilk.report.clocks import UNITS, Clock, clock_text
+
 LARGEST_PLAIN = 1e15  # from here on digits say less than an exponent
 SMALLEST_PLAIN = 1e-6
 MOSTLY_MISSING = 0.5  # of a column in a group, from which facts say how many values they rest on
@@ -23,8 +25,8 @@ def count_text(value: float) -> str:
     return value_text(value, 0 if float(value).is_integer() else 1)
 
 
-def value_text(value: float | None, decimals: int = 0) -> str:
-    """A value of a column in the user's units; a dash where there is none.
+def value_text(value: float | None, decimals: int = 0, clock: Clock | None = None) -> str:
+    """A value of a column in the user's units, a date or a time by its clock; a dash where there is none.
 
     >>> value_text(-4202.4, 0), value_text(37.25, 1), value_text(None)
     ('-4,202', '37.2', '–')
@@ -33,10 +35,24 @@ def value_text(value: float | None, decimals: int = 0) -> str:
         return "–"
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
+    shown_by = None if clock is None else clock_text(value, decimals, clock)
+    if shown_by is not None:
+        return shown_by
     size = abs(value)
     text = f"{size:.3g}" if size >= LARGEST_PLAIN or 0 < size < SMALLEST_PLAIN else f"{size:,.{decimals}f}"
     negative = value < 0 and any(digit in "123456789" for digit in text)
     return ("-" if negative else "") + text
+
+
+def told_value(fact: Mapping[str, Any], key: str = "value") -> str:
+    """A figure of a fact about a number."""
+    return value_text(fact[key], fact["decimals"], fact.get("clock"))
+
+
+def told_spread(fact: Mapping[str, Any]) -> str:
+    """Its standard deviation: of dates in days, of times in hours."""
+    clock = fact.get("clock")
+    return value_text(fact["spread"], fact["decimals"]) + (UNITS[clock["kind"]] if clock else "")
 
 
 def share_text(share: float | None) -> str:

@@ -44,6 +44,9 @@ class Fact:
         Share of missing values in the group.
     cells : None or int
         Number of rows of the group that have a value there.
+    clock : None or dict
+        Of dates `kind` "date" and the day from which they count (`origin`, in days since 1970-01-01), of times of day
+        "time" and the part of a day from which hours count.
 
     See Also
     --------
@@ -72,6 +75,7 @@ class Fact:
     whole_spread: float | None = None
     missing: float = 0.0
     cells: int | None = None
+    clock: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

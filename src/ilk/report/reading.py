@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from ilk.errors import ModelFileError, UsageError, shown
+from ilk.report.clocks import CLOCK
 from ilk.report.summary import SCHEMA, VERSION
 from ilk.store.check import (
     Unfit,
@@ -33,14 +34,17 @@ COUNT = number(0.0)
 NUMBER_FACT = {"type": one_of("number"), "value": FIGURE, "whole": FIGURE, "decimals": DECIMALS}
 LEVEL_FACT = {"type": one_of("category"), "value": SHARE, "whole": SHARE, "category": text()}
 FACT = {"column": text(), "distinctive": flag, "sign": one_of("up", "down", "same")}
-FEW = {"missing": SHARE, "cells": maybe(whole(0))}
+FEW = {"missing": SHARE, "cells": maybe(whole(0)), "clock": CLOCK}
 TERM = {"column": text(), "missing": flag}
 RULE = record(
     {
         "distinctive": flag,
         "terms": listed(
             either(
-                record({**TERM, "op": one_of("at most", "above"), "value": FIGURE, "decimals": DECIMALS}),
+                record(
+                    {**TERM, "op": one_of("at most", "above"), "value": FIGURE, "decimals": DECIMALS},
+                    {"clock": CLOCK},
+                ),
                 record({**TERM, "op": one_of("is"), "categories": listed(text())}),
             )
         ),

@@ -139,7 +139,13 @@ def _best_cut(
     end = ends[int((low if side == "at most" else high).argmax())]
     value, decimals = between(float(values[end]), float(values[end + 1]), view.decimals)
     return Term(
-        column=view.column.name, op=side, value=value, categories=(), missing=blank, decimals=decimals
+        column=view.column.name,
+        op=side,
+        value=value,
+        categories=(),
+        missing=blank,
+        decimals=decimals,
+        clock=view.column.clock,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ilk.errors import shown
+from ilk.report.clocks import bound_words
 from ilk.report.figures import plural, share_text, value_text
 
 Op = Literal["at most", "above", "is"]
@@ -22,6 +23,7 @@ class Term:
     categories: tuple[str, ...]
     missing: bool
     decimals: int
+    clock: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -66,4 +68,11 @@ def term_text(term: Mapping[str, Any]) -> str:
     column = shown(term["column"], 30)
     if term["op"] == "is":
         return f"{column} is {' or '.join(shown(level, 30) for level in term['categories'])}{blank}"
-    return f"{column} {term['op']} {value_text(term['value'], term['decimals'])}{blank}"
+    return f"{column} {bound_text(term)}{blank}"
+
+
+def bound_text(term: Mapping[str, Any]) -> str:
+    """A number at most or above a value; of dates until or after a day."""
+    clock = term.get("clock")
+    text = value_text(term["value"], term["decimals"], clock)
+    return f"{term['op']} {text}" if clock is None else bound_words(term["op"], text, clock)

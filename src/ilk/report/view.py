@@ -123,6 +123,11 @@ class View:
         """Decimals of every column of numbers."""
         return {f["column"]: f["decimals"] for g in self.groups for f in g["facts"] if f["type"] == "number"}
 
+    @cached_property
+    def clocks(self) -> dict[str, Mapping[str, Any]]:
+        """Those of the columns of dates and times."""
+        return {f["column"]: f["clock"] for g in self.groups for f in g["facts"] if f.get("clock")}
+
     def letter(self, mark: int | str) -> str:
         """The letter of a group given by its letter or its number."""
         return str(self.groups[mark]["letter"]) if isinstance(mark, int) else mark
@@ -139,12 +144,17 @@ class View:
             return tag("span", "missing", class_="blank")
         if isinstance(cell, str):
             return name_html(cell)
-        return tag("span", value_text(cell, self._digits(column, cell)))
+        return tag("span", self._text(column, cell))
 
     def range_text(self, column: str, spread: Mapping[str, Any]) -> str:
         """Least and largest value of a column; whole numbers without decimals."""
-        low, high = (value_text(spread[end], self._digits(column, spread[end])) for end in ("low", "high"))
+        low, high = (self._text(column, spread[end]) for end in ("low", "high"))
         return f"{low} to {high}"
+
+    def _text(self, column: str, cell: float) -> str:
+        clock = self.clocks.get(column)
+        digits = self._digits(column, cell) if clock is None else self.decimals[column]
+        return value_text(cell, digits, clock)
 
     def _digits(self, column: str, cell: float) -> int:
         digits = self.decimals.get(column, 0)

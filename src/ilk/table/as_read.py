@@ -16,14 +16,14 @@ import pyarrow as pa
 
 from ilk.errors import Caution, DataError, Option, listed, shown
 from ilk.table.cells import ColumnCells, TableColumns, TableView
-from ilk.table.spelled_dates import day_text
+from ilk.table.spelled_dates import day_text, emptiest, hour_text
 from ilk.table.spelling import Found, Spelling, spelling_of
 
 FEW_DATES = 2
 """Different dates up to which they are levels rather than days."""
 TAKES = {
-    None: ("number", "date", "truth"),
-    "numeric": ("number", "date"),
+    None: ("number", "date", "truth", "time"),
+    "numeric": ("number", "date", "time"),
     "count": ("number",),
     "binary": ("truth",),
 }
@@ -52,6 +52,8 @@ class ReadColumn:
             parts.append("day first" if self.spelling.order == "dmy" else "month first")
         if self.spelling.kind == "date":
             parts.append(f"from {day_text(self.spelling.origin)} on")
+        if self.spelling.kind == "time":
+            parts.append(f"from {hour_text(self.spelling.origin)} on, where fewest are")
         if self.found.sure == "doubt":
             parts.append("another reading is as possible")
         if self.blanked:
@@ -64,6 +66,8 @@ class ReadColumn:
         text, value = self.found.example
         if self.spelling.kind == "date":
             return f"days since {day_text(self.spelling.origin)}"
+        if self.spelling.kind == "time":
+            return f"hours since {hour_text(self.spelling.origin)}"
         return self.found.words or f"{shown(text)!r} is read as {value}"
 
 
@@ -89,7 +93,7 @@ class AsRead(TableView):
     def _told(self, code: str, what: str, names: Sequence[str]) -> Caution:
         read = listed([self.read[name].told(name) for name in names])
         first = shown(names[0])
-        dates = code == "dates-read"
+        dates = code in ("dates-read", "times-read")
         option = Option("ignore", [first]) if dates else Option("types", {first: "categorical"})
         undo = "to leave one out" if dates else "to keep the text"
         return Caution(code, f"{what}: {read}; {undo}: {option}", [option])
@@ -107,6 +111,7 @@ class AsRead(TableView):
 _SAID = {
     "number": ("numbers-read", "read as numbers"),
     "date": ("dates-read", "dates read as days since the first"),
+    "time": ("times-read", "times of day read as hours"),
     "truth": ("truth-read", "words for yes and no read as yes and no"),
 }
 
@@ -151,13 +156,15 @@ def _found(column: ColumnCells, kinds: Sequence[str]) -> Found:
         return Found()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return Found(Spelling("date")) if "date" in kinds and _several(column) else Found()
+    if pa.types.is_time(kind):
+        return Found(Spelling("time")) if "time" in kinds and _several(column) else Found()
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return Found()
     texts = column.texts()
     found = spelling_of(texts)
     if found.spelling is None:
         return found
-    few = found.spelling.kind == "date" and len(texts) <= FEW_DATES
+    few = found.spelling.kind in ("date", "time") and len(texts) <= FEW_DATES
     return Found() if few or found.spelling.kind not in kinds else found
 
 
@@ -172,6 +179,10 @@ def _read(column: ColumnCells, found: Found, name: str) -> ReadColumn:
     cells = column.as_read(ReadBySpelling(spelling, name), kind)
     if spelling.kind == "date":
         spelling = replace(spelling, origin=float(np.floor(cells.ends()[0])))
+        cells = column.as_read(ReadBySpelling(spelling, name), kind)
+    if spelling.kind == "time":
+        times = np.concatenate([*cells.number_parts()]) / 24
+        spelling = replace(spelling, origin=emptiest(times))
         cells = column.as_read(ReadBySpelling(spelling, name), kind)
     return ReadColumn(found, spelling, cells, cells.missing - column.missing)
 

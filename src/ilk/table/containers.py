@@ -1,4 +1,4 @@
-"""Tables inside other files: workbooks, SQLite and DuckDB databases, and one file in a zip, gzip or zstd archive."""
+"""Tables inside other files: workbooks, and one file in a zip, gzip or zstd archive; which file has which reader."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import os
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 
 from ilk.errors import Caution, DataError, IlkError, Option, ResourceError, UsageError, names_shown, shown
-from ilk.table.columns import NUMBER, from_objects, usable_names
+from ilk.table.columns import NUMBER
+from ilk.table.databases import SQLITE, Rows, is_duckdb, of_cells, query_tables, read_duckdb, read_sqlite
 from ilk.table.files import (
     MAX_STREAM_BYTES,
     MAX_UNPACK_RATIO,
@@ -26,11 +27,9 @@ from ilk.table.files import (
     copy_capped,
     damaged,
 )
-from ilk.table.ledger import Ledger
-from ilk.table.read import Table, from_arrow
+from ilk.table.read import Table
 from ilk.table.text_cells import mark_cautions, marks_of
 
-SQLITE = b"SQLite format 3\0"
 GZIP, ZSTD, ZIP, OLD_EXCEL = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 ZIP_FAULTS = (
     zipfile.BadZipFile,
@@ -41,12 +40,6 @@ ZIP_FAULTS = (
     RuntimeError,  # a way to pack that Python does not know (NotImplementedError), a password
 )
 WORKBOOK = 'Install its reader (pip install "ilk[excel]"), or save the sheet as CSV'
-Rows = list[list[Any]]
-
-
-def is_duckdb(head: bytes) -> bool:
-    """Whether a file begins as those of DuckDB do: a checksum, then its name."""
-    return head[8:12] == b"DUCK"
 
 
 def unpack_one(path: str, folder: str, name: str, head: bytes) -> tuple[str, str] | None:
@@ -102,81 +95,6 @@ def _unzipped(path: str, target: str, name: str) -> tuple[str, str] | None:
         raise damaged(name, "zip", str(error)) from None
 
 
-def read_sqlite(path: str, name: str, options: TextOptions) -> Table:
-    """A table of an SQLite database, opened to be read only."""
-    import sqlite3
-
-    try:
-        with closing(sqlite3.connect(f"file:{quote(os.path.abspath(path))}?mode=ro", uri=True)) as con:
-            listed = con.execute(
-                "select name from sqlite_master where type = 'table' order by rowid"
-            ).fetchall()
-            wanted = _one([own for (own,) in listed if not own.startswith("sqlite_")], options.table, name)
-            found = con.execute(f"select * from {_quoted(wanted)}")  # noqa: S608
-            names = [entry[0] for entry in found.description]
-            return _of_cells(names, [list(row) for row in found.fetchall()], name)
-    except sqlite3.Error as error:
-        raise damaged(name, "SQLite", str(error)) from None
-
-
-def read_duckdb(path: str, name: str, options: TextOptions) -> Table:
-    """A table of a DuckDB database, opened to be read only and without access to other files."""
-    import duckdb
-
-    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    try:
-        with _duckdb(path, config) as con:
-            listed = con.sql(
-                "select table_name from duckdb_tables() where not internal order by table_oid"
-            ).fetchall()
-            wanted = _one([own for (own,) in listed], options.table, name)
-            return from_arrow(con.sql(f"select * from {_quoted(wanted)}").to_arrow_table(), name)  # noqa: S608
-    except duckdb.Error as error:
-        raise damaged(name, "DuckDB", str(error)) from None
-
-
-@contextmanager
-def _duckdb(path: str, config: dict[str, str]) -> Iterator[Any]:
-    import duckdb
-
-    con = duckdb.connect(path, read_only=True, config=config)
-    try:
-        con.execute("set enable_external_access = false; set lock_configuration = true")
-        yield con
-    finally:
-        con.close()
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _one(names: Sequence[str], wanted: str | None, source: str) -> str:
-    """The table that is wanted, or the only one."""
-    listed = names_shown(names)
-    if wanted is not None:
-        if wanted not in names:
-            option = Option("table", shown(wanted))
-            raise UsageError(
-                "no-table",
-                f"{option} is no table of {source}",
-                do=f"It has {listed or 'none'}",
-                options=[option],
-            )
-        return wanted
-    if not names:
-        raise DataError("no-rows", f"{source} has no tables")
-    if len(names) > 1:
-        option = Option("table", shown(names[0]))
-        raise UsageError(
-            "no-table",
-            f"{source} has {len(names)} tables: {listed}",
-            do=f"Say which: {option}",
-            options=[option],
-        )
-    return names[0]
-
-
 def read_workbook(path: str, name: str, options: TextOptions, what: str) -> Table:
     """A sheet of a workbook: the one named, or the first with cells."""
     try:
@@ -187,6 +105,8 @@ def read_workbook(path: str, name: str, options: TextOptions, what: str) -> Tabl
     try:
         book = python_calamine.load_workbook(path)
         sheets = list(book.sheet_names)
+        if options.sql is not None:
+            return _query_sheets(book, sheets, name, options)
         rows, sheet, others = _sheet_rows(book, sheets, options.sheet, name)
     except IlkError:
         raise
@@ -202,6 +122,19 @@ def read_workbook(path: str, name: str, options: TextOptions, what: str) -> Tabl
         text = f"sheet {shown(sheet)!r} is read; {name} has others, too ({listed}): {option}"
         cautions.append(Caution("other-sheets", text, [option]))
     return _of_sheet(rows, name, options, cautions)
+
+
+def _query_sheets(book: Any, sheets: list[str], name: str, options: TextOptions) -> Table:
+    """What a query over the sheets gives, each read when it is named."""
+
+    def one(sheet: str) -> Table:
+        return _of_sheet(_sheet_rows(book, sheets, sheet, name)[0], name, options, [])
+
+    def wanted() -> str:
+        return _sheet_rows(book, sheets, options.sheet, name)[1]
+
+    assert options.sql is not None
+    return query_tables({sheet: partial(one, sheet) for sheet in sheets}, options.sql, name, wanted)
 
 
 def _sheet_rows(book: Any, sheets: list[str], wanted: str | None, name: str) -> tuple[Rows, str, list[str]]:
@@ -256,23 +189,13 @@ def _of_sheet(rows: Rows, name: str, options: TextOptions, cautions: list[Cautio
                     taken[bare, str(names[j])] += 1
             elif isinstance(cell, float) and cell.is_integer():
                 row[j] = int(cell)  # a workbook has one kind of number
-    table = _of_cells(names, body, name)
+    table = of_cells(names, body, name)
     return replace(table, warnings=(*cautions, *table.warnings, *mark_cautions(taken)))
 
 
 def _is_number(cell: Any) -> bool:
     return isinstance(cell, (int, float)) or (
         isinstance(cell, str) and NUMBER.fullmatch(cell.strip()) is not None
-    )
-
-
-def _of_cells(names: Sequence[Any], rows: Rows, source: str) -> Table:
-    own, cautions = usable_names([str(name) for name in names], text=True)
-    made = [from_objects([row[j] for row in rows], name) for j, name in enumerate(own)]
-    problems = {name: problem for name, (_, problem) in zip(own, made, strict=True) if problem}
-    columns = tuple(column for column, _ in made)
-    return Table(
-        source, own, Ledger(len(rows), len(rows)), columns, warnings=tuple(cautions), problems=problems
     )
 
 

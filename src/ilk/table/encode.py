@@ -175,7 +175,7 @@ def encode_new(
     [[-1]]
     """
     there = set(table.names)
-    lacking = [c.name for c in schema.used if c.name not in there]
+    lacking = list(dict.fromkeys(c.origin for c in schema.used if c.origin not in there))
     if lacking and absent != "missing":
         option = Option("absent", "missing")
         raise DataError(
@@ -194,7 +194,7 @@ def encode_new(
         text = f"{len(extra)} columns are not part of the model and ignored: {names_shown(extra)}"
         warnings.append(Caution("extra-column", text))
     for info in schema.used:
-        if info.name not in lacking:
+        if info.origin not in lacking:
             _check_type(table, info)
     numbers = numbers_of(table, schema.numeric)
     codes, unseen = codes_of(table, schema.coded)
@@ -238,7 +238,9 @@ def level_value(level: str, kind: str) -> Any:
 
 def cells_as_read(table: Table, info: ColumnInfo) -> Column:
     """One column, its cells read as they are written."""
-    column = table.column(info.name)
+    column = table.column(info.origin)
+    if info.topic is not None:
+        return info.topic.numbers(column)
     return column if info.written is None else info.written.read(column, info.name)
 
 
@@ -264,13 +266,13 @@ def _as_they_are(table: Table, columns: Sequence[ColumnInfo]) -> Array:
             return array
         run = slice(places[0], places[0] + len(places)) if places else slice(0, 0)
         return array[:, run] if places == list(range(table.n_columns))[run] else array[:, places]
-    present = [table.column(c.name) for c in columns if c.name in at]
+    present = [table.column(c.origin) for c in columns if c.origin in at]
     single = bool(present) and len(present) == len(columns) and all(c.type == pa.float32() for c in present)
     kind, shape = np.float32 if single else np.float64, (table.n_rows, len(columns))
     wide = len(columns) > table.n_rows  # a column at a time, then all of them in order: nearer in memory
     numbers = np.empty(shape[::-1], dtype=kind).T if wide else np.empty(shape, dtype=kind)
     for j, info in enumerate(columns):
-        known = info.name in at
+        known = info.origin in at
         numbers[:, j] = as_numbers(cells_as_read(table, info), info.name) if known else np.nan
     return np.ascontiguousarray(numbers)
 
@@ -282,7 +284,7 @@ def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None,
     codes = np.full((table.n_rows, len(columns)), -1, dtype=np.int32)
     unseen: list[str] = []
     for j, info in enumerate(columns):
-        if info.name not in table.names:
+        if info.origin not in table.names:
             continue
         place = {level: code for code, level in enumerate(info.levels or ())}
         texts, places = level_codes(cells_as_read(table, info))
@@ -307,7 +309,7 @@ def codes_of(table: Table, columns: Sequence[ColumnInfo]) -> tuple[Array | None,
 
 def _check_type(table: Table, info: ColumnInfo) -> None:
     """Refuse a column whose cells cannot be what they were when the model was made."""
-    problem = table.problems.get(info.name)
+    problem = table.problems.get(info.origin)
     if problem is not None:
         raise problem
     column = cells_as_read(table, info)

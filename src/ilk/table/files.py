@@ -9,16 +9,18 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from ilk.errors import DataError, Option, ResourceError, UsageError, shown
-from ilk.table.read import Table, display_name, from_arrow
+from ilk.table.addresses import POSTGRES, is_address, place_of
+from ilk.table.read import Table, display_name, from_arrow, query
 
 NEAR_NAME = 0.75
 """How much of two file names must agree for one to be meant; an ending alone is half of a short name."""
@@ -28,8 +30,9 @@ MAX_UNPACK_RATIO, RATIO_FROM_BYTES = 300, 256 * 2**20
 """A file that grows more than 300 times, past the first 256 MiB, is not a table but a bomb."""
 MAX_PARQUET_BYTES = 4 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 5
 """Most bytes a Parquet file may declare: four fifths of the memory of this machine."""
+NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The folder of the rows whose partition column is missing."""
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/{1,2}|(?:https?|s3|gs|file|ftp|data|az|hf):")
 _FOREIGN: tuple[tuple[bytes, str, str], ...] = (
     (b"%PDF", "a PDF document", "Give the table itself"),
     (b"\x93NUMPY", "a NumPy file", "Load it with numpy.load and give the array"),
@@ -56,6 +59,7 @@ class TextOptions:
     max_rejects: int = 0
     sheet: str | None = None
     table: str | None = None
+    sql: str | None = None
     as_text: tuple[str, ...] = ()  # columns that a model reads by itself
 
 
@@ -74,15 +78,11 @@ def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:
 
 
 def read_path(path: str, options: TextOptions) -> Table:
-    """A table from a file, a folder of Parquet files, or "-"; names are taken literally."""
+    """A table from a file, a folder of Parquet files, a PostgreSQL server, or "-"; names are taken literally."""
     if path == "-":
         return _read_stream(sys.stdin.buffer, "stdin", options)
-    if _URL.match(path):
-        raise UsageError(
-            "remote-path",
-            f"{shown(path)!r} is an address, not a file",
-            do="Download the file and give its path",
-        )
+    if is_address(path):
+        return _read_address(path, options)
     if "\0" in path:
         raise UsageError("no-file", f"{shown(path)!r} is not a file name")
     try:
@@ -90,7 +90,7 @@ def read_path(path: str, options: TextOptions) -> Table:
     except OSError as error:
         raise _unreadable(path, error) from None
     if stat.S_ISDIR(found.st_mode):
-        return _read_folder(path)
+        return _queried(_read_folder(path), options)
     if stat.S_ISFIFO(found.st_mode) or os.path.realpath(path).startswith("/proc/"):
         with _opened(path) as stream:
             return _read_stream(stream, display_name(path), options)
@@ -105,6 +105,24 @@ def read_path(path: str, options: TextOptions) -> Table:
             do="Run again when it no longer changes",
         )
     return table
+
+
+def _read_address(address: str, options: TextOptions) -> Table:
+    """Servers of PostgreSQL are asked; all other addresses are refused, and never shown with a password."""
+    if address.startswith(POSTGRES):
+        from ilk.table.databases import read_postgres
+
+        return read_postgres(address, options)
+    raise UsageError(
+        "remote-path",
+        f"{shown(place_of(address))!r} is an address, not a file",
+        do="Download the file and give its path; of servers only those of PostgreSQL are read (postgresql://)",
+    )
+
+
+def _queried(table: Table, options: TextOptions) -> Table:
+    """The table, or what the query over it gives."""
+    return table if options.sql is None else query({"data": table}, options.sql, table.source)
 
 
 def _unreadable(path: str, error: OSError) -> UsageError | DataError:
@@ -167,9 +185,10 @@ def _read_file(path: str, name: str, options: TextOptions, ending: str | None = 
     if size == 0:
         raise DataError("no-rows", f"{name} is empty", do="Give a file with a header line and rows")
     if head[:4] == b"PAR1" or ending in (".parquet", ".pq"):
-        return _read_parquet(path, name, cut_short=head[:4] != b"PAR1" or tail[-4:] != b"PAR1")
+        cut_short = head[:4] != b"PAR1" or tail[-4:] != b"PAR1"
+        return _queried(_read_parquet(path, name, cut_short=cut_short), options)
     if head[:6] == b"ARROW1" or ending in (".feather", ".arrow", ".ipc") or head[:4] == b"\xff\xff\xff\xff":
-        return _read_arrow(path, name, streamed=head[:4] == b"\xff\xff\xff\xff")
+        return _queried(_read_arrow(path, name, streamed=head[:4] == b"\xff\xff\xff\xff"), options)
     _refuse_foreign(head, name)
     found = _read_container(path, name, options, head) if packed else None
     if found is not None:
@@ -178,10 +197,10 @@ def _read_file(path: str, name: str, options: TextOptions, ending: str | None = 
         from ilk.table.json_files import read_json
 
         with _opened(path) as stream:
-            return read_json(stream, name, options, document=_is_document(head))
+            return _queried(read_json(stream, name, options, document=_is_document(head)), options)
     from ilk.table.text import read_text
 
-    return read_text(path, name, options)
+    return _queried(read_text(path, name, options), options)
 
 
 def _read_container(path: str, name: str, options: TextOptions, head: bytes) -> Table | None:
@@ -275,12 +294,28 @@ def damaged(name: str, kind: str, why: str) -> DataError:
     )
 
 
-def parquet_files(path: str) -> tuple[str, list[tuple[str, str]]]:
-    """The name of a Parquet file or folder, and its files with their names in the order of names; in a folder all but
-    those that begin with . or _."""
+@dataclass(frozen=True)
+class FolderFile:
+    """A Parquet file, what it is called in messages, and the columns that the names of its folders give."""
+
+    path: str
+    name: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def with_given(self, arrow: Any) -> Any:
+        """The rows of the file with these columns, unless the file has them itself."""
+        for name, value in self.given.items():
+            if name not in arrow.column_names:
+                arrow = arrow.append_column(name, pa.repeat(value, arrow.num_rows))
+        return arrow
+
+
+def parquet_files(path: str) -> tuple[str, list[FolderFile]]:
+    """The name of a Parquet file or folder, and its files in the order of their names; in a folder all but those that
+    begin with . or _. Folders called key=value are columns (Hive partitions)."""
     name = display_name(path.rstrip("/"))
     if not os.path.isdir(path):
-        return name, [(path, name)]
+        return name, [FolderFile(path, name)]
     files = sorted(
         p
         for p in Path(path).rglob("*.parquet")
@@ -292,18 +327,43 @@ def parquet_files(path: str) -> tuple[str, list[tuple[str, str]]]:
             f"{name} is a folder without Parquet files",
             do="Give one file, or a folder of Parquet files",
         )
-    if any("=" in p.parent.name for p in files):
-        raise UsageError(
-            "no-file",
-            f"{name} keeps columns in its folder names",
-            do="Write it as one folder of plain Parquet files",
+    given = _partitions([p.parent.relative_to(path).parts for p in files], name)
+    return name, [
+        FolderFile(str(p), f"{name}/{shown(p.name)}", own) for p, own in zip(files, given, strict=True)
+    ]
+
+
+def _partitions(folders: Sequence[Sequence[str]], source: str) -> list[dict[str, Any]]:
+    """What folders such as year=2024 say: whole numbers where all values of a key are, else text."""
+    found = [
+        {
+            unquote(key): unquote(value)
+            for key, sign, value in (p.partition("=") for p in parts)
+            if sign and key
+        }
+        for parts in folders
+    ]
+    keys = list(found[0])
+    if any(list(one) != keys for one in found):
+        raise DataError(
+            "schemas-differ",
+            f"the files of {source} lie in folders that name different columns",
+            do="Keep all files at one depth: year=2024/month=1/part.parquet",
         )
-    return name, [(str(p), f"{name}/{shown(p.name)}") for p in files]
+    for key in keys:
+        values = [None if one[key] == NO_PARTITION else one[key] for one in found]
+        whole = all(v is None or re.fullmatch(r"0|-?[1-9][0-9]{0,17}", v) for v in values)
+        kind = pa.int64() if whole and any(v is not None for v in values) else pa.large_string()
+        for one, value in zip(found, values, strict=True):
+            one[key] = pa.scalar(int(value) if value is not None and kind == pa.int64() else value, kind)
+    return found
 
 
 def _read_folder(path: str) -> Table:
     name, files = parquet_files(path)
-    tables = [_read_parquet(file, own, cut_short=is_cut_short(Path(file))).arrow for file, own in files]
+    tables = [
+        f.with_given(_read_parquet(f.path, f.name, cut_short=is_cut_short(Path(f.path))).arrow) for f in files
+    ]
     try:
         return from_arrow(pa.concat_tables(tables, promote_options="default"), name)
     except pa.ArrowException as error:

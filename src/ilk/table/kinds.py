@@ -12,7 +12,7 @@ import pyarrow as pa
 from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, names_shown, rows_shown, shown
 from ilk.table.cells import EXACT_WHOLE, MANY_LEVELS, ColumnCells, TableColumns, is_number, type_name
 from ilk.table.columns import NUMBER
-from ilk.table.schema import ColumnInfo
+from ilk.table.schema import TEXT, ColumnInfo
 
 FEW_VALUES = 10
 """Whole numbers with at most this many values are numeric with a warning."""
@@ -93,7 +93,20 @@ class Judge:
         column = self.table.cells(name)
         if asked is None:
             return self._by_rule(name, column)
+        if asked == "text":
+            return self._free_text(name, column)
         return self._as_asked(name, column, asked)
+
+    def _free_text(self, name: str, column: ColumnCells) -> ColumnInfo:
+        """A column whose words are looked at when it comes to a fit."""
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise DataError(
+                "not-text",
+                f"column {shown(name)!r} was asked to be text and holds {type_name(column.type)}",
+                do='Ask for "categorical" or "numeric"',
+            )
+        return ColumnInfo(name, "left out", TEXT, type_name(column.type), missing=column.missing)
 
     def _type(self, name: str) -> Any:
         return self.table.cells(name).type

@@ -118,39 +118,47 @@ def read(
     if isinstance(data, (str, os.PathLike)):
         from ilk.table.files import read_path, text_options
 
-        options = text_options(**given, decimal=decimal, max_rejects=max_rejects, as_text=as_text)
-        made = read_path(os.fspath(data), options)
-    else:
-        if any(value is not None for value in given.values()) or decimal != ".":
-            raise UsageError("bad-option", f"{', '.join(given)} and decimal are for files only")
-        made = _read_object(data)
-    return made if sql is None else query(made, sql)
+        options = text_options(**given, decimal=decimal, max_rejects=max_rejects, as_text=as_text, sql=sql)
+        return read_path(os.fspath(data), options)
+    if any(value is not None for value in given.values()) or decimal != ".":
+        raise UsageError("bad-option", f"{', '.join(given)} and decimal are for files only")
+    made = _read_object(data)
+    return made if sql is None else query({"data": made}, sql, made.source)
 
 
-def query(table: Table, sql: str) -> Table:
-    """The table that a DuckDB query over `data` gives; the query sees nothing but the table.
+def query(tables: Mapping[str, Table], sql: str, source: str) -> Table:
+    """The table that a DuckDB query gives; it sees nothing but these tables.
 
-    >>> query(read([[1.0], [3.0]]), "select x0 from data where x0 > 2").n_rows
+    >>> query({"data": read([[1.0], [3.0]])}, "select x0 from data where x0 > 2", "list").n_rows
     1
     """
     import duckdb
 
     con = duckdb.connect()
     try:
-        con.register("data", table.arrow)
+        for name, table in tables.items():
+            con.register(name, table.arrow)
         con.execute("set enable_external_access = false; set lock_configuration = true")
         result = con.sql(sql)
         if result is None:
             raise UsageError("bad-sql", "the query gives no table", do="Write one select statement over data")
-        made = from_arrow(result.to_arrow_table(), table.source)
+        made = from_arrow(result.to_arrow_table(), source)
     except duckdb.Error as error:
-        text = shown(str(error).splitlines()[0], 200)
-        raise UsageError(
-            "bad-sql", f"the query was refused: {text}", do="The table is called data; no files can be read"
-        ) from None
+        raise bad_query(str(error)) from None
     finally:
         con.close()
-    return replace(made, warnings=(*table.warnings, *made.warnings))
+    told = (caution for table in tables.values() for caution in table.warnings)
+    return replace(made, warnings=(*told, *made.warnings))
+
+
+def bad_query(why: str) -> UsageError:
+    """The refusal of a query."""
+    text = shown(why.splitlines()[0], 200)
+    return UsageError(
+        "bad-sql",
+        f"the query was refused: {text}",
+        do="The table is called data, those of a database or workbook by their names; no files can be read",
+    )
 
 
 def _is_pandas(data: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -12,19 +11,22 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ilk.errors import Caution, DataError, ModelFileError, Option, UsageError, shown
+from ilk.errors import Caution, DataError, ModelFileError, Option, UsageError, meant, shown
 from ilk.store.plain_file import NotPlain, plain_bytes
 from ilk.table.block import Array
 from ilk.table.cells import TableColumns
 from ilk.table.spelling import Spelling
+from ilk.table.words import Topic
 
 Kind = Literal["numeric", "count", "binary", "categorical", "ordinal", "left out"]
 KINDS: tuple[str, ...] = get_args(Kind)
-ASKED = ("numeric", "count", "binary", "categorical", "ordinal", "ignore")
-"""Kinds a user may ask for; "ignore" leaves the column out, "count" is a number of events that methods for counts
-know and all others take as a number."""
+ASKED = ("numeric", "count", "binary", "categorical", "ordinal", "text", "ignore")
+"""Kinds a user may ask for; "ignore" leaves the column out, "text" takes topics of its words, "count" is a number of
+events that methods for counts know and all others take as a number."""
 Types = Mapping[str, str | Sequence[str]]
 MAX_TYPES_BYTES = 2**20
+TEXT = "text: its topics are used"
+"""Why a column of free text is not used itself."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,22 @@ class ColumnInfo:
     note: str = ""
     missing_codes: tuple[float, ...] = ()  # numbers that stand for missing cells
     written: Spelling | None = None  # how cells are written that are read as something else than text
+    source: str = ""  # the column of the table that this one is made of, where it is not its own
+    topic: Topic | None = None  # of a text
+
+    @property
+    def origin(self) -> str:
+        """The column of the table in which its cells are."""
+        return self.source or self.name
 
     @property
     def used(self) -> bool:
         return self.kind != "left out"
+
+    @property
+    def clock(self) -> dict[str, Any] | None:
+        """Of dates and times of day, how their numbers are told as such."""
+        return None if self.written is None or self.levels is not None else self.written.clock
 
 
 @dataclass(frozen=True)
@@ -127,6 +141,7 @@ class Schema:
                 **asdict(c),
                 "levels": None if c.levels is None else list(c.levels),
                 "missing_codes": list(c.missing_codes),
+                "topic": None if c.topic is None else c.topic.to_dict(),
             }
             for c in self.columns
         ]
@@ -161,7 +176,7 @@ def _bad_schema(why: str) -> ModelFileError:
 def _column_from(entry: Any) -> ColumnInfo:
     if not isinstance(entry, dict):
         raise _bad_schema("a column is not an object")
-    texts = {key: entry.get(key, "") for key in ("name", "kind", "reason", "type", "note")}
+    texts = {key: entry.get(key, "") for key in ("name", "kind", "reason", "type", "note", "source")}
     counts = {key: entry.get(key, 0) for key in ("missing", "distinct")}
     levels = entry.get("levels")
     if not all(isinstance(v, str) for v in texts.values()) or texts["kind"] not in KINDS:
@@ -183,10 +198,14 @@ def _column_from(entry: Any) -> ColumnInfo:
     spelling = None if written is None else Spelling.from_dict(written)
     if written is not None and spelling is None:
         raise _bad_schema(f"how column {shown(texts['name'])!r} is written")
+    topic = None if entry.get("topic") is None else Topic.from_dict(entry["topic"])
+    if (topic is None) != (entry.get("topic") is None) or (topic and texts["kind"] != "numeric"):
+        raise _bad_schema(f"the topic of column {shown(texts['name'])!r}")
     return ColumnInfo(
         **texts,
         **counts,
         written=spelling,
+        topic=topic,
         levels=tuple(levels) if isinstance(levels, list) else None,
         missing_codes=tuple(map(float, codes)),
     )
@@ -212,12 +231,12 @@ def infer(
     asked = asked_kinds(types, ignore)
     for name, kind in asked.items():
         named = Option("ignore", [shown(name)]) if kind == "ignore" else Option("types", {shown(name): kind})
-        _check_name(table, name, named)
+        check_name(table, name, named)
         _check_kind(name, kind)
     roles = {"id": id, "weight": weight, "truth": truth}
     for role, column in roles.items():
         if column is not None:
-            _check_name(table, column, Option(role, shown(column)))
+            check_name(table, column, Option(role, shown(column)))
     judge = Judge(table)
     columns = tuple(
         judge.special(name, next(role for role, column in roles.items() if column == name))
@@ -226,7 +245,7 @@ def infer(
         for name in table.names
     )
     schema = Schema(columns, weight=weight, truth=truth, id=id, warnings=tuple(judge.warnings()))
-    if not schema.used:
+    if not schema.used and not any(column.reason == TEXT for column in columns):
         raise _nothing_left(schema, table.source)
     return schema
 
@@ -242,9 +261,10 @@ def asked_kinds(
     return asked
 
 
-def _check_name(table: TableColumns, name: str, given: Option) -> None:
+def check_name(table: TableColumns, name: str, given: Option) -> None:
+    """Refuse a name that no column has, with those that were perhaps meant."""
     if name not in table.names:
-        near = difflib.get_close_matches(str(name), table.names, n=3)
+        near = meant(name, table.names)
         hint = (
             f"Did you mean {', '.join(repr(shown(n)) for n in near)}?"
             if near
@@ -255,14 +275,19 @@ def _check_name(table: TableColumns, name: str, given: Option) -> None:
         )
 
 
+def kinds_hint(kind: str) -> str:
+    """Which types there are, the one first that was perhaps meant."""
+    near = meant(kind, ASKED)
+    return (f"Did you mean {near[0]!r}? Known are " if near else "Use ") + ", ".join(ASKED)
+
+
 def _check_kind(name: str, kind: str | Sequence[str]) -> None:
     if isinstance(kind, str):
         if kind not in ASKED:
-            near = difflib.get_close_matches(kind, ASKED, n=1)
             raise UsageError(
                 "unknown-type",
                 f"{shown(kind)!r} is not a column type (column {shown(name)!r})",
-                do=(f"Did you mean {near[0]!r}? Known are " if near else "Use ") + ", ".join(ASKED),
+                do=kinds_hint(kind),
             )
     elif not kind or not all(isinstance(v, str) for v in kind) or len(set(kind)) < len(kind):
         raise UsageError(
@@ -316,7 +341,7 @@ def types_text(schema: Schema) -> str:
 
 
 def _asked(column: ColumnInfo) -> str:
-    return column.kind if column.used else "ignore"
+    return column.kind if column.used else "text" if column.reason == TEXT else "ignore"
 
 
 def _quoted(text: str) -> str:

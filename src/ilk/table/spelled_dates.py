@@ -18,6 +18,11 @@ _TIME = (
     r"(?:(?:T|\s+)(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?"
     r"\s?(?P<half>(?i:[ap]m)?)\s?(?P<zone>(?:Z|[+-]\d{2}:?\d{2})?))?$"
 )
+_CLOCK_TIME = (
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:[.,]\d+)?))?\s?(?P<half>(?i:[ap]m)?)"
+)
+HALF_HOURS, NEAR_HOURS = 48, 2
+"""Of a day, and how many to both sides are counted together where the emptiest is looked for."""
 _NUMBERS = r"^(?P<a>\d{1,4})(?P<one>[-/.])(?P<b>\d{1,2})(?P<two>[-/.])(?P<c>\d{1,4})" + _TIME
 _DAY_NAMED = r"^(?P<a>\d{1,2})(?P<one>[-/. ]|\. )(?P<b>\p{L}{3,9})\.?(?P<two>[-/. ])(?P<c>\d{4})" + _TIME
 _NAMED_DAY = r"^(?P<b>\p{L}{3,9})\.?(?P<one> )(?P<a>\d{1,2})(?P<two>,? )(?P<c>\d{4})" + _TIME
@@ -50,8 +55,9 @@ def date_order(texts: Column) -> tuple[str, bool, float]:
     return fits[0], len(fits) > 1 and not named, share
 
 
-def days_of(texts: Column, order: str) -> Array:
-    """Days since 1970-01-01 (UTC where a zone is named) that texts say, NaN where they say none in this order.
+def days_of(texts: Column, order: str, *, local: bool = False) -> Array:
+    """Days since 1970-01-01 that texts say, NaN where they say none in this order; UTC where a zone is named, but
+    `local` as the clock on the wall had it.
 
     >>> days_of(pa.array(["1970-01-02 12:00", "32/01/2020"]), "ymd").tolist()
     [1.5, nan]
@@ -64,6 +70,8 @@ def days_of(texts: Column, order: str) -> Array:
             break
         parts = pc.extract_regex(bare, pattern.replace(r"\d", "[0-9]"))
         part = {f.name: pc.fill_null(pc.struct_field(parts, f.name), "") for f in parts.type}
+        if local:
+            part["zone"] = pc.if_else(pc.is_valid(part["zone"]), "", part["zone"])
         found = _days(part, order, named=pattern is not _NUMBERS)
         days = np.where(left, found, days)
     return days
@@ -131,6 +139,54 @@ def _zone(texts: Column) -> Array:
         hours, minutes = int(text[1:3]), int(text[-2:])
         known[text] = (-1 if text[0] == "-" else 1) * (hours * 60 + minutes) / 1440
     return np.array([known[text] for text in texts.to_pylist()])
+
+
+def looks_like_time(text: str) -> bool:
+    """Whether a text may be a time of day."""
+    return re.match(r"\d{1,2}:\d{2}", text.strip()) is not None
+
+
+def times_of(texts: Column) -> Array:
+    """The part of a day that has passed at times such as 14:35 or 2:35 pm, NaN where a text says none.
+
+    >>> times_of(pa.array(["12:00", "6:00 PM", "25:00"])).tolist()
+    [0.5, 0.75, nan]
+    """
+    pattern = "^" + _CLOCK_TIME.replace(r"\d", "[0-9]") + "$"
+    parts = pc.extract_regex(pc.utf8_trim_whitespace(texts), pattern)
+    part = {f.name: pc.fill_null(pc.struct_field(parts, f.name), "") for f in parts.type}
+    time, fine = _time_of_day({**part, "zone": pc.if_else(pc.is_valid(part["hour"]), "", part["hour"])})
+    return np.where(fine & pc.is_valid(parts).to_numpy(zero_copy_only=False), time, np.nan)
+
+
+def emptiest(times: Array) -> float:
+    """The part of the day at which fewest of the `times` are: where the circle of hours is cut to a line.
+
+    >>> emptiest(np.array([0.9, 0.95, 0.0, 0.05]))
+    0.46875
+    """
+    counts = np.bincount(
+        (np.asarray(times) % 1 * HALF_HOURS).astype(np.int64) % HALF_HOURS, minlength=HALF_HOURS
+    )
+    near = np.arange(-NEAR_HOURS, NEAR_HOURS + 1)
+    smooth = counts[(np.arange(HALF_HOURS)[:, None] + near) % HALF_HOURS].sum(axis=1)
+    low = smooth == smooth.min()
+    run, best, end = 0, 0, 0
+    for at in range(2 * HALF_HOURS):  # the longest run of emptiest half-hours, around midnight, too
+        run = min(run + 1, HALF_HOURS) if low[at % HALF_HOURS] else 0
+        if run > best:
+            best, end = run, at
+    return float((end - (best - 1) / 2 + 0.5) / HALF_HOURS % 1)
+
+
+def hour_text(part: float) -> str:
+    """The time of day after a part of it has passed.
+
+    >>> hour_text(0.5), hour_text(1.25)
+    ('12:00', '06:00')
+    """
+    minutes = round(float(part) * 1440) % 1440
+    return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
 def day_text(days: float) -> str:

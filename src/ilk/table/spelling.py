@@ -17,10 +17,22 @@ import pyarrow.compute as pc
 
 from ilk.errors import DataError, Option, rows_shown, shown
 from ilk.table.columns import NUMBER, Column, number_text
-from ilk.table.spelled_dates import date_order, day_text, days_of, looks_like_date
+from ilk.table.spelled_dates import (
+    date_order,
+    day_text,
+    days_of,
+    hour_text,
+    looks_like_date,
+    looks_like_time,
+    times_of,
+)
 from ilk.table.spelled_numbers import SpelledNumbers, numbers_of_texts
 
-KINDS = ("number", "date", "truth")
+KINDS = ("number", "date", "truth", "time")
+PARTS = ("", "hour", "weekday", "month")
+"""Of a date: all of it, as days; or what comes again."""
+WEEKDAYS: tuple[str, ...] = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+MONTHS: tuple[str, ...] = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 NOT_KNOWN = ("", "-", "--", "–", "—", "?", ".", "na", "n/a", "n.a.", "#n/a", "nan", "null", "none", "<na>")
 """Cells, in small letters, that mean "not known" among numbers, dates and truth values."""
 NO_ANSWER = ("unknown", "missing", "-1", "-9", "-99", "-999", "9", "99", "999")
@@ -37,23 +49,29 @@ LOOKS_LIKE = 0.8
 
 @dataclass(frozen=True)
 class Spelling:
-    """How cells are written: marks and unit of a number, order of a date and the day from which it counts."""
+    """How cells are written: marks and unit of a number, order of a date and the day from which it counts.
+
+    Times of day, and the hours of dates, count from the part of a day in `origin`; a `part` of dates is taken alone.
+    """
 
     kind: str
     decimal: str = "."
     unit: str = ""
     order: str = ""
     origin: float = 0.0  # days since 1970-01-01
+    part: str = ""
 
     @classmethod
     def from_dict(cls, plain: Any) -> Spelling | None:
         """A spelling from plain data that may come from anywhere, None where it is none."""
-        if not isinstance(plain, dict) or set(plain) != {"kind", "decimal", "unit", "order", "origin"}:
+        known = {"kind", "decimal", "unit", "order", "origin"}
+        if not isinstance(plain, dict) or set(plain) - {"part"} != known:
             return None
         texts, origin = [plain[key] for key in ("kind", "decimal", "unit", "order")], plain["origin"]
         good = all(isinstance(text, str) and len(text) <= 40 for text in texts) and texts[0] in KINDS
         good = good and type(origin) in (int, float) and math.isfinite(origin)
         good = good and plain["decimal"] in (".", ",") and plain["order"] in ("", "ymd", "dmy", "mdy")
+        good = good and plain.get("part", "") in (PARTS if plain["kind"] == "date" else PARTS[:1])
         return cls(**{**plain, "origin": float(origin)}) if good else None
 
     def parsed(self, texts: Column) -> Column:
@@ -62,7 +80,23 @@ class Spelling:
             return pa.array([_truth(text) for text in texts.to_pylist()], pa.large_string())
         if self.kind == "number":
             return numbers_of_texts(texts, self.decimal, self.unit)
-        return pa.array(days_of(texts, self.order) - self.origin, from_pandas=True)
+        if self.kind == "time":
+            return self._of_days(times_of(texts))
+        return self._of_days(days_of(texts, self.order, local=bool(self.part)))
+
+    def _of_days(self, days: Any) -> Column:
+        """Days, or the hours, weekdays or months of them; null where there is none."""
+        if self.kind == "time" or self.part == "hour":
+            return pa.array(np.round((days - self.origin) % 1 * 24, 6), from_pandas=True)
+        if not self.part:
+            return pa.array(days - self.origin, from_pandas=True)
+        known = np.isfinite(days)
+        whole = np.floor(np.where(known, days, 0.0)).astype(np.int64)
+        if self.part == "weekday":  # 1970-01-01 was a Thursday
+            words, place = WEEKDAYS, (whole + 3) % 7
+        else:
+            words, place = MONTHS, whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64) % 12
+        return pa.array(words, pa.large_string()).take(pa.array(place, mask=~known))
 
     def read(self, column: Column, name: str) -> Column:
         """A column as numbers (float64), days or yes and no; a cell that is written in another way is refused.
@@ -95,8 +129,10 @@ class Spelling:
         """Cells that are no text: numbers are what they are, dates and times days."""
         temporal = pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)
         if self.kind == "date" and temporal:
-            return pa.array(_stamp_days(column) - self.origin, from_pandas=True)
-        if self.kind == "date" or temporal or pa.types.is_temporal(column.type):
+            return self._of_days(_stamp_days(column, local=bool(self.part)))
+        if self.kind == "time" and pa.types.is_time(column.type):
+            return self._of_days(_time_parts(column))
+        if self.kind in ("date", "time") or temporal or pa.types.is_temporal(column.type):
             raise DataError(
                 "type-changed",
                 f"column {shown(name)!r} held {self.kind}s in the model and now holds {shown(str(column.type))}",
@@ -123,17 +159,20 @@ class Spelling:
         """In words."""
         if self.kind == "truth":
             return "yes and no"
+        if self.kind == "time":
+            return "times of day"
         if self.kind == "date":
             first = {"ymd": "year", "dmy": "day", "mdy": "month"}.get(self.order)
             return "dates" + (f", {first} first" if first else "")
         mark = ", decimal comma" if self.decimal == "," else ""
         return f"numbers{mark}" + (f", in {self.unit}" if self.unit else "")
 
-    def value_text(self, value: Any) -> str:
-        """What a text was read as."""
-        if self.kind == "truth":
-            return str(value)
-        return day_text(value + self.origin) if self.kind == "date" else number_text(value)
+    @property
+    def clock(self) -> dict[str, Any] | None:
+        """How numbers are told that are dates or times of day."""
+        if self.kind == "time" or self.part == "hour":
+            return {"kind": "time", "origin": self.origin}
+        return {"kind": "date", "origin": self.origin} if self.kind == "date" and not self.part else None
 
 
 def _plain(value: Any) -> str:
@@ -145,7 +184,14 @@ def _truth(text: str | None) -> str | None:
     return "yes" if word in YES else "no" if word in NO else None
 
 
-def _stamp_days(column: Column) -> Any:
+def _time_parts(column: Column) -> Any:
+    micros = column.cast(pa.time64("us"), safe=False).cast(pa.int64())
+    return micros.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / 86_400e6
+
+
+def _stamp_days(column: Column, *, local: bool = False) -> Any:
+    if local and pa.types.is_timestamp(column.type) and column.type.tz is not None:
+        column = pc.local_timestamp(column)
     stamp = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
     return stamp.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / 86_400e6
 
@@ -188,6 +234,8 @@ def spelling_of(texts: Sequence[str], decimal: str = "") -> Found:
     column = pa.array(texts, pa.large_string())
     bare = pc.utf8_lower(pc.utf8_trim_whitespace(column))
     there = column.filter(pc.invert(pc.is_in(bare, pa.array(NOT_KNOWN, bare.type))))
+    if looks_like_time(first[0]):
+        return _times_of(there)
     if looks_like_date(first[0]) or looks_like_date(first[-1]):
         found = _dates_of(there)
         if found is not None:
@@ -204,6 +252,14 @@ def _truth_of(texts: Sequence[str]) -> Found | None:
         return None
     listed = {word: [repr(shown(text)) for text in texts if _truth(text) == word] for word in ("yes", "no")}
     return Found(Spelling("truth"), words="; ".join(f"{', '.join(v[:5])} as {k}" for k, v in listed.items()))
+
+
+def _times_of(there: Column) -> Found:
+    """Times of day, where all texts are; hours beyond the day are durations and stay as they are."""
+    times = times_of(there)
+    if not np.isfinite(times).all():
+        return Found()
+    return Found(Spelling("time"), example=(str(there[0].as_py()), hour_text(times[0])))
 
 
 def _dates_of(there: Column) -> Found | None:

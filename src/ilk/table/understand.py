@@ -30,7 +30,7 @@ def understand(table: TableColumns, **asked: Any) -> Schema:
     roles = [asked.get(role) for role in ("id", "weight", "truth")]
     free = [n for n in table.names if n not in given and n not in roles and n not in table.problems]
     read = read_cells(table, given, roles)
-    dates = {name for name, column in read.read.items() if column.spelling.kind == "date"}
+    dates = {name for name, column in read.read.items() if column.spelling.kind in ("date", "time")}
     codes = missing_codes(read, [name for name in free if name not in dates])
     seen = WithoutCodes(read, codes)
     schema = infer(seen, **asked)
@@ -57,7 +57,8 @@ def _as_read(column: ColumnInfo, read: AsRead) -> ColumnInfo:
         return column
     one = read.read[column.name]
     kind = type_name(read.table.cells(column.name).type)
-    reason = "date" if one.spelling.kind == "date" and column.reason == "number" else column.reason
+    told = {"date": "date", "time": "time of day"}.get(one.spelling.kind)
+    reason = told if told and column.reason == "number" else column.reason
     return replace(column, written=one.spelling, type=kind, note=one.note, reason=reason)
 
 

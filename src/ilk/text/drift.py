@@ -7,7 +7,7 @@ from typing import Any
 
 from ilk.errors import shown
 from ilk.monitor.drift import FAR
-from ilk.report.figures import plural, share_text, tenths_text, value_text
+from ilk.report.figures import plural, share_text, tenths_text, told_value
 from ilk.text.layout import Surface, cells, line
 
 COLUMNS_TOLD = 6
@@ -58,7 +58,7 @@ def column_text(entry: Mapping[str, Any]) -> str:
     """A column then and now: `spend 412, was 180 on average (0.31 nats)`."""
     name = shown(entry["column"], 30)
     if entry["type"] == "number":
-        now, before = (value_text(entry[key], entry["decimals"]) for key in ("now", "before"))
+        now, before = told_value(entry, "now"), told_value(entry, "before")
         text = f"{name} {now} on average, was {before}"
     else:
         text = f"{name}: {shown(entry['category'], 30)} {share_text(entry['now'])}, was {share_text(entry['before'])}"

@@ -12,7 +12,7 @@ from ilk.report.figures import (
     few_cells,
     plural,
     share_text,
-    value_text,
+    told_value,
     varies_less,
 )
 from ilk.report.terms import rule_text
@@ -79,8 +79,9 @@ def fact_text(fact: Mapping[str, Any]) -> str:
     few = few_cells(fact)
     rests = f" (of {few})" if few else ""
     if fact["type"] == "number":
-        value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
-        word = {"up": "higher", "down": "lower", "same": "about the same, but varies less"}[fact["sign"]]
+        value, whole = told_value(fact), told_value(fact, "whole")
+        up, down = ("later", "earlier") if fact.get("clock") else ("higher", "lower")
+        word = {"up": up, "down": down, "same": "about the same, but varies less"}[fact["sign"]]
         return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average{rests}, {whole} in the whole table"
     value, whole = share_text(fact["value"]), share_text(fact["whole"])
     head = f"{ARROWS[fact['sign']]} {column} is {shown(fact['category'], 30)}"
@@ -174,13 +175,9 @@ def _beside(
         text = _cell(fact["column"], cells[fact["column"]])
         rival = others.get(fact["column"])
         if fact["type"] == "number":
-            text += f": {group['letter']} {value_text(fact['value'], fact['decimals'])}"
-            text += (
-                f", {other['letter']} {value_text(rival['value'], rival['decimals'])}"
-                if other and rival
-                else ""
-            )
-            text += f", all {value_text(fact['whole'], fact['decimals'])}"
+            text += f": {group['letter']} {told_value(fact)}"
+            text += f", {other['letter']} {told_value(rival)}" if other and rival else ""
+            text += f", all {told_value(fact, 'whole')}"
         else:
             text += (
                 f": {shown(fact['category'], 24)} in {share_text(fact['value'])} of "

@@ -20,6 +20,7 @@ from ilk.report.figures import (
     seconds_text,
     share_text,
     tenths_text,
+    told_value,
     value_text,
     varies_less,
 )
@@ -260,7 +261,7 @@ def _otherwise(group: Mapping[str, Any]) -> str:
 def fact_pieces(fact: Mapping[str, Any]) -> list[Piece]:
     """A column of a group compared with the whole table: `spend 412 (180) ▲`."""
     if fact["type"] == "number":
-        value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
+        value, whole = told_value(fact), told_value(fact, "whole")
         name = _name(fact["column"])
     else:
         value, whole = (share_text(fact[key]) for key in ("value", "whole"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ilk.report.figures import count_text, differs, few_cells, plural, share_text, value_text, varies_less
+from ilk.report.figures import count_text, differs, few_cells, plural, share_text, told_value, varies_less
 from ilk.report.html import Html, chip, fold, group_class, name, section, table, tag
 from ilk.report.svg import rect, svg
-from ilk.report.terms import figures_text
+from ilk.report.terms import bound_text, figures_text
 from ilk.report.view import ARROWS, View, two
 
 MOST_COLUMNS = 6
@@ -94,7 +94,7 @@ def definition(view: View, i: int, fact: Mapping[str, Any]) -> Html:
     arrow = tag("span", ARROWS[fact["sign"]], class_="arrow")
     title: list[Any] = [name(fact["column"])]
     if fact["type"] == "number":
-        value, whole = (value_text(fact[key], fact["decimals"]) for key in ("value", "whole"))
+        value, whole = told_value(fact), told_value(fact, "whole")
         strip = number_strip(view, i, fact)
     else:
         title += [" ", name(fact["category"])]
@@ -174,7 +174,7 @@ def term_html(term: Mapping[str, Any]) -> Html:
     blank = " or missing" if term["missing"] else ""
     column = tag("b", name(term["column"]))
     if term["op"] != "is":
-        return tag("span", column, f" {term['op']} {value_text(term['value'], term['decimals'])}{blank}")
+        return tag("span", column, f" {bound_text(term)}{blank}")
     levels = [
         [name(level), " or " if j < len(term["categories"]) - 1 else ""]
         for j, level in enumerate(term["categories"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ilk.report.figures import count_text, plural, share_text, value_text
+from ilk.report.figures import count_text, plural, share_text, told_spread, told_value
 from ilk.report.html import Html, chip, fold, group_class, name, section, table, tag
 from ilk.report.svg import rect, svg
 from ilk.report.view import ARROWS, COLOURED, View
@@ -131,7 +131,7 @@ def _cell(view: View, i: int, entry: Mapping[str, Any], draw: Any) -> Html:
         value = tag(
             "b",
             tag("span", ARROWS[fact["sign"]], class_="arrow"),
-            value_text(fact["value"], fact["decimals"]),
+            told_value(fact),
         )
     foot = tag("div", tag("span", value), tag("span", tick), class_="v")
     return tag(
@@ -227,7 +227,7 @@ def _heat_cell(view: View, i: int, column: str) -> tuple[str, dict[str, Any]]:
             if fact["whole_spread"]
             else 0.0
         )
-        told = f"{value_text(fact['value'], fact['decimals'])} (all {value_text(fact['whole'], fact['decimals'])})"
+        told = f"{told_value(fact)} (all {told_value(fact, 'whole')})"
     else:
         size = 4 * abs(fact["value"] - fact["whole"])
         told = f"{fact['category']} {share_text(fact['value'])} (all {share_text(fact['whole'])})"
@@ -264,8 +264,7 @@ def _numbers(view: View, told: Sequence[Mapping[str, Any]]) -> Html:
             fact = view.facts[i][entry["column"]]
             number = fact["type"] == "number"
             value, whole = (
-                value_text(fact[key], fact["decimals"]) if number else share_text(fact[key])
-                for key in ("value", "whole")
+                told_value(fact, key) if number else share_text(fact[key]) for key in ("value", "whole")
             )
             level = (
                 ""
@@ -280,7 +279,7 @@ def _numbers(view: View, told: Sequence[Mapping[str, Any]]) -> Html:
                     "✓" if fact["distinctive"] else "",
                     tag("span", value, level),
                     whole,
-                    value_text(fact["spread"], fact["decimals"]) if number else "",
+                    told_spread(fact) if number else "",
                     share_text(fact["missing"]),
                 ]
             )

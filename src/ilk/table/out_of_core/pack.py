@@ -52,7 +52,7 @@ class Layout:
 
     @property
     def columns(self) -> list[str]:
-        names = [c.name for c in (*self.schema.numeric, *self.schema.coded)]
+        names = [c.origin for c in (*self.schema.numeric, *self.schema.coded)]
         return names if self.schema.weight is None else [*names, self.schema.weight]
 
     def cells(self, part: Table) -> RowCells:

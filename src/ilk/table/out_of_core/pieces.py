@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ilk.errors import DataError, shown
-from ilk.table.files import damaged, is_cut_short, parquet_files
+from ilk.table.files import FolderFile, damaged, is_cut_short, parquet_files
 
 BATCH_BYTES = 4 << 20
 """About so many bytes, decoded, of a batch."""
@@ -58,8 +58,7 @@ def bounds(counts: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class _RowGroup:
-    path: str
-    name: str
+    file: FolderFile
     facts: Any  # the file's metadata: read once
     number: int
 
@@ -73,15 +72,15 @@ class ParquetPieces:
         self.source, files = parquet_files(path)
         groups: list[_RowGroup] = []
         schemas = []
-        for file, name in files:
-            if is_cut_short(Path(file)):
+        for file in files:
+            if is_cut_short(Path(file.path)):
                 raise damaged(
-                    name, "Parquet", "its first or last four bytes are not PAR1; it may be cut short"
+                    file.name, "Parquet", "its first or last four bytes are not PAR1; it may be cut short"
                 )
-            with _readable(name), pq.ParquetFile(file, arrow_extensions_enabled=False) as opened:
-                schemas.append(opened.schema_arrow)
+            with _readable(file.name), pq.ParquetFile(file.path, arrow_extensions_enabled=False) as opened:
+                schemas.append(file.with_given(opened.schema_arrow.empty_table()).schema)
                 facts = opened.metadata
-                groups += [_RowGroup(file, name, facts, number) for number in range(facts.num_row_groups)]
+                groups += [_RowGroup(file, facts, number) for number in range(facts.num_row_groups)]
         try:
             self.schema = pa.unify_schemas(schemas, promote_options="default")
         except pa.ArrowException as error:
@@ -92,23 +91,24 @@ class ParquetPieces:
         self._groups = groups
         self.first_rows = bounds([group.facts.row_group(group.number).num_rows for group in groups])
         self.declared_bytes = sum(g.facts.row_group(g.number).total_byte_size for g in groups)
-        self._marks = {file: _mark(file) for file, _ in files}
+        self._marks = {file.path: _mark(file.path) for file in files}
 
     def read(self, piece: int, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow.parquet as pq
 
         group = self._groups[piece]
-        if _mark(group.path) != self._marks[group.path]:
+        own = group.file
+        if _mark(own.path) != self._marks[own.path]:
             raise DataError(
                 "file-changed",
-                f"{group.name} changed while it was read",
+                f"{own.name} changed while it was read",
                 do="Run again when it no longer changes",
             )
         wanted = pa.schema([self.schema.field(name) for name in columns])
         n_rows = 0
         with (
-            _readable(group.name),
-            pq.ParquetFile(group.path, metadata=group.facts, arrow_extensions_enabled=False) as file,
+            _readable(own.name),
+            pq.ParquetFile(own.path, metadata=group.facts, arrow_extensions_enabled=False) as file,
         ):
             there = set(file.schema_arrow.names)
             present = [name for name in columns if name in there]
@@ -117,10 +117,10 @@ class ParquetPieces:
             )
             for batch in batches:
                 n_rows += batch.num_rows
-                yield _conformed(batch, wanted)
+                yield _conformed(own.with_given(batch), wanted)
         if n_rows != self.first_rows[piece + 1] - self.first_rows[piece]:
             raise damaged(
-                group.name, "Parquet", f"a row group gives {n_rows} rows, other than its footer counts"
+                own.name, "Parquet", f"a row group gives {n_rows} rows, other than its footer counts"
             )
 
 
