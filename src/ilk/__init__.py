@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ilk import measures as measures
     from ilk.analysis.api import cluster as cluster
     from ilk.analysis.api import select as select
+    from ilk.analysis.describe import describe as describe
     from ilk.analysis.result import Result as Result
     from ilk.analysis.runs import check as check
     from ilk.analysis.runs import columns as columns
@@ -102,6 +103,7 @@ __all__ = [
     "cluster",
     "columns",
     "compare",
+    "describe",
     "errors",
     "likelihood_ratio_test",
     "load",
@@ -154,6 +156,7 @@ _HOME = {
     "cluster": "ilk.analysis.api",
     "columns": "ilk.analysis.runs",
     "compare": "ilk.analysis.runs",
+    "describe": "ilk.analysis.describe",
     "likelihood_ratio_test": "ilk.estimators.bootstrap",
     "load": "ilk.analysis.runs",
     "select": "ilk.analysis.api",

@@ -65,6 +65,7 @@ class Job:
     max_size: int | None = None
     match_to: Any = None  # a model, or where one is
     memory: Any = None
+    labels: Any = None  # of groups that came from elsewhere: the name of a column, or one for each row
 
     @property
     def asked(self) -> int | None:
@@ -108,13 +109,13 @@ class Input:
         everyone[used] = values
         return everyone
 
-    def only(self, counted: Array, why: str) -> Input:
+    def only(self, counted: Array, why: str, code: str = "rows-in-small-groups") -> Input:
         """With only the rows at the places `counted` used; the ledger tells of the others."""
         lost = np.setdiff1d(np.arange(self.rows.n_rows), counted)
         if not len(lost):
             return self
         numbers = self.numbers_of(lost)
-        note = Caution("rows-in-small-groups", f"{len(lost)} rows are {why} and get no group")
+        note = Caution(code, f"{len(lost)} rows are {why} and get no group")
         return replace(
             self,
             rows=MemoryRows.of_block(self.rows.take(counted), self.rows.threads),

@@ -10,6 +10,7 @@ from typing import Any
 
 from ilk.analysis.assemble import answer_of
 from ilk.analysis.findings import Findings
+from ilk.analysis.given import labelled, named
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
 from ilk.analysis.prepare import Input, Job, Seen, prepare, with_weights
@@ -44,7 +45,7 @@ N_STARTS = 30  # of K-means and its kin, for each K
 def run(job: Job) -> Result:
     """Read, type, encode, search, group, describe; a signal to stop at any moment leaves a mark on the result."""
     with listening():
-        result = _run(job)
+        result = _run(job) if job.labels is None else _described(job)
         return result.stopped() if heard() else result
 
 
@@ -83,6 +84,13 @@ def _run(job: Job) -> Result:
             search_seconds=searched,
         )
     )
+
+
+def _described(job: Job) -> Result:
+    """The same of groups that came from elsewhere."""
+    _check_weights_are(job)
+    findings, names = labelled(with_weights(replace(job, seed=seed_of(job.seed))), Deadline.none())
+    return named(_answer(findings), names)
 
 
 def _answer(findings: Findings) -> Result:

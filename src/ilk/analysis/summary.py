@@ -60,6 +60,7 @@ def _options(job: Job) -> dict[str, Any]:
     return {
         **{name: getattr(job, name) for name in OPTIONS},
         "k": k if isinstance(k, (str, int, list)) else str(k),
+        **({} if job.labels is None else {"labels": job.labels if isinstance(job.labels, str) else None}),
         "match_to": _source_of(job.match_to),
         "types": job.types if isinstance(job.types, (str, dict)) else None,
         "reading": dict(job.reading),

@@ -18,8 +18,9 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
 
     return Job(
         data,
-        k=options["k"],
-        method=options["method"],
+        labels=options.get("labels"),
+        k=options.get("k", "auto"),
+        method=options.get("method", "auto"),
         weight=options["weight"],
         weights_are=options.get("weights_are"),
         types=types_of(options["types"]),
@@ -29,14 +30,14 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         columns=options.get("columns") or None,
         scale=None if options["scale"] == "none" else options["scale"],
         seed=options["seed"],
-        budget=options["budget"],
+        budget=options.get("budget"),
         threads=options["threads"],
         callback=progress_to_stderr() if not options["quiet"] else None,
         reading=reading_of(options),
-        merge=options["merge"],
-        min_size=options["min_size"],
-        max_size=options["max_size"],
-        match_to=options["match_to"],
+        merge=options.get("merge", "separation"),
+        min_size=options.get("min_size"),
+        max_size=options.get("max_size"),
+        match_to=options.get("match_to"),
         memory=options.get("memory"),
     )
 

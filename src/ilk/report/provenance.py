@@ -56,6 +56,8 @@ def command(options: Mapping[str, Any], source: str) -> str:
     "ilk fit a.csv --k 3 --truth 'my class'"
     """
     words = ["ilk", "fit", source]
+    if "labels" in options:
+        words = ["ilk", "describe", source, "--labels", str(options["labels"] or "COLUMN")]
     for name, value in (options.get("reading") or {}).items():
         for text in value if isinstance(value, list) else [value]:
             words += [f"--{name.replace('_', '-')}", str(text)]
@@ -100,4 +102,8 @@ def call(options: Mapping[str, Any], source: str) -> str:
             given.append(f"{name}={value!r}")
         elif name == "scale" and value is None:
             given.append("scale=None")
-    return f'import ilk\nresult = ilk.cluster({", ".join(given)})\nresult.report("report.html")'
+    what = "cluster"
+    if "labels" in options:
+        what = "describe"
+        given.insert(1, "labels" if options["labels"] is None else repr(options["labels"]))
+    return f'import ilk\nresult = ilk.{what}({", ".join(given)})\nresult.report("report.html")'

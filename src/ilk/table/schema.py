@@ -212,12 +212,12 @@ def infer(
     asked = asked_kinds(types, ignore)
     for name, kind in asked.items():
         named = Option("ignore", [shown(name)]) if kind == "ignore" else Option("types", {shown(name): kind})
-        _check_name(table, name, named)
+        check_name(table, name, named)
         _check_kind(name, kind)
     roles = {"id": id, "weight": weight, "truth": truth}
     for role, column in roles.items():
         if column is not None:
-            _check_name(table, column, Option(role, shown(column)))
+            check_name(table, column, Option(role, shown(column)))
     judge = Judge(table)
     columns = tuple(
         judge.special(name, next(role for role, column in roles.items() if column == name))
@@ -242,7 +242,8 @@ def asked_kinds(
     return asked
 
 
-def _check_name(table: TableColumns, name: str, given: Option) -> None:
+def check_name(table: TableColumns, name: str, given: Option) -> None:
+    """A refusal of a name that no column has, with those that are like it."""
     if name not in table.names:
         near = difflib.get_close_matches(str(name), table.names, n=3)
         hint = (
