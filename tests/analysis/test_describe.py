@@ -15,7 +15,7 @@ from tests.analysis.test_paradigms import mixed_table, three_groups
 
 
 def test_labels_of_another_program_get_the_whole_answer(tmp_path):
-    table, truth = three_groups(90)
+    table, _ = three_groups(90)
     X = np.column_stack([*table.values()])
     found = KMeans(3, n_init=5, random_state=0).fit_predict(X)
     result = ilk.describe(table, found)
