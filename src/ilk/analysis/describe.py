@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ilk.analysis.cautions import STOPPED
-from ilk.analysis.prepare import Job
+from ilk.analysis.job import Job
 from ilk.analysis.result import Result
 from ilk.analysis.run import run
 from ilk.random import DEFAULT_SEED, seed_or_state
@@ -64,7 +64,7 @@ def describe(
     columns : None, str or sequence of str, default=None
         The only columns to use; None uses all that can be used.
     scale : None or "standard", default="standard"
-        Units in which distances of numbers are measured: standard deviations, or those given.
+        "standard" divides each column by its standard deviation; None keeps the units given.
     seed : int, default=0
         Seed of the samples of a large table.
     random_state : None, int, Generator, RandomState or SeedSequence, default=None
@@ -108,20 +108,16 @@ def describe(
     """
     reading = {"sep": sep, "encoding": encoding, "decimal": decimal, "missing": missing}
     reading |= {"sheet": sheet, "table": table, "sql": sql}
+    roles: dict[str, Any] = {"weight": weight, "weights_are": weights_are, "truth": truth, "id": id}
+    roles |= {"types": types, "ignore": ignore, "columns": columns}
     job = Job(
         data,
         labels=labels,
-        weight=weight,
-        weights_are=weights_are,
-        types=types,
-        truth=truth,
-        id=id,
-        ignore=ignore,
-        columns=columns,
         scale=scale,
         seed=seed_or_state(seed, random_state),
         threads=threads_or_jobs(threads, n_jobs),
         reading={name: value for name, value in reading.items() if value is not None},
+        **roles,
     )
     result = run(job)
     if result.interrupted:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ilk.analysis.findings import Findings
+from ilk.analysis.job import Job
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
-from ilk.analysis.prepare import Input, Job, Seen, prepare
+from ilk.analysis.prepare import Input, Seen, prepare
 from ilk.analysis.result import Result
 from ilk.errors import DataError, Option, ResourceError, shown
 from ilk.fitting.deadline import Deadline
@@ -27,11 +28,11 @@ OUTLIER = -1  # the label of rows in no group, as scikit-learn has it
 ROWS_A_GROUP = 2  # on average; labels of fewer are names of rows
 
 
-def labelled(job: Job, clock: Deadline) -> tuple[Findings, list[str]]:
+def labelled(job: Job, clock: Deadline) -> tuple[Findings, list[str | None]]:
     """What is known of the groups that `job.labels` are, and the name of each."""
     from ilk.selection.given_labels import measured  # imports scikit-learn, which takes a second
 
-    table = _in_memory(job)
+    table = in_memory(job, "labels are described")
     codes, levels = _codes(job, table)
     aside = (job.labels,) if isinstance(job.labels, str) else ()
     ignore = (job.ignore,) if isinstance(job.ignore, str) else tuple(job.ignore or ())
@@ -52,35 +53,40 @@ def labelled(job: Job, clock: Deadline) -> tuple[Findings, list[str]]:
         clock=clock,
         search_seconds=clock.spent,
     )
-    return findings, [_name(levels[code], job.labels) for code in order]
+    return findings, [name_of(levels[code], job.labels) for code in order]
 
 
-def named(result: Result, names: Sequence[str]) -> Result:
-    """The result with the labels as names of its groups."""
-    return result.rename(dict(zip(result.model.letters, names, strict=True)))
+def named(result: Result, names: Sequence[str | None]) -> Result:
+    """The result with the labels as names of its groups, where they have one."""
+    given = {mark: name for mark, name in zip(result.model.letters, names, strict=True) if name is not None}
+    return result.rename(given) if given else result
 
 
-def _in_memory(job: Job) -> Table:
+def in_memory(job: Job, what: str) -> Table:
+    """The table of a job; refused where it is larger than memory or elsewhere."""
     if ClusterFrame.of(job.data, job.seed) is None:
         table = open_table(job.data, job.memory, **job.reading)
         if not isinstance(table, PieceTable):
             return table
     raise ResourceError(
         "not-in-memory",
-        "labels are described of rows in memory, and the table is larger or elsewhere",
-        do="Give a sample of the rows with their labels",
+        f"{what} of rows in memory, and the table is larger or elsewhere",
+        do="Give a sample of the rows",
     )
+
+
+def label_cells(labels: Any, table: Table, option: str) -> Any:
+    """Labels of the rows, of the column that was named or as they were given."""
+    if isinstance(labels, str):
+        check_name(table, labels, Option(option, shown(labels)))
+        return table.column(labels).to_pylist()
+    return labels.to_pylist() if hasattr(labels, "to_pylist") else labels
 
 
 def _codes(job: Job, table: Table) -> tuple[Array, list[Any]]:
     """A code for each row of the table, -1 for a row in no group, and the labels that the codes stand for."""
-    labels, name = job.labels, "labels"
-    if isinstance(labels, str):
-        check_name(table, labels, Option("labels", shown(labels)))
-        labels, name = table.column(labels).to_pylist(), f"column {shown(labels)!r}"
-    elif hasattr(labels, "to_pylist"):
-        labels = labels.to_pylist()
-    codes, levels = codes_of(labels, name)
+    name = f"column {shown(job.labels)!r}" if isinstance(job.labels, str) else "labels"
+    codes, levels = codes_of(label_cells(job.labels, table, "labels"), name)
     same_length(table.n_rows, len(codes), table.source, name)
     if any(isinstance(level, float) and not level.is_integer() for level in levels):
         raise DataError(
@@ -121,7 +127,7 @@ def _check_groups(labels: Array, given: Input) -> None:
         )
 
 
-def _name(level: Any, labels: Any) -> str:
+def name_of(level: Any, labels: Any) -> str:
     """What a group is called: its label, beside the name of the column where it is a number or a truth value."""
     if isinstance(level, str) and level.strip():
         return level

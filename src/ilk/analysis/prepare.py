@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.analysis.asked import left_out
+from ilk.analysis.job import Job
 from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
@@ -20,7 +21,6 @@ from ilk.methods import METHODS
 from ilk.model.columns import design, numbers_only
 from ilk.report.facts import Described
 from ilk.selection.assorted import ASSORTED
-from ilk.selection.progress import Progress
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.encode import Encoded, encode
@@ -37,43 +37,6 @@ from ilk.threads import thread_count
 
 LEAST_DISTINCT = 18  # distinct rows: two for each of nine components
 DISTINCT_SEARCHED = 10_000  # rows among which they are counted
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the user asked for."""
-
-    data: Any
-    _: KW_ONLY
-    k: Any = "auto"
-    method: str = "auto"
-    weight: Any = None  # the name of a column, or a weight for each row
-    weights_are: str | None = None
-    types: Any = None
-    truth: str | None = None
-    id: str | None = None
-    ignore: str | Sequence[str] = ()
-    columns: str | Sequence[str] | None = None  # those to use; None for all
-    scale: str | None = "standard"
-    seed: int = 0
-    budget: float | None = None
-    threads: int | None = None
-    callback: Callable[[Progress], None] | None = None
-    reading: Mapping[str, Any] = field(default_factory=dict)
-    merge: str = "separation"
-    min_size: int | None = None
-    max_size: int | None = None
-    match_to: Any = None  # a model, or where one is
-    memory: Any = None
-    labels: Any = None  # of groups that came from elsewhere: the name of a column, or one for each row
-
-    @property
-    def asked(self) -> int | None:
-        """The number of groups, where a single one was asked for."""
-        if isinstance(self.k, str):
-            return None
-        wanted = self.k if isinstance(self.k, (range, list, tuple)) else [self.k]
-        return int(wanted[0]) if len(wanted) == 1 else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -115,7 +78,6 @@ class Input:
         if not len(lost):
             return self
         numbers = self.numbers_of(lost)
-        note = Caution(code, f"{len(lost)} rows are {why} and get no group")
         return replace(
             self,
             rows=MemoryRows.of_block(self.rows.take(counted), self.rows.threads),
@@ -123,7 +85,7 @@ class Input:
             columns=tuple(replace(column, values=column.values[counted]) for column in self.columns),
             skipped=np.union1d(self.skipped, numbers),
             ledger=self.ledger.without(why, numbers),
-            warnings=(*self.warnings, note),
+            warnings=(*self.warnings, Caution(code, f"{len(lost)} rows are {why} and get no group")),
         )
 
 

@@ -11,9 +11,11 @@ from typing import Any
 from ilk.analysis.assemble import answer_of
 from ilk.analysis.findings import Findings
 from ilk.analysis.given import labelled, named
+from ilk.analysis.job import Job
+from ilk.analysis.kept import kept
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
-from ilk.analysis.prepare import Input, Job, Seen, prepare, with_weights
+from ilk.analysis.prepare import Input, Seen, prepare, with_weights
 from ilk.analysis.result import Result
 from ilk.analysis.shown import rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, InverseTransform
@@ -45,7 +47,8 @@ N_STARTS = 30  # of K-means and its kin, for each K
 def run(job: Job) -> Result:
     """Read, type, encode, search, group, describe; a signal to stop at any moment leaves a mark on the result."""
     with listening():
-        result = _run(job) if job.labels is None else _described(job)
+        run_as = _run if job.labels is None and not job.keeps else _as_known
+        result = run_as(job)
         return result.stopped() if heard() else result
 
 
@@ -86,11 +89,14 @@ def _run(job: Job) -> Result:
     )
 
 
-def _described(job: Job) -> Result:
-    """The same of groups that came from elsewhere."""
+def _as_known(job: Job) -> Result:
+    """The same of groups that came from elsewhere, or that keep what is known of rows."""
+    clock = Deadline.none()
+    known("method", job.method, names())
     _check_weights_are(job)
-    findings, names = labelled(with_weights(replace(job, seed=seed_of(job.seed))), Deadline.none())
-    return named(_answer(findings), names)
+    job = with_weights(replace(job, seed=seed_of(job.seed)))
+    findings, group_names = (kept if job.keeps else labelled)(job, clock)
+    return named(_answer(findings), group_names)
 
 
 def _answer(findings: Findings) -> Result:

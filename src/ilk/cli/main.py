@@ -21,6 +21,7 @@ from ilk.cli.process import (
     TYPING,
     Commands,
     KRange,
+    RowPair,
     Seconds,
     interrupted_code,
     progress_to_stderr,
@@ -106,6 +107,21 @@ def cli() -> None:
     type=Seconds(),
     metavar="60s",
     help="Time limit, after which the best result so far is returned.",
+)
+@click.option("--known", metavar="COL", help="A column with the labels of the rows whose group is known.")
+@click.option(
+    "--must-link",
+    type=RowPair(),
+    multiple=True,
+    metavar="ROW,ROW",
+    help="Rows that belong to the same group, counted from 0; repeatable.",
+)
+@click.option(
+    "--cannot-link",
+    type=RowPair(),
+    multiple=True,
+    metavar="ROW,ROW",
+    help="Rows that belong to different groups; repeatable.",
 )
 @RUNNING
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
@@ -295,7 +311,7 @@ def demo(**options: Any) -> int:
     """Try it: the groups of 344 penguins, written to penguins.ilk/."""
     from importlib.resources import as_file, files
 
-    from ilk.analysis.prepare import Job
+    from ilk.analysis.job import Job
     from ilk.cli.run_folder import check_free, folder_for, is_demo
 
     folder = folder_for("penguins.csv")

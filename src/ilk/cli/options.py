@@ -14,7 +14,7 @@ LETTERS = re.compile(r"[A-Za-z]{1,4}")
 
 
 def job_of(data: Any, options: dict[str, Any]) -> Any:
-    from ilk.analysis.prepare import Job
+    from ilk.analysis.job import Job
 
     return Job(
         data,
@@ -39,6 +39,9 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         max_size=options.get("max_size"),
         match_to=options.get("match_to"),
         memory=options.get("memory"),
+        known=options.get("known"),
+        must_link=options.get("must_link") or None,
+        cannot_link=options.get("cannot_link") or None,
     )
 
 

@@ -181,6 +181,18 @@ class Seconds(ParamType):
         return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 
+class RowPair(ParamType):
+    """`3,17`: two row numbers."""
+
+    name = "rows"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        match = re.fullmatch(r"\s*(\d{1,12})\s*,\s*(\d{1,12})\s*", str(value))
+        if not match:
+            return self.fail(f"{shown(value)!r} is no pair of row numbers; give 3,17", param, ctx)
+        return int(match[1]), int(match[2])
+
+
 Decorator = Callable[[Any], Any]
 
 

@@ -11,11 +11,12 @@ from ilk.engines.base import Rows
 from ilk.errors import UsageError
 from ilk.estimators.base import Callback, real_number, training_rows, warn_of, whole_number
 from ilk.estimators.centroid import CentroidEstimator
-from ilk.estimators.facts import Facts
+from ilk.estimators.facts import in_memory, need
 from ilk.estimators.habits import threads_of
 from ilk.estimators.texts import documented
 from ilk.families.base import Family
 from ilk.fitting.constrained import fit_means
+from ilk.fitting.constraints import Known
 from ilk.fitting.fit import Fit
 from ilk.fitting.restarts import Recipe, fit_exact, solves_line
 from ilk.methods import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
@@ -126,19 +127,22 @@ class KMeans(CentroidEstimator):
         Self
             The fitted estimator.
         """
-        facts = Facts(known, must_link, cannot_link)
+        facts = Known(known, must_link, cannot_link)
         if facts.nothing:
-            return super().fit(X, y, sample_weight)
-        facts.need(self, exact=False)
+            super().fit(X, y, sample_weight)
+        else:
+            self._fit_with(facts, X, sample_weight)
+        self.known_labels_ = facts.of_groups(self.labels_, len(self.cluster_centers_))
+        return self
+
+    def _fit_with(self, facts: Known, X: Any, sample_weight: Any) -> None:
+        need(self, exact=False)
         k, recipe = whole_number("n_clusters", self.n_clusters), self._options()
         rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
-        held, kept = facts.of(rows, k)
-        recipe = replace(recipe, init=self.init)
-        found = fit_means(held, recipe, k, seed_of(self.random_state), kept)
+        kept, recipe = facts.of(rows.n_rows, k), replace(recipe, init=self.init)
+        found = fit_means(in_memory(rows), recipe, k, seed_of(self.random_state), kept)
         self._finish(rows, recipe.family, found)
-        self.known_labels_ = facts.of_groups(found.labels, len(found.size))
         warn_of(self, found)
-        return self
 
     def _solve(self, rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         by_default = isinstance(self.init, str) and self.init == "k-means++" and solves_line(rows, recipe)

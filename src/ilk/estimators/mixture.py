@@ -10,10 +10,11 @@ from ilk.errors import UsageError
 from ilk.estimators.base import Callback, one_of
 from ilk.estimators.components import NumericMixture
 from ilk.estimators.constants import full_matrices
-from ilk.estimators.facts import Facts
+from ilk.estimators.facts import in_memory, need
 from ilk.estimators.texts import documented
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.constrained import fit_components
+from ilk.fitting.constraints import Known
 from ilk.fitting.fit import Fit
 from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.table_moments import TableMoments
@@ -129,17 +130,18 @@ class GaussianMixture(NumericMixture):
         Self
             The fitted estimator.
         """
-        facts = Facts(known, must_link, cannot_link)
-        if facts.nothing:
-            return self._fit(X, sample_weight, fit_mixture)
-        facts.need(self, noise=False, trim=0.0, min_weight=0)
+        facts = Known(known, must_link, cannot_link)
+        solve: Any = fit_mixture
+        if not facts.nothing:
+            need(self, noise=False, trim=0.0, min_weight=0)
+            solve = partial(_solve_kept, facts)
         if cannot_link is not None and self.membership != "hard":
             raise UsageError(
                 "not-with-constraints",
                 "cannot_link forbids whole assignments, and memberships are soft",
                 do='Use membership="hard", or KMeans; must_link and known can be soft',
             )
-        self._fit(X, sample_weight, partial(_solve_kept, facts))
+        self._fit(X, sample_weight, solve)
         self.known_labels_ = facts.of_groups(self.labels_, len(self.weights_))
         return self
 
@@ -158,8 +160,7 @@ class GaussianMixture(NumericMixture):
 
 
 def _solve_kept(
-    facts: Facts, rows: Rows, family: Gaussian, k: int, seed: int, plan: MixturePlan, **_: Any
+    facts: Known, rows: Rows, family: Gaussian, k: int, seed: int, plan: MixturePlan, **_: Any
 ) -> Fit:
     """The fit that keeps what is known of the rows."""
-    held, kept = facts.of(rows, k)
-    return fit_components(held, family, k, seed, plan, kept)
+    return fit_components(in_memory(rows), family, k, seed, plan, facts.of(rows.n_rows, k))

@@ -126,7 +126,7 @@ ATTRIBUTES = {
     "outliers_": (f"bool {ROWS}", "Rows left out by `trim`; their cost does not count."),
     "known_labels_": (
         "tuple",
-        "The label that was known of rows of each group, None for a group without; only where `known` was given.",
+        "The label that was known of rows of each group, None for a group without.",
     ),
     "weights_": ("array of shape (n_components,)", "Share of each component."),
     "means_": ("array of shape (n_components, n_features)", "Mean of each component, in the units given."),

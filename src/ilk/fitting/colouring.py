@@ -41,7 +41,7 @@ class Apart:
         assert self.colours is not None
         starts = [_best_names(self.colours, costs)] + ([] if before is None else [before])
         start = min(starts, key=lambda way: float(costs[np.arange(n), way].sum()))
-        return _Search(self.neighbours, costs).run(_eased(start, self.neighbours, costs))
+        return _BranchAndBound(self.neighbours, costs).run(_eased(start, self.neighbours, costs))
 
 
 def components_apart(pairs: Array, n: int, k: int) -> list[Apart]:
@@ -150,7 +150,7 @@ def _eased(start: Array, neighbours: Neighbours, costs: Array) -> Array:
     return found
 
 
-class _Search:
+class _BranchAndBound:
     """Branch and bound over the members, those with the most to lose first."""
 
     def __init__(self, neighbours: Neighbours, costs: Array) -> None:

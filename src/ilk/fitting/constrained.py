@@ -45,7 +45,7 @@ START_STOP = Stop(tolerance=1e-4, max_passes=50)
 
 
 @dataclass(frozen=True, eq=False)
-class _Kept:
+class _Ended:
     """A run with the assignment that its cost is of: a component for each chunklet, or memberships of them."""
 
     run: Run
@@ -118,8 +118,9 @@ def _centres(rows: MemoryRows, recipe: Recipe, k: int, seed: int, kept: Constrai
     return made
 
 
-def _run_means(block: Block, family: Means, centres: Array, kept: Constraints, stop: Stop) -> _Kept:
-    run, label = Run(family, family.start(centres)), None
+def _run_means(block: Block, family: Means, centres: Array, kept: Constraints, stop: Stop) -> _Ended:
+    run = Run(family, family.start(centres))
+    label: Array | None = None
     weight = block.weights[:, None]
     while not run.reason:
         costs = kept.pinned(kept.added(family.cost(run.params, block) * weight))
@@ -144,7 +145,8 @@ def _run_means(block: Block, family: Means, centres: Array, kept: Constraints, s
         else:
             rows_label = label[kept.chunklet].astype(np.int32)
             run.params = family.update(run.params, family.gather(run.params, block, rows_label))
-    return _Kept(run, label)
+    assert label is not None
+    return _Ended(run, label)
 
 
 def _fill_empty(label: Array, own: Array, k: int, n_known: int) -> bool:
@@ -162,7 +164,7 @@ def _fill_empty(label: Array, own: Array, k: int, n_known: int) -> bool:
 
 def _run_mixture(
     block: Block, family: Any, params: Any, kept: Constraints, stop: Stop, begun: Array
-) -> _Kept:
+) -> _Ended:
     """EM, or classification EM, from parameters of a partition of the chunklets (`begun`) that keeps everything."""
     run, share = Run(family, params), begun
     if family.status(params) != OK:
@@ -189,7 +191,7 @@ def _run_mixture(
             run.reason = PASS_LIMIT
         else:
             run.params = new
-    return _Kept(run, share)
+    return _Ended(run, share)
 
 
 def _memberships(
@@ -217,7 +219,7 @@ def _memberships(
     return share, float(factor @ np.where(factor > 0, cost, 0.0)) + family.penalty(params)
 
 
-def _finished(block: Block, best: _Kept, label: Array, runs: Sequence[Run]) -> Fit:
+def _finished(block: Block, best: _Ended, label: Array, runs: Sequence[Run]) -> Fit:
     """Components by size, larger first, ties by their first row; centres without rows are dropped."""
     family, run = best.run.family, best.run
     k = len(family.centres(run.params))

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from ilk.errors import UsageError, shown
 from ilk.fitting.colouring import Apart, components_apart
+from ilk.measures.labels import codes_of, same_length
 from ilk.table.block import Array
 
 Pairs = Iterable[tuple[int, int]] | Array | None
@@ -57,21 +58,51 @@ class Constraints:
             found[part.members] = part.assigned(
                 costs[part.members], None if before is None else before[part.members]
             )
-        return found
+        return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """Labels of some rows, and pairs of rows that are together or apart, as a user gave them."""
+
+    labels: Any = None
+    must_link: Pairs = None
+    cannot_link: Pairs = None
+
+    @property
+    def nothing(self) -> bool:
+        return all(given is None for given in (self.labels, self.must_link, self.cannot_link))
+
+    def of(self, n_rows: int, k: int) -> Constraints:
+        """The constraints that they are for K groups, checked."""
+        return constraints_of(n_rows, k, self.must_link, self.cannot_link, self.labels)
+
+    def of_groups(self, found: Array, n_groups: int) -> tuple[Any, ...]:
+        """The label that was known of rows of each group, None for a group without."""
+        codes, labels = known_codes(self.labels, len(found))
+        made: list[Any] = [None] * n_groups
+        for code, label in enumerate(labels):
+            made[found[np.flatnonzero(codes == code)[0]]] = label
+        return tuple(made)
 
 
 def constraints_of(n_rows: int, k: int, must_link: Pairs, cannot_link: Pairs, known: Any) -> Constraints:
     """What a user knows of the rows, checked: refused where it contradicts itself or does not fit in K groups."""
-    codes, labels = _known(known, n_rows, k)
-    together, apart = _pairs("must_link", must_link, n_rows), _pairs("cannot_link", cannot_link, n_rows)
+    codes, labels = known_codes(known, n_rows)
+    if len(labels) > k:
+        raise UsageError(
+            "constraint-conflict",
+            f"known has {len(labels)} different labels, and {k} groups were asked for",
+            do=f"Ask for {len(labels)} groups or more",
+        )
+    together, apart = pairs_of("must_link", must_link, n_rows), pairs_of("cannot_link", cannot_link, n_rows)
     marked = np.flatnonzero(codes >= 0)
     together = np.vstack([together, np.column_stack([marked, n_rows + codes[marked]])])
     n_labels = len(labels)
     label_pairs = np.array([(i, j) for i in range(n_labels) for j in range(i)], dtype=np.intp).reshape(-1, 2)
     apart = np.vstack([apart, label_pairs + n_rows])
-    n_nodes = n_rows + n_labels
-    graph = coo_array((np.ones(len(together)), (together[:, 0], together[:, 1])), shape=(n_nodes, n_nodes))
-    graph = graph.tocsr()
+    ones, size = np.ones(len(together)), (n_rows + n_labels, n_rows + n_labels)
+    graph = coo_array((ones, (together[:, 0], together[:, 1])), shape=size).tocsr()
     n_sets, of_node = connected_components(graph, directed=False)
     names = _Names(n_rows, labels)
     broken = np.flatnonzero(of_node[apart[:, 0]] == of_node[apart[:, 1]])
@@ -133,10 +164,8 @@ def _too_few(part: Apart, chunklet: Array, names: _Names, k: int) -> UsageError:
     )
 
 
-def _known(known: Any, n_rows: int, k: int) -> tuple[Array, tuple[Any, ...]]:
+def known_codes(known: Any, n_rows: int) -> tuple[Array, tuple[Any, ...]]:
     """The code of each row's label, -1 where it is not known, and the labels."""
-    from ilk.measures.labels import codes_of, same_length
-
     if known is None:
         return np.full(n_rows, -1), ()
     codes, levels = codes_of(known, "known")
@@ -145,16 +174,10 @@ def _known(known: Any, n_rows: int, k: int) -> tuple[Array, tuple[Any, ...]]:
     codes = np.where(np.isin(codes, unknown), -1, codes)
     used, codes_used = np.unique(codes[codes >= 0], return_inverse=True)
     codes[codes >= 0] = codes_used
-    if len(used) > k:
-        raise UsageError(
-            "constraint-conflict",
-            f"known has {len(used)} different labels, and {k} groups were asked for",
-            do=f"Ask for {len(used)} groups or more",
-        )
     return codes, tuple(levels[code] for code in used)
 
 
-def _pairs(name: str, given: Pairs, n_rows: int) -> Array:
+def pairs_of(name: str, given: Pairs, n_rows: int) -> Array:
     """Pairs of row numbers, checked."""
     if given is None:
         return np.empty((0, 2), dtype=np.intp)

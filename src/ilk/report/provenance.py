@@ -58,6 +58,11 @@ def command(options: Mapping[str, Any], source: str) -> str:
     words = ["ilk", "fit", source]
     if "labels" in options:
         words = ["ilk", "describe", source, "--labels", str(options["labels"] or "COLUMN")]
+    if "known" in options:
+        words += ["--known", str(options["known"] or "COLUMN")]
+    for name in ("must_link", "cannot_link"):
+        for one, other in options.get(name) or ():
+            words += [f"--{name.replace('_', '-')}", f"{one},{other}"]
     for name, value in (options.get("reading") or {}).items():
         for text in value if isinstance(value, list) else [value]:
             words += [f"--{name.replace('_', '-')}", str(text)]
@@ -102,6 +107,9 @@ def call(options: Mapping[str, Any], source: str) -> str:
             given.append(f"{name}={value!r}")
         elif name == "scale" and value is None:
             given.append("scale=None")
+    if "known" in options:
+        given.append("known=known" if options["known"] is None else f"known={options['known']!r}")
+    given += [f"{name}={options[name]!r}" for name in ("must_link", "cannot_link") if options.get(name)]
     what = "cluster"
     if "labels" in options:
         what = "describe"

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.fitting.deadline import Deadline
 from ilk.fitting.weights import row_weights
 from ilk.methods import GIVEN, METHODS
 from ilk.model.grouped import Grouped
+from ilk.model.registry import is_soft
 from ilk.selection.candidates import Search
 from ilk.selection.from_partition import gap_between, search_of, some_rows
 from ilk.selection.grouping import Grouping
@@ -29,21 +29,26 @@ GAP_ROWS = 2_000  # of which all pairs are compared
 
 def measured(rows: Rows, schema: Schema, labels: Array, seed: int) -> tuple[Search, Grouping]:
     """What the verdict asks of groups 0, 1, ..., larger ones first, that `labels` give all rows."""
-    clock, parting = Deadline.none(), Parting(labels)
-    search = search_of(METHODS[GIVEN], parting, labels, clock.spent, None)
-    search = replace(search, fit=replace(search.fit, size=_sizes(rows, labels)))
+    search = search_of(METHODS[GIVEN], Parting(labels), labels, 0.0, None)
+    return examined(rows, schema, replace(search, fit=replace(search.fit, size=_sizes(rows, labels))), seed)
+
+
+def examined(rows: Rows, schema: Schema, search: Search, seed: int) -> tuple[Search, Grouping]:
+    """The same of the groups of a fit that are not to be found again: what it keeps is not in the rows."""
+    labels = search.fit.labels
     try:
         sharp = _silhouettes(rows, schema, labels, seed)
-        cells = [replace(search.chosen, silhouette=None if sharp is None else sharp.mean)]
+        cells = list(search.candidates)
+        cells[search.winner] = replace(search.chosen, silhouette=None if sharp is None else sharp.mean)
         search = replace(search, candidates=tuple(cells), sharpness=sharp)
-        return search, _grouping(rows, schema, labels, search, seed)
+        return search, _grouping(rows, schema, search, seed)
     except KeyboardInterrupt:  # the groups are there: once more without what takes time
         search = replace(search, interrupted=True)
-        return search, _grouping(rows, schema, labels, search, seed)
+        return search, _grouping(rows, schema, search, seed)
 
 
-def _grouping(rows: Rows, schema: Schema, labels: Array, search: Search, seed: int) -> Grouping:
-    k = int(labels.max()) + 1
+def _grouping(rows: Rows, schema: Schema, search: Search, seed: int) -> Grouping:
+    labels, k = search.fit.labels, len(search.fit.size)
     ground = _ground(rows, labels, k, seed)
     groups = tuple((group,) for group in range(k))
     valleys = valley_matrix(ground, groups)
@@ -55,7 +60,7 @@ def _grouping(rows: Rows, schema: Schema, labels: Array, search: Search, seed: i
         gap = gap_between(_material(rows, schema, looked), labels[looked])
     family = search.recipe.family
     return Grouping(
-        grouped=Grouped(family, None, np.arange(k), soft=False),
+        grouped=Grouped(family, search.fit.params, np.arange(k), is_soft(family.name)),
         labels=labels,
         size=search.fit.size,
         n_groups=k,
