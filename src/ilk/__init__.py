@@ -43,9 +43,12 @@ if TYPE_CHECKING:
     from ilk.estimators.mixture import GaussianMixture as GaussianMixture
     from ilk.estimators.modes import BlurringMeanShift as BlurringMeanShift
     from ilk.estimators.modes import MeanShift as MeanShift
+    from ilk.estimators.uncertainty import StandardErrors as StandardErrors
+    from ilk.estimators.uncertainty import standard_errors as standard_errors
     from ilk.families.prior import Prior as Prior
     from ilk.fitting.fit import Fit as Fit
     from ilk.fitting.loop import Event as Event
+    from ilk.measures.estimates import Estimate as Estimate
     from ilk.model.model import Model as Model
     from ilk.pipeline.clusterer import Clusterer as Clusterer
     from ilk.report.displays import ProfileDisplay as ProfileDisplay
@@ -70,6 +73,7 @@ __all__ = [
     "DPMeans",
     "DirichletProcessGaussian",
     "DirichletProcessMixture",
+    "Estimate",
     "Event",
     "Fact",
     "Fit",
@@ -92,6 +96,7 @@ __all__ = [
     "SelectionDisplay",
     "SilhouetteDisplay",
     "SpectralClustering",
+    "StandardErrors",
     "StudentMixture",
     "Trait",
     "TrimmedKMeans",
@@ -109,6 +114,7 @@ __all__ = [
     "load",
     "measures",
     "select",
+    "standard_errors",
     "suggest_open_cost",
 ]
 
@@ -124,6 +130,7 @@ _HOME = {
     "DPMeans": "ilk.estimators.dp_means",
     "DirichletProcessGaussian": "ilk.estimators.dirichlet",
     "DirichletProcessMixture": "ilk.estimators.dirichlet",
+    "Estimate": "ilk.measures.estimates",
     "Event": "ilk.fitting.loop",
     "Fact": "ilk.report.groups",
     "Fit": "ilk.fitting.fit",
@@ -146,6 +153,7 @@ _HOME = {
     "SelectionDisplay": "ilk.report.displays",
     "SilhouetteDisplay": "ilk.report.displays",
     "SpectralClustering": "ilk.estimators.distances",
+    "StandardErrors": "ilk.estimators.uncertainty",
     "StudentMixture": "ilk.estimators.heavy",
     "Trait": "ilk.assorted.describe",
     "TrimmedKMeans": "ilk.estimators.kmeans",
@@ -160,6 +168,7 @@ _HOME = {
     "likelihood_ratio_test": "ilk.estimators.bootstrap",
     "load": "ilk.analysis.runs",
     "select": "ilk.analysis.api",
+    "standard_errors": "ilk.estimators.uncertainty",
     "suggest_open_cost": "ilk.estimators.dp_means",
 }
 _MODULES = ("errors", "measures")
