@@ -12,7 +12,6 @@ from ilk.analysis.assemble import answer_of
 from ilk.analysis.findings import Findings
 from ilk.analysis.given import labelled, named
 from ilk.analysis.job import Job
-from ilk.analysis.kept import kept
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
 from ilk.analysis.prepare import Input, Seen, prepare, with_weights
@@ -91,6 +90,8 @@ def _run(job: Job) -> Result:
 
 def _as_known(job: Job) -> Result:
     """The same of groups that came from elsewhere, or that keep what is known of rows."""
+    from ilk.analysis.kept import kept  # imports SciPy's graphs, which take a while
+
     clock = Deadline.none()
     known("method", job.method, names())
     _check_weights_are(job)
