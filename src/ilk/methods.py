@@ -68,6 +68,11 @@ class Method:
         return "similarities" if self.of_pairs else "vectors"
 
     @property
+    def measures_distances(self) -> bool:
+        """Whether rows are compared by distances over the columns, of which each may count more or less."""
+        return self.recipe is not None or (self.search == "parts" and self.mixed == _GOWER)
+
+    @property
     def part(self) -> Callable[..., Any]:
         """The function that parts rows."""
         module, _, name = self.parts.partition(":")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,6 +40,7 @@ def cluster(
     id: str | None = None,
     ignore: str | Sequence[str] = (),
     columns: str | Sequence[str] | None = None,
+    column_weights: Mapping[str, float] | None = None,
     scale: str | None = "standard",
     merge: str = "separation",
     min_size: int | None = None,
@@ -96,6 +97,9 @@ def cluster(
         Columns to leave out.
     columns : None, str or sequence of str, default=None
         The only columns to use; None uses all that can be used.
+    column_weights : None or mapping, default=None
+        How much columns count, such as {"income": 2}: a weight of 2 is the column twice, one of 0 leaves it out. Any
+        number for methods of distances, whole numbers for the assorted model, which "auto" then is.
     scale : None or "standard", default="standard"
         "standard" divides each column by its standard deviation; None keeps the units given.
     merge : "separation" or "none", default="separation"
@@ -195,6 +199,7 @@ def cluster(
         max_size=max_size,
         match_to=match_to.model if isinstance(match_to, Result) else match_to,
         memory=memory,
+        column_weights=column_weights,
         known=known,
         must_link=must_link,
         cannot_link=cannot_link,

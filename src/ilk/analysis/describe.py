@@ -119,7 +119,6 @@ def describe(
         reading={name: value for name, value in reading.items() if value is not None},
         **roles,
     )
-    result = run(job)
-    if result.interrupted:
+    if (result := run(job)).interrupted:
         STOPPED.warn()
     return result

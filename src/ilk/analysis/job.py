@@ -36,6 +36,7 @@ class Job:
     match_to: Any = None  # a model, or where one is
     memory: Any = None
     labels: Any = None  # of groups that came from elsewhere: the name of a column, or one for each row
+    column_weights: Mapping[str, float] | None = None
     known: Any = None  # labels of some rows, in the same way
     must_link: Any = None
     cannot_link: Any = None

@@ -11,6 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.analysis.asked import left_out
+from ilk.analysis.column_weights import (
+    checked_weights,
+    need_numbers,
+    told_weights,
+    weighed,
+    weighing_method,
+)
 from ilk.analysis.job import Job
 from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
@@ -117,9 +124,14 @@ def prepare(job: Job) -> Input:
     table = job.data if given else open_table(job.data, job.memory, **job.reading)
     if table.n_rows == 0:
         raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
-    if isinstance(table, PieceTable):
-        return _in_pieces(job, table, threads)
-    return _in_memory(job, table, threads)
+    weights = checked_weights(job.column_weights, table)
+    left = tuple(name for name, weight in weights.items() if weight == 0)
+    ignore = (job.ignore,) if isinstance(job.ignore, str) else tuple(job.ignore or ())
+    job = replace(job, column_weights=weights, ignore=(*ignore, *left))
+    made = (
+        _in_pieces(job, table, threads) if isinstance(table, PieceTable) else _in_memory(job, table, threads)
+    )
+    return replace(made, warnings=(*made.warnings, *told_weights(weights, left)))
 
 
 def with_weights(job: Job) -> Job:
@@ -161,6 +173,8 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
     schema = _typed(job, table)
     encoded = encode(table, schema, weights_are=job.weights_are)
     method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
+    weights = job.column_weights or {}
+    method = weighing_method(method, job.method, weights)
     mixed = method == ASSORTED or (_takes_anything(method) and (bool(schema.coded) or not encoded.complete))
     used = replace(schema, warnings=()) if mixed else numbers_only(schema, method)
     if not used.used:
@@ -174,6 +188,10 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         notes.append(_no_group(int(blank.sum()), method))
         cells = cells.without(blank, job.weights_are)
     rows = _conditioned(cells, None if mixed else job.scale, threads, cells.codes if mixed else None)
+    if mixed:
+        need_numbers(method, weights)
+    else:
+        rows = rows.reencoded(weighed(rows.encoding, used, method, weights))
     skipped = np.ones(table.n_rows, dtype=bool)
     skipped[cells.row_numbers] = False
     return Input(
@@ -263,9 +281,13 @@ def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     facts = survey(packed.raw, weight=weight, names=names)
     if method == "auto":
         method = method_for(schema, packed.raw, facts.complete)
-        used = numbers_only(schema, method)
+    weights = job.column_weights or {}
+    method = weighing_method(method, job.method, weights)
+    used = numbers_only(schema, method)
     scale = None if method == ASSORTED else job.scale
     encoding = encoding_of(packed.raw, facts, scale=scale, weight=weight)
+    if method != ASSORTED:
+        encoding = weighed(encoding, used, method, weights)
     ledger, notes = _set_aside(table, packed, method)
     return Input(
         table=table,

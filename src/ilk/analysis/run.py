@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ilk.analysis.assemble import answer_of
+from ilk.analysis.column_weights import times
 from ilk.analysis.findings import Findings
 from ilk.analysis.given import labelled, named
 from ilk.analysis.job import Job
@@ -27,7 +28,7 @@ from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.methods import K_MEANS, METHODS, names, parted
 from ilk.random import seed_of
-from ilk.selection.assorted import AssortedSearch, search_assorted
+from ilk.selection.assorted import AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group, groups_by_rule
 from ilk.selection.k_range import k_most, k_range
@@ -237,12 +238,14 @@ def _by_growth(
     job: Job, given: Input, ks: Sequence[int], deadline: Deadline, numbers: str = CELLS
 ) -> tuple[Input, Seen, Search]:
     """The search of the assorted model, on the rows as it treats them."""
+    often = times(job.column_weights or {})
     grown = search_assorted(
         given.rows,
         given.used,
         ks,
         job.seed,
-        numbers=numbers,
+        plan=plan_of(given.rows, given.used).repeated(often) if often else None,
+        numbers=CELLS if often else numbers,
         most=_most(job, given, ks),
         deadline=deadline,
         callback=job.callback,

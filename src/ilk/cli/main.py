@@ -108,6 +108,12 @@ def cli() -> None:
     metavar="60s",
     help="Time limit, after which the best result so far is returned.",
 )
+@click.option(
+    "--column-weight",
+    multiple=True,
+    metavar="COL=NUMBER",
+    help="How much a column counts: 2 is the column twice, 0 leaves it out; repeatable.",
+)
 @click.option("--known", metavar="COL", help="A column with the labels of the rows whose group is known.")
 @click.option(
     "--must-link",

@@ -39,6 +39,7 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         max_size=options.get("max_size"),
         match_to=options.get("match_to"),
         memory=options.get("memory"),
+        column_weights=weights_of(options.get("column_weight") or ()) or None,
         known=options.get("known"),
         must_link=options.get("must_link") or None,
         cannot_link=options.get("cannot_link") or None,
@@ -72,6 +73,24 @@ def types_of(given: tuple[str, ...]) -> dict[str, Any] | None:
         else:
             asked.update(read_types(text))
     return asked or None
+
+
+def weights_of(given: tuple[str, ...]) -> dict[str, float]:
+    """Weights of columns as they were typed, `income=2`."""
+    made: dict[str, float] = {}
+    for text in given:
+        name, _, weight = text.rpartition("=")
+        try:
+            made[name] = float(weight)
+        except ValueError:
+            name = ""
+        if not name:
+            raise UsageError(
+                "bad-column_weights",
+                f"--column-weight {shown(text)!r} is no weight of a column",
+                do="Use COL=NUMBER: income=2",
+            )
+    return made
 
 
 def names_of(given: tuple[str, ...], k: Any = "auto") -> dict[str, str]:
