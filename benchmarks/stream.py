@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ilk
-from ilk.analysis.prepare import Job, prepare
+from ilk.analysis.job import Job
+from ilk.analysis.prepare import prepare
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.families.base import KEEP_ALL, Partial

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ilk import measures as measures
     from ilk.analysis.api import cluster as cluster
     from ilk.analysis.api import select as select
+    from ilk.analysis.describe import describe as describe
     from ilk.analysis.result import Result as Result
     from ilk.analysis.runs import check as check
     from ilk.analysis.runs import columns as columns
@@ -42,9 +43,12 @@ if TYPE_CHECKING:
     from ilk.estimators.mixture import GaussianMixture as GaussianMixture
     from ilk.estimators.modes import BlurringMeanShift as BlurringMeanShift
     from ilk.estimators.modes import MeanShift as MeanShift
+    from ilk.estimators.uncertainty import StandardErrors as StandardErrors
+    from ilk.estimators.uncertainty import standard_errors as standard_errors
     from ilk.families.prior import Prior as Prior
     from ilk.fitting.fit import Fit as Fit
     from ilk.fitting.loop import Event as Event
+    from ilk.measures.estimates import Estimate as Estimate
     from ilk.model.model import Model as Model
     from ilk.pipeline.clusterer import Clusterer as Clusterer
     from ilk.report.displays import ProfileDisplay as ProfileDisplay
@@ -69,6 +73,7 @@ __all__ = [
     "DPMeans",
     "DirichletProcessGaussian",
     "DirichletProcessMixture",
+    "Estimate",
     "Event",
     "Fact",
     "Fit",
@@ -91,6 +96,7 @@ __all__ = [
     "SelectionDisplay",
     "SilhouetteDisplay",
     "SpectralClustering",
+    "StandardErrors",
     "StudentMixture",
     "Trait",
     "TrimmedKMeans",
@@ -102,11 +108,13 @@ __all__ = [
     "cluster",
     "columns",
     "compare",
+    "describe",
     "errors",
     "likelihood_ratio_test",
     "load",
     "measures",
     "select",
+    "standard_errors",
     "suggest_open_cost",
 ]
 
@@ -122,6 +130,7 @@ _HOME = {
     "DPMeans": "ilk.estimators.dp_means",
     "DirichletProcessGaussian": "ilk.estimators.dirichlet",
     "DirichletProcessMixture": "ilk.estimators.dirichlet",
+    "Estimate": "ilk.measures.estimates",
     "Event": "ilk.fitting.loop",
     "Fact": "ilk.report.groups",
     "Fit": "ilk.fitting.fit",
@@ -144,6 +153,7 @@ _HOME = {
     "SelectionDisplay": "ilk.report.displays",
     "SilhouetteDisplay": "ilk.report.displays",
     "SpectralClustering": "ilk.estimators.distances",
+    "StandardErrors": "ilk.estimators.uncertainty",
     "StudentMixture": "ilk.estimators.heavy",
     "Trait": "ilk.assorted.describe",
     "TrimmedKMeans": "ilk.estimators.kmeans",
@@ -154,9 +164,11 @@ _HOME = {
     "cluster": "ilk.analysis.api",
     "columns": "ilk.analysis.runs",
     "compare": "ilk.analysis.runs",
+    "describe": "ilk.analysis.describe",
     "likelihood_ratio_test": "ilk.estimators.bootstrap",
     "load": "ilk.analysis.runs",
     "select": "ilk.analysis.api",
+    "standard_errors": "ilk.estimators.uncertainty",
     "suggest_open_cost": "ilk.estimators.dp_means",
 }
 _MODULES = ("errors", "measures")

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from ilk.families.centroid import Means, Medians
 from ilk.fitting.restarts import Recipe
 
-AUTO, GAUSSIAN = "auto", "gaussian"
+AUTO, GAUSSIAN, GIVEN = "auto", "gaussian", "given labels"
 K_MEANS = Recipe("k-means", Means())
 K_MEDIANS = Recipe("k-medians", Medians())
 TRIMMED_K_MEANS = Recipe("trimmed-k-means", Means(), trim=0.05)
@@ -32,7 +32,8 @@ class Method:
 
     `search` says how: "recipe" runs `recipe` for every K, "mixtures" tries covariance structures, "growth" splits and
     merges the components of the assorted model, "parts" asks the function `parts` ("module:name", imported when it is
-    called, after the arguments `given`): of the rows, of K or None, of the most groups where K is None, and of a seed.
+    called, after the arguments `given`): of the rows, of K or None, of the most groups where K is None, and of a seed;
+    "none" has its groups from elsewhere.
 
     `takes` is "numbers", "anything" where `mixed` says what is made of categories and blanks, or "types" where every
     column counts as what it is; `binary` says that a method of numbers takes two levels as 0 and 1. `k` is "fixed"
@@ -45,7 +46,7 @@ class Method:
     """
 
     name: str
-    search: Literal["recipe", "mixtures", "growth", "parts"]
+    search: Literal["recipe", "mixtures", "growth", "parts", "none"]
     takes: Literal["numbers", "anything", "types"]
     recipe: Recipe | None = None
     parts: str = ""
@@ -67,6 +68,11 @@ class Method:
         return "similarities" if self.of_pairs else "vectors"
 
     @property
+    def measures_distances(self) -> bool:
+        """Whether rows are compared by distances over the columns, of which each may count more or less."""
+        return self.recipe is not None or (self.search == "parts" and self.mixed == _GOWER)
+
+    @property
     def part(self) -> Callable[..., Any]:
         """The function that parts rows."""
         module, _, name = self.parts.partition(":")
@@ -84,7 +90,7 @@ def register(*methods: Method) -> None:
 
 def names() -> tuple[str, ...]:
     """What `method` may be."""
-    return (AUTO, *METHODS)
+    return (AUTO, *(name for name, method in METHODS.items() if method.search != "none"))
 
 
 def by_search(*searches: str) -> dict[str, Method]:
@@ -93,9 +99,9 @@ def by_search(*searches: str) -> dict[str, Method]:
 
 
 def parted(name: str) -> Method | None:
-    """The method of that name if it parts rows beside the loop, else None."""
+    """The method of that name if it parts rows beside the loop, or has them parted already, else None."""
     method = METHODS.get(name)
-    return method if method is not None and method.search == "parts" else None
+    return method if method is not None and method.search in ("parts", "none") else None
 
 
 register(
@@ -249,5 +255,15 @@ register(
             when=_LINKED.get(linkage, ""),
         )
         for linkage in ("single", "complete", "average", "weighted", "ward", "centroid", "median")
+    )
+)
+
+register(
+    Method(
+        name=GIVEN,
+        search="none",
+        takes="anything",
+        how_k="that of the labels",
+        paper="The groups were given.",
     )
 )

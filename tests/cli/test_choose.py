@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ilk.analysis.choose import advise, entries
-from ilk.analysis.prepare import Job
+from ilk.analysis.job import Job
 from ilk.methods import METHODS
 
 

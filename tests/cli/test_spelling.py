@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ilk as package
-from ilk.analysis.prepare import Job
+from ilk.analysis.job import Job
 from ilk.engines.spark_errors import Refused
 from ilk.errors import Caution, DataError, IlkError, IlkWarning, Option, UsageError, typed
 from ilk.selection.k_range import NoRowsForGroups

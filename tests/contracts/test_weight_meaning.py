@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import ilk
-from ilk.analysis.prepare import Job, prepare
+from ilk.analysis.job import Job
+from ilk.analysis.prepare import prepare
 from ilk.errors import DataError, IlkWarning, UsageError
 from ilk.fitting.weights import row_weights
 from ilk.table.out_of_core import memory_limit as room

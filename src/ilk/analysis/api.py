@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 from ilk.analysis.as_estimator import estimator_of
 from ilk.analysis.asked import k_of
 from ilk.analysis.cautions import STOPPED
-from ilk.analysis.prepare import Job, prepare
+from ilk.analysis.job import Job
+from ilk.analysis.prepare import prepare
 from ilk.analysis.result import Result
 from ilk.analysis.run import ks_to_try, run, seconds_of
 from ilk.families.covariance import STRUCTURES, Structure
@@ -39,11 +40,15 @@ def cluster(
     id: str | None = None,
     ignore: str | Sequence[str] = (),
     columns: str | Sequence[str] | None = None,
+    column_weights: Mapping[str, float] | None = None,
     scale: str | None = "standard",
     merge: str = "separation",
     min_size: int | None = None,
     max_size: int | None = None,
     match_to: Result | Model | str | os.PathLike[str] | None = None,
+    known: Any = None,
+    must_link: Any = None,
+    cannot_link: Any = None,
     seed: int = DEFAULT_SEED,
     random_state: Any = None,
     budget: float | None = None,
@@ -92,6 +97,9 @@ def cluster(
         Columns to leave out.
     columns : None, str or sequence of str, default=None
         The only columns to use; None uses all that can be used.
+    column_weights : None or mapping, default=None
+        How much columns count, such as {"income": 2}: a weight of 2 is the column twice, one of 0 leaves it out. Any
+        number for methods of distances, whole numbers for the assorted model, which "auto" then is.
     scale : None or "standard", default="standard"
         "standard" divides each column by its standard deviation; None keeps the units given.
     merge : "separation" or "none", default="separation"
@@ -104,6 +112,14 @@ def cluster(
     match_to : None, Result, Model or path, default=None
         An earlier result or model, or the path of its file or run: its letters and names go to the groups that
         correspond.
+    known : None, str or array of shape (n_rows,), default=None
+        Labels of the rows whose group is known, -1 or missing for the others, or the name of their column. Rows of a
+        label stay together, apart from those of other labels. By a Gaussian mixture or K-means, on numbers in memory;
+        components are not merged, and stability is not tested.
+    must_link : None or pairs of row numbers, default=None
+        Rows that belong to the same group, counted from 0, such as [(0, 5), (5, 9)].
+    cannot_link : None or pairs of row numbers, default=None
+        Rows that belong to different groups; by K-means.
     seed : int, default=0
         Seed of the random draws: the same number gives the same result, whatever the number of threads.
     random_state : None, int, Generator, RandomState or SeedSequence, default=None
@@ -184,6 +200,10 @@ def cluster(
         max_size=max_size,
         match_to=match_to.model if isinstance(match_to, Result) else match_to,
         memory=memory,
+        column_weights=column_weights,
+        known=known,
+        must_link=must_link,
+        cannot_link=cannot_link,
     )
     result = run(job)
     if result.interrupted:

@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ilk.analysis.prepare import Input, Job, prepare
+from ilk.analysis.job import Job
+from ilk.analysis.prepare import Input, prepare
 from ilk.analysis.shown import columns_at, first_places
 from ilk.errors import quoted, shown
 from ilk.methods import METHODS, by_search

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ilk.analysis.prepare import Input, Job, Seen
+from ilk.analysis.job import Job
+from ilk.analysis.prepare import Input, Seen
 from ilk.errors import Caution
 from ilk.fitting.deadline import Deadline
 from ilk.model.model import Model

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,17 @@ import numpy as np
 import pyarrow as pa
 
 from ilk.analysis.asked import left_out
+from ilk.analysis.column_weights import (
+    checked_weights,
+    need_numbers,
+    told_weights,
+    weighed,
+    weighing_method,
+)
 from ilk.analysis.date_parts import with_parts
 from ilk.analysis.described import described
 from ilk.analysis.free_text import refuse_topics, with_topics
+from ilk.analysis.job import Job
 from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
@@ -23,7 +31,6 @@ from ilk.methods import METHODS
 from ilk.model.columns import design, numbers_only
 from ilk.report.facts import Described
 from ilk.selection.assorted import ASSORTED
-from ilk.selection.progress import Progress
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.encode import Encoded, encode
@@ -40,42 +47,6 @@ from ilk.threads import thread_count
 
 LEAST_DISTINCT = 18  # distinct rows: two for each of nine components
 DISTINCT_SEARCHED = 10_000  # rows among which they are counted
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the user asked for."""
-
-    data: Any
-    _: KW_ONLY
-    k: Any = "auto"
-    method: str = "auto"
-    weight: Any = None  # the name of a column, or a weight for each row
-    weights_are: str | None = None
-    types: Any = None
-    truth: str | None = None
-    id: str | None = None
-    ignore: str | Sequence[str] = ()
-    columns: str | Sequence[str] | None = None  # those to use; None for all
-    scale: str | None = "standard"
-    seed: int = 0
-    budget: float | None = None
-    threads: int | None = None
-    callback: Callable[[Progress], None] | None = None
-    reading: Mapping[str, Any] = field(default_factory=dict)
-    merge: str = "separation"
-    min_size: int | None = None
-    max_size: int | None = None
-    match_to: Any = None  # a model, or where one is
-    memory: Any = None
-
-    @property
-    def asked(self) -> int | None:
-        """The number of groups, where a single one was asked for."""
-        if isinstance(self.k, str):
-            return None
-        wanted = self.k if isinstance(self.k, (range, list, tuple)) else [self.k]
-        return int(wanted[0]) if len(wanted) == 1 else None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,13 +82,12 @@ class Input:
         everyone[used] = values
         return everyone
 
-    def only(self, counted: Array, why: str) -> Input:
+    def only(self, counted: Array, why: str, code: str = "rows-in-small-groups") -> Input:
         """With only the rows at the places `counted` used; the ledger tells of the others."""
         lost = np.setdiff1d(np.arange(self.rows.n_rows), counted)
         if not len(lost):
             return self
         numbers = self.numbers_of(lost)
-        note = Caution("rows-in-small-groups", f"{len(lost)} rows are {why} and get no group")
         return replace(
             self,
             rows=MemoryRows.of_block(self.rows.take(counted), self.rows.threads),
@@ -125,7 +95,7 @@ class Input:
             columns=tuple(replace(column, values=column.values[counted]) for column in self.columns),
             skipped=np.union1d(self.skipped, numbers),
             ledger=self.ledger.without(why, numbers),
-            warnings=(*self.warnings, note),
+            warnings=(*self.warnings, Caution(code, f"{len(lost)} rows are {why} and get no group")),
         )
 
 
@@ -157,9 +127,14 @@ def prepare(job: Job) -> Input:
     table = job.data if given else open_table(job.data, job.memory, **job.reading)
     if table.n_rows == 0:
         raise DataError("no-rows", f"{table.source} has no rows", do="Give at least one row")
-    if isinstance(table, PieceTable):
-        return _in_pieces(job, table, threads)
-    return _in_memory(job, table, threads)
+    weights = checked_weights(job.column_weights, table)
+    left = tuple(name for name, weight in weights.items() if weight == 0)
+    ignore = (job.ignore,) if isinstance(job.ignore, str) else tuple(job.ignore or ())
+    job = replace(job, column_weights=weights, ignore=(*ignore, *left))
+    made = (
+        _in_pieces(job, table, threads) if isinstance(table, PieceTable) else _in_memory(job, table, threads)
+    )
+    return replace(made, warnings=(*made.warnings, *told_weights(weights, left)))
 
 
 def with_weights(job: Job) -> Job:
@@ -203,6 +178,8 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         schema = with_parts(table, schema, job.seed)
     encoded = encode(table, schema, weights_are=job.weights_are)
     method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
+    weights = job.column_weights or {}
+    method = weighing_method(method, job.method, weights)
     mixed = method == ASSORTED or (_takes_anything(method) and (bool(schema.coded) or not encoded.complete))
     used = replace(schema, warnings=()) if mixed else numbers_only(schema, method)
     if not used.used:
@@ -216,6 +193,10 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         notes.append(_no_group(int(blank.sum()), method))
         cells = cells.without(blank, job.weights_are)
     rows = _conditioned(cells, None if mixed else job.scale, threads, cells.codes if mixed else None)
+    if mixed:
+        need_numbers(method, weights)
+    else:
+        rows = rows.reencoded(weighed(rows.encoding, used, method, weights))
     skipped = np.ones(table.n_rows, dtype=bool)
     skipped[cells.row_numbers] = False
     return Input(
@@ -306,9 +287,13 @@ def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     facts = survey(packed.raw, weight=weight, names=names)
     if method == "auto":
         method = method_for(schema, packed.raw, facts.complete)
-        used = numbers_only(schema, method)
+    weights = job.column_weights or {}
+    method = weighing_method(method, job.method, weights)
+    used = numbers_only(schema, method)
     scale = None if method == ASSORTED else job.scale
     encoding = encoding_of(packed.raw, facts, scale=scale, weight=weight)
+    if method != ASSORTED:
+        encoding = weighed(encoding, used, method, weights)
     ledger, notes = _set_aside(table, packed, method)
     return Input(
         table=table,

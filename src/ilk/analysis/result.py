@@ -143,6 +143,40 @@ class Result:
 
         return frame_of_rows(self)
 
+    def standard_errors(
+        self,
+        n: int = 100,
+        *,
+        kind: str = "nonparametric",
+        level: float = 0.95,
+        random_state: Any = 0,
+    ) -> Any:
+        """Return standard errors and intervals of the profiles of the groups, by bootstrap resamples of the rows.
+
+        The model is fitted again to each resample from its own parameters, so that groups correspond, and its groups
+        are described. The number of groups and the structure of the model stay what they are.
+
+        Parameters
+        ----------
+        n : int, default=100
+            Number of resamples.
+        kind : "nonparametric" or "weighted-likelihood", default="nonparametric"
+            Rows drawn with replacement, or weighted by a flat Dirichlet draw.
+        level : float, default=0.95
+            Share of the resamples within the intervals.
+        random_state : None, int, Generator, RandomState or SeedSequence, default=0
+            Seed of the random draws.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A line for each group, column and category: `value`, `standard_error`, `lower` and `upper`. The column
+            "(share)" is the share of the rows.
+        """
+        from ilk.analysis.uncertainty import profile_errors
+
+        return profile_errors(self, n, kind, level, random_state)
+
     def stopped(self) -> Result:
         """Return the same result, said to be that of a run that was interrupted.
 

@@ -9,11 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from ilk.analysis.assemble import answer_of
+from ilk.analysis.column_weights import times
 from ilk.analysis.factor_view import View, clearer
 from ilk.analysis.findings import Findings
+from ilk.analysis.given import labelled, named
+from ilk.analysis.job import Job
 from ilk.analysis.matching import earlier
 from ilk.analysis.on_cluster import ClusterFrame
-from ilk.analysis.prepare import Input, Job, Seen, prepare, with_weights
+from ilk.analysis.prepare import Input, Seen, prepare, with_weights
 from ilk.analysis.result import Result
 from ilk.analysis.shown import rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, InverseTransform
@@ -26,7 +29,7 @@ from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.methods import K_MEANS, METHODS, names, parted
 from ilk.random import seed_of
-from ilk.selection.assorted import AssortedSearch, search_assorted
+from ilk.selection.assorted import AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group, groups_by_rule
 from ilk.selection.k_range import k_most, k_range
@@ -48,7 +51,8 @@ SEARCH_SHARE = (
 def run(job: Job) -> Result:
     """Read, type, encode, search, group, describe; a signal to stop at any moment leaves a mark on the result."""
     with listening():
-        result = _run(job)
+        run_as = _run if job.labels is None and not job.keeps else _as_known
+        result = run_as(job)
         return result.stopped() if heard() else result
 
 
@@ -98,6 +102,18 @@ def _with_its_end(found: Search, deadline: Deadline) -> Search:
     if heard() or found.interrupted or not deadline.over:
         return found
     return replace(found, ended_by=found.ended_by or "time")
+
+
+def _as_known(job: Job) -> Result:
+    """The same of groups that came from elsewhere, or that keep what is known of rows."""
+    from ilk.analysis.kept import kept  # imports SciPy's graphs, which take a while
+
+    clock = Deadline.none()
+    known("method", job.method, names())
+    _check_weights_are(job)
+    job = with_weights(replace(job, seed=seed_of(job.seed)))
+    findings, group_names = (kept if job.keeps else labelled)(job, clock)
+    return named(_answer(findings), group_names)
 
 
 def _answer(findings: Findings) -> Result:
@@ -244,12 +260,14 @@ def _by_growth(
     job: Job, given: Input, ks: Sequence[int], deadline: Deadline, numbers: str = CELLS
 ) -> tuple[Input, Seen, Search]:
     """The search of the assorted model, on the rows as it treats them."""
+    often = times(job.column_weights or {})
     grown = search_assorted(
         given.rows,
         given.used,
         ks,
         job.seed,
-        numbers=numbers,
+        plan=plan_of(given.rows, given.used).repeated(often) if often else None,
+        numbers=CELLS if often else numbers,
         most=_most(job, given, ks),
         deadline=deadline,
         callback=job.callback,

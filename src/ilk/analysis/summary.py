@@ -7,7 +7,8 @@ from typing import Any
 
 import ilk
 from ilk.analysis.findings import Findings
-from ilk.analysis.prepare import Input, Job
+from ilk.analysis.job import Job
+from ilk.analysis.prepare import Input
 from ilk.analysis.shown import Shown
 from ilk.errors import Caution
 from ilk.methods import parted
@@ -60,12 +61,23 @@ def _options(job: Job) -> dict[str, Any]:
     return {
         **{name: getattr(job, name) for name in OPTIONS},
         "k": k if isinstance(k, (str, int, list)) else str(k),
+        **{name: value if isinstance(value, str) else None for name, value in _labels_of(job).items()},
+        **{name: [[int(row) for row in pair] for pair in value] for name, value in _pairs_of(job).items()},
+        **({"column_weights": dict(job.column_weights)} if job.column_weights else {}),
         "match_to": _source_of(job.match_to),
         "types": job.types if isinstance(job.types, (str, dict)) else None,
         "reading": dict(job.reading),
         "ignore": [job.ignore] if isinstance(job.ignore, str) else list(job.ignore),
         "columns": [job.columns] if isinstance(job.columns, str) else job.columns and list(job.columns),
     }
+
+
+def _labels_of(job: Job) -> dict[str, Any]:
+    return {name: value for name in ("labels", "known") if (value := getattr(job, name)) is not None}
+
+
+def _pairs_of(job: Job) -> dict[str, Any]:
+    return {name: value for name in ("must_link", "cannot_link") if (value := getattr(job, name)) is not None}
 
 
 def _table(findings: Findings) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -287,6 +287,12 @@ class TransformPlan:
         numbers = tuple(number for number, keep in zip(self.numbers, kept[:n], strict=True) if keep)
         pairs = zip(self.categories, kept[n:], strict=True)
         return replace(self, numbers=numbers, categories=tuple(category for category, keep in pairs if keep))
+
+    def repeated(self, times: Mapping[str, int]) -> TransformPlan:
+        """The plan in which columns are there several times, with what was made of them."""
+        numbers = tuple(n for n in self.numbers for _ in range(times.get(n.name, 1)))
+        categories = tuple(c for c in self.categories for _ in range(times.get(c.of or c.name, 1)))
+        return replace(self, numbers=numbers, categories=categories)
 
     def weighing(self, share: float) -> TransformPlan:
         """The plan for a sample that holds `share` of the table's weight."""

@@ -65,7 +65,7 @@ def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bo
 def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     """List the methods and what they are for; with DATA, recommend one for this table, and say why."""
     from ilk.analysis import choose as advice
-    from ilk.analysis.prepare import Job
+    from ilk.analysis.job import Job
     from ilk.cli.run_folder import json_bytes
     from ilk.table.addresses import place_of
 

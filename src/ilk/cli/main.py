@@ -16,10 +16,12 @@ from ilk.cli.process import (
     BUG,
     MEMORY,
     READING,
+    RUNNING,
     SAYING,
     TYPING,
     Commands,
     KRange,
+    RowPair,
     Seconds,
     interrupted_code,
     progress_to_stderr,
@@ -52,6 +54,7 @@ def cli() -> None:
     ilk explain customers.ilk B              one group in words
     ilk assign customers.ilk new.csv         groups of new rows
     ilk choose customers.csv                 which method suits this table
+    ilk describe customers.csv --labels tier the same report for groups you have
     ilk demo                                 try it on a bundled table
 
     Exit codes: 0 done, 1 bug in ilk, 2 usage, 3 data refused, 4 no valid model or a requested condition failed,
@@ -86,18 +89,6 @@ def cli() -> None:
     "(then --k is a number of components).",
 )
 @click.option(
-    "--weights-are",
-    type=click.Choice(["counts", "sampling"]),
-    help="Weights are numbers of repeated rows, or those of a sample; detected by their size by default.",
-)
-@click.option(
-    "--scale",
-    type=click.Choice(["standard", "none"]),
-    default="standard",
-    show_default=True,
-    help="Standardise the columns, or leave them unscaled.",
-)
-@click.option(
     "--min-size", type=int, metavar="ROWS", help="Merge groups with fewer rows into the one they fit best."
 )
 @click.option(
@@ -112,41 +103,33 @@ def cli() -> None:
     help="Reuse group letters and names from an earlier run for matching groups.",
 )
 @click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="The same seed gives the same result.",
-)
-@click.option(
-    "--threads",
-    type=int,
-    metavar="N",
-    help="Threads; all cores by default. The result does not depend on it.",
-)
-@click.option(
     "--budget",
     type=Seconds(),
     metavar="60s",
     help="Time limit, after which the best result so far is returned.",
 )
 @click.option(
-    "-o", "--output", metavar="DIR", help="Folder to write to; DATA.ilk in the current folder by default."
-)
-@click.option("--force", is_flag=True, help="Overwrite an earlier run.")
-@click.option(
-    "--no-rows",
-    is_flag=True,
-    help="Write nothing about single rows: no assignments file, no rows in the report.",
-)
-@click.option("--columns", multiple=True, metavar="COL", help="Use only this column; repeatable.")
-@click.option(
-    "--name",
-    "names",
+    "--column-weight",
     multiple=True,
-    metavar="GROUP=TEXT",
-    help="A name for a group, instead of the generated one; repeatable.",
+    metavar="COL=NUMBER",
+    help="How much a column counts: 2 is the column twice, 0 leaves it out; repeatable.",
 )
+@click.option("--known", metavar="COL", help="A column with the labels of the rows whose group is known.")
+@click.option(
+    "--must-link",
+    type=RowPair(),
+    multiple=True,
+    metavar="ROW,ROW",
+    help="Rows that belong to the same group, counted from 0; repeatable.",
+)
+@click.option(
+    "--cannot-link",
+    type=RowPair(),
+    multiple=True,
+    metavar="ROW,ROW",
+    help="Rows that belong to different groups; repeatable.",
+)
+@RUNNING
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @MEMORY
 @TYPING
@@ -167,6 +150,26 @@ def fit(data: str, **options: Any) -> int:
     if options["dry_run"]:
         return _rehearse(job, folder, options)
     return _run(job, folder, options, {"parquet": parquet, "force": options["force"]})
+
+
+@cli.command()
+@click.argument("data")
+@click.option("--labels", required=True, metavar="COL", help="The column that says the group of each row.")
+@RUNNING
+@TYPING
+@READING
+@SAYING
+def describe(data: str, **options: Any) -> int:
+    """Describe groups of DATA that came from elsewhere: a column of labels, of another program or made by hand.
+
+    Writes the same report, assignments and summary as ilk fit. Rows with -1 or without a label belong to no group.
+    Labels cannot be fitted again: their stability is not known, and new rows cannot be assigned.
+    """
+    from ilk.cli.run_folder import check_free, folder_for
+
+    folder = options["output"] or folder_for(data)
+    check_free(folder, data, force=options["force"])
+    return _run(job_of(data, options), folder, options, {"force": options["force"]})
 
 
 def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) -> int:
@@ -314,7 +317,7 @@ def demo(**options: Any) -> int:
     """Try it: the groups of 344 penguins, written to penguins.ilk/."""
     from importlib.resources import as_file, files
 
-    from ilk.analysis.prepare import Job
+    from ilk.analysis.job import Job
     from ilk.cli.run_folder import check_free, folder_for, is_demo
 
     folder = folder_for("penguins.csv")

@@ -14,12 +14,13 @@ LETTERS = re.compile(r"[A-Za-z]{1,4}")
 
 
 def job_of(data: Any, options: dict[str, Any]) -> Any:
-    from ilk.analysis.prepare import Job
+    from ilk.analysis.job import Job
 
     return Job(
         data,
-        k=options["k"],
-        method=options["method"],
+        labels=options.get("labels"),
+        k=options.get("k", "auto"),
+        method=options.get("method", "auto"),
         weight=options["weight"],
         weights_are=options.get("weights_are"),
         types=types_of(options["types"]),
@@ -29,15 +30,19 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         columns=options.get("columns") or None,
         scale=None if options["scale"] == "none" else options["scale"],
         seed=options["seed"],
-        budget=options["budget"],
+        budget=options.get("budget"),
         threads=options["threads"],
         callback=progress_to_stderr() if not options["quiet"] else None,
         reading=reading_of(options),
-        merge=options["merge"],
-        min_size=options["min_size"],
-        max_size=options["max_size"],
-        match_to=options["match_to"],
+        merge=options.get("merge", "separation"),
+        min_size=options.get("min_size"),
+        max_size=options.get("max_size"),
+        match_to=options.get("match_to"),
         memory=options.get("memory"),
+        column_weights=weights_of(options.get("column_weight") or ()) or None,
+        known=options.get("known"),
+        must_link=options.get("must_link") or None,
+        cannot_link=options.get("cannot_link") or None,
     )
 
 
@@ -68,6 +73,24 @@ def types_of(given: tuple[str, ...]) -> dict[str, Any] | None:
         else:
             asked.update(read_types(text))
     return asked or None
+
+
+def weights_of(given: tuple[str, ...]) -> dict[str, float]:
+    """Weights of columns as they were typed, `income=2`."""
+    made: dict[str, float] = {}
+    for text in given:
+        name, _, weight = text.rpartition("=")
+        try:
+            made[name] = float(weight)
+        except ValueError:
+            name = ""
+        if not name:
+            raise UsageError(
+                "bad-column_weights",
+                f"--column-weight {shown(text)!r} is no weight of a column",
+                do="Use COL=NUMBER: income=2",
+            )
+    return made
 
 
 def names_of(given: tuple[str, ...], k: Any = "auto") -> dict[str, str]:

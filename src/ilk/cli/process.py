@@ -181,6 +181,18 @@ class Seconds(ParamType):
         return float(match[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[match[2]]
 
 
+class RowPair(ParamType):
+    """`3,17`: two row numbers."""
+
+    name = "rows"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        match = re.fullmatch(r"\s*(\d{1,12})\s*,\s*(\d{1,12})\s*", str(value))
+        if not match:
+            return self.fail(f"{shown(value)!r} is no pair of row numbers; give 3,17", param, ctx)
+        return int(match[1]), int(match[2])
+
+
 Decorator = Callable[[Any], Any]
 
 
@@ -234,6 +246,50 @@ TYPING = _all_of(
     click.option("--weight", metavar="COL", help="The column of row weights."),
     click.option(
         "--truth", metavar="COL", help="The column of known classes to compare with; never used for fitting."
+    ),
+)
+RUNNING = _all_of(
+    click.option(
+        "--weights-are",
+        type=click.Choice(["counts", "sampling"]),
+        help="Weights are numbers of repeated rows, or those of a sample; detected by their size by default.",
+    ),
+    click.option(
+        "--scale",
+        type=click.Choice(["standard", "none"]),
+        default="standard",
+        show_default=True,
+        help="Standardise the columns, or leave them unscaled.",
+    ),
+    click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="The same seed gives the same result.",
+    ),
+    click.option(
+        "--threads",
+        type=int,
+        metavar="N",
+        help="Threads; all cores by default. The result does not depend on it.",
+    ),
+    click.option(
+        "-o", "--output", metavar="DIR", help="Folder to write to; DATA.ilk in the current folder by default."
+    ),
+    click.option("--force", is_flag=True, help="Overwrite an earlier run."),
+    click.option(
+        "--no-rows",
+        is_flag=True,
+        help="Write nothing about single rows: no assignments file, no rows in the report.",
+    ),
+    click.option("--columns", multiple=True, metavar="COL", help="Use only this column; repeatable."),
+    click.option(
+        "--name",
+        "names",
+        multiple=True,
+        metavar="GROUP=TEXT",
+        help="A name for a group, instead of the generated one; repeatable.",
     ),
 )
 SAYING = _all_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import compress
 from typing import Any, ClassVar, Self
@@ -290,6 +291,10 @@ class NumericMixture(MixtureEstimator, ABC):
         Self
             The fitted estimator.
         """
+        return self._fit(X, sample_weight, fit_mixture)
+
+    def _fit(self, X: Any, sample_weight: Any, solve: Callable[..., Fit]) -> Self:
+        """The fit by a solver of rows, family, number of components, seed and plan."""
         k = whole_number("n_components", self.n_components)
         plan, min_weight = self._plan(), real_number("min_weight", self.min_weight, 0.0, np.inf)
         rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
@@ -301,7 +306,7 @@ class NumericMixture(MixtureEstimator, ABC):
         if init is not None and init.ndim == 2:
             init = init[:, varies]
         family = self._make_family(rows, moments, k)
-        found = fit_mixture(
+        found = solve(
             rows, family, k, seed_of(self.random_state), plan, init=init, callback=callback_of(self)
         )
         n_before = len(found.size)
@@ -312,7 +317,7 @@ class NumericMixture(MixtureEstimator, ABC):
                 "small-components",
                 f"{n_gone} of {n_before} components held less than min_weight={min_weight:g} "
                 "and were merged into the others.",
-                depth=3,
+                depth=4,
             )
         self._finish(rows, family, moments, constants, found)
         warn_of(self, found)

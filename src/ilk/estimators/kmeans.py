@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.errors import UsageError
-from ilk.estimators.base import (
-    Callback,
-    real_number,
-)
+from ilk.estimators.base import Callback, real_number, training_rows, warn_of, whole_number
 from ilk.estimators.centroid import CentroidEstimator
+from ilk.estimators.facts import in_memory, need
+from ilk.estimators.habits import threads_of
 from ilk.estimators.texts import documented
 from ilk.families.base import Family
+from ilk.fitting.constrained import fit_means
+from ilk.fitting.constraints import Known
 from ilk.fitting.fit import Fit
 from ilk.fitting.restarts import Recipe, fit_exact, solves_line
 from ilk.methods import K_MEANS, K_MEDIANS, TRIMMED_K_MEANS
+from ilk.random import seed_of
 
 
 @documented
@@ -38,7 +40,8 @@ class KMeans(CentroidEstimator):
 
     Attributes
     ----------
-    {cluster_centers_} {labels_} {inertia_} {n_iter_} {converged_} {fit_} {n_features_in_} {feature_names_in_}
+    {cluster_centers_} {labels_} {inertia_} {n_iter_} {converged_} {fit_} {known_labels_}
+    {n_features_in_} {feature_names_in_}
 
     See Also
     --------
@@ -52,6 +55,9 @@ class KMeans(CentroidEstimator):
     Lloyd (1982). Least squares quantization in PCM. IEEE Transactions on Information Theory 28, 129-137.
 
     Arthur and Vassilvitskii (2007). k-means++: the advantages of careful seeding. SODA, 1027-1035.
+
+    Wagstaff, Cardie, Rogers and Schroedl (2001). Constrained K-means clustering with background knowledge. ICML,
+    577-584.
 
     Examples
     --------
@@ -97,6 +103,47 @@ class KMeans(CentroidEstimator):
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        known: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> Self:
+        """Find the groups of the rows of X, with what is known of rows and pairs of rows kept.
+
+        What cannot be kept is refused, with the rows in conflict. `predict` knows nothing of it: a row goes to its
+        nearest centre.
+
+        Parameters
+        ----------
+        {X/numbers} {y} {sample_weight} {known} {must_link} {cannot_link}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
+        facts = Known(known, must_link, cannot_link)
+        if facts.nothing:
+            super().fit(X, y, sample_weight)
+        else:
+            self._fit_with(facts, X, sample_weight)
+        self.known_labels_ = facts.of_groups(self.labels_, len(self.cluster_centers_))
+        return self
+
+    def _fit_with(self, facts: Known, X: Any, sample_weight: Any) -> None:
+        need(self, exact=False)
+        k, recipe = whole_number("n_clusters", self.n_clusters), self._options()
+        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
+        kept, recipe = facts.of(rows.n_rows, k), replace(recipe, init=self.init)
+        found = fit_means(in_memory(rows), recipe, k, seed_of(self.random_state), kept)
+        self._finish(rows, recipe.family, found)
+        warn_of(self, found)
 
     def _solve(self, rows: Rows, recipe: Recipe, k: int, seed: int) -> Fit:
         by_default = isinstance(self.init, str) and self.init == "k-means++" and solves_line(rows, recipe)

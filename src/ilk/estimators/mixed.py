@@ -202,7 +202,7 @@ class MixedMixture(MixtureEstimator):
         self.means_ = encoding.undo(params.mean)
         everywhere = np.ones(len(encoding.centre), dtype=bool)
         self.covariances_ = full_matrices(params.covariance.matrices(), 1 / encoding.unit, everywhere)
-        self.shares_ = _shares(form, params)
+        self.shares_ = shares_of(form, params)
         names = [c.name for c in form.schema.numeric if c.kind == "count"]
         self.rates_ = dict(zip(names, params.rate.T, strict=True))
         self.labels_ = found.labels
@@ -279,7 +279,8 @@ class MixedMixture(MixtureEstimator):
         return raw, codes if form.schema.coded else None, label
 
 
-def _shares(form: Format, params: ProductMixture) -> dict[str, dict[Any, Array]]:
+def shares_of(form: Format, params: ProductMixture) -> dict[str, dict[Any, Array]]:
+    """By column and category, the share in each component."""
     shares: dict[str, dict[Any, Array]] = {}
     for column, begin in zip(form.schema.coded, form.level_start, strict=False):
         levels = [level_value(level, column.type) for level in column.levels or ()]

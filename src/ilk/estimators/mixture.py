@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 from ilk.engines.base import Rows
+from ilk.errors import UsageError
 from ilk.estimators.base import Callback, one_of
 from ilk.estimators.components import NumericMixture
 from ilk.estimators.constants import full_matrices
+from ilk.estimators.facts import in_memory, need
 from ilk.estimators.texts import documented
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.fitting.constrained import fit_components
+from ilk.fitting.constraints import Known
+from ilk.fitting.fit import Fit
+from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.table_moments import TableMoments
 from ilk.table.block import Array
 
@@ -30,7 +37,7 @@ class GaussianMixture(NumericMixture):
     Attributes
     ----------
     {weights_} {means_} {covariances_} {labels_/noise} {loglik_} {n_parameters_} {n_iter_} {converged_} {status_}
-    {outliers_} {fit_} {n_features_in_} {feature_names_in_}
+    {outliers_} {fit_} {known_labels_} {n_features_in_} {feature_names_in_}
 
     See Also
     --------
@@ -45,6 +52,9 @@ class GaussianMixture(NumericMixture):
 
     Fraley and Raftery (2002). Model-based clustering, discriminant analysis, and density estimation. Journal of the
     American Statistical Association 97, 611-631.
+
+    Nigam, McCallum, Thrun and Mitchell (2000). Text classification from labeled and unlabeled documents using EM.
+    Machine Learning 39, 103-134.
 
     Examples
     --------
@@ -95,6 +105,46 @@ class GaussianMixture(NumericMixture):
         self.callback = callback
         self.verbose = verbose
 
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        known: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
+    ) -> Self:
+        """Find the components of the rows of X, with what is known of rows and pairs of rows kept.
+
+        Rows that belong together share their memberships, which are those of the product of their densities; rows of
+        a known label belong to their component (semi-supervised EM). `cannot_link` needs membership="hard". What
+        cannot be kept is refused, with the rows in conflict; `predict` knows nothing of it.
+
+        Parameters
+        ----------
+        {X/numbers} {y} {sample_weight} {known} {must_link} {cannot_link}
+
+        Returns
+        -------
+        Self
+            The fitted estimator.
+        """
+        facts = Known(known, must_link, cannot_link)
+        solve: Any = fit_mixture
+        if not facts.nothing:
+            need(self, noise=False, trim=0.0, min_weight=0)
+            solve = partial(_solve_kept, facts)
+        if cannot_link is not None and self.membership != "hard":
+            raise UsageError(
+                "not-with-constraints",
+                "cannot_link forbids whole assignments, and memberships are soft",
+                do='Use membership="hard", or KMeans; must_link and known can be soft',
+            )
+        self._fit(X, sample_weight, solve)
+        self.known_labels_ = facts.of_groups(self.labels_, len(self.weights_))
+        return self
+
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Gaussian:
         one_of("membership", self.membership, ("soft", "hard"))
         return Gaussian(
@@ -107,3 +157,10 @@ class GaussianMixture(NumericMixture):
 
     def _show_spread(self, params: Mixture, unit: Array, varies: Array) -> None:
         self.covariances_ = full_matrices(params.covariance.matrices(), unit, varies)
+
+
+def _solve_kept(
+    facts: Known, rows: Rows, family: Gaussian, k: int, seed: int, plan: MixturePlan, **_: Any
+) -> Fit:
+    """The fit that keeps what is known of the rows."""
+    return fit_components(in_memory(rows), family, k, seed, plan, facts.of(rows.n_rows, k))

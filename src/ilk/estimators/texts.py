@@ -124,6 +124,10 @@ ATTRIBUTES = {
     ),
     "fit_": ("Fit", "A record of the fit: the trace of each pass, every start, why it ended."),
     "outliers_": (f"bool {ROWS}", "Rows left out by `trim`; their cost does not count."),
+    "known_labels_": (
+        "tuple",
+        "The label that was known of rows of each group, None for a group without.",
+    ),
     "weights_": ("array of shape (n_components,)", "Share of each component."),
     "means_": ("array of shape (n_components, n_features)", "Mean of each component, in the units given."),
     "covariances_": (
@@ -165,6 +169,19 @@ ARGUMENTS = {
         "None, array of shape (n_rows,) or str",
         "Weight of each row, or the name of the column of X that holds it. A weight of 2 is the row twice.",
     ),
+}
+
+ARGUMENTS |= {
+    "known": (
+        "None or array of shape (n_rows,)",
+        "Labels of the rows whose group is known, -1 or missing for the others. Rows of a label stay together, apart "
+        "from those of other labels, and groups begin at them.",
+    ),
+    "must_link": (
+        "None or pairs of row numbers",
+        "Rows that belong to the same group, such as [(0, 5), (5, 9)].",
+    ),
+    "cannot_link": ("None or pairs of row numbers", "Rows that belong to different groups."),
 }
 
 documented = documented_by(PARAMETERS | ATTRIBUTES | ARGUMENTS)

@@ -181,17 +181,34 @@ def _treated(model: Model, treat: ColumnTransform, dialect: SqlDialect) -> Table
     wanted = dict.fromkeys(column.name for column in sources)
     columns = {column.name: column for column in sources}
     read = tuple(CellExpression(dialect.name_of(name), _read(columns[name], dialect)) for name in wanted)
-    _tell_apart(plan.names)
+    named = _numbered(plan.names)
+    _tell_apart(named)
+    n_numbers = len(plan.numbers)
     numbers = [
         CellExpression(
-            dialect.name_of(n.name), _on_scale(model, n, scale, dialect.name_of(numeric[n.source].name))
+            dialect.name_of(name), _on_scale(model, n, scale, dialect.name_of(numeric[n.source].name))
         )
-        for n, scale in zip(plan.numbers, treat.scales, strict=True)
+        for name, n, scale in zip(named[:n_numbers], plan.numbers, treat.scales, strict=True)
     ]
-    made = sources[len(plan.numbers) :]
-    pairs = zip(plan.categories, made, strict=True)
-    categories = [_category(category, column, dialect) for category, column in pairs]
+    found = zip(named[n_numbers:], plan.categories, sources[n_numbers:], strict=True)
+    categories = [
+        _category(dialect.name_of(name), category, column, dialect) for name, category, column in found
+    ]
     return TableExpressions(read, tuple(numbers), tuple(categories))
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """The names, those of a column that counts several times told apart by numbers.
+
+    >>> _numbered(["x", "y", "x"])
+    ['x', 'y', 'x (2)']
+    """
+    met: dict[str, int] = {}
+    made = []
+    for name in names:
+        met[name] = met.get(name, 0) + 1
+        made.append(name if met[name] == 1 else f"{name} ({met[name]})")
+    return made
 
 
 def _on_scale(model: Model, made: Number, scale: int, name: str) -> str:
@@ -209,9 +226,9 @@ def _on_scale(model: Model, made: Number, scale: int, name: str) -> str:
     return standard if side == "plain" else f"CASE WHEN {name} IS NOT NULL THEN {standard} END"
 
 
-def _category(category: Category, column: ColumnInfo, dialect: SqlDialect) -> CellExpression:
+def _category(name: str, category: Category, column: ColumnInfo, dialect: SqlDialect) -> CellExpression:
     """A column of levels; a level that the model does not know is a blank."""
-    source, name = dialect.name_of(column.name), dialect.name_of(category.name)
+    source = dialect.name_of(column.name)
     if category.kind == "atom":
         atom = number(category.keys[1])
         return CellExpression(

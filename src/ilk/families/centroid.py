@@ -98,12 +98,12 @@ class Means(Centroid):
     def _step_with_missing(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         label, cost = self.assign(params, block)
         weight = block.weights * cut.kept(cost)
-        n_components = len(params.centre)
-        sums = {
-            **mean_sums(block.numbers, weight, label, n_components),
-            "weight": np.bincount(label, weights=weight, minlength=n_components),
-        }
+        sums = _label_sums(block.numbers, weight, label, len(params.centre))
         return Partial(sums, pair_total(cost, weight))
+
+    def gather(self, params: Centroids, block: Block, membership: Array) -> Mapping[str, Any]:
+        """Sums of one block under given labels (rows,)."""
+        return _label_sums(block.numbers, block.weights, membership, len(params.centre))
 
     def update(self, params: Centroids, sums: Mapping[str, Any]) -> Centroids:
         centre, weight = sums["total"].value, sums["weight"]
@@ -207,6 +207,14 @@ def mean_sums(numbers: Array, weight: Array, label: Array, n_components: int) ->
     return {
         "total": Pair(kernels.group_sums(values, by_cell, label, n_components)),
         "cell_weight": Pair(kernels.group_sums(factor, by_cell, label, n_components)),
+    }
+
+
+def _label_sums(numbers: Array, weight: Array, label: Array, n_components: int) -> dict[str, Any]:
+    """Sums that K-means needs of rows with these labels."""
+    return {
+        **mean_sums(numbers, weight, label, n_components),
+        "weight": np.bincount(label, weights=weight, minlength=n_components),
     }
 
 

@@ -25,7 +25,7 @@ from ilk.errors import DataError, warn
 from ilk.model.columns import design, free_names
 from ilk.model.grouped import Grouped
 from ilk.model.marks import Marked
-from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
+from ilk.model.no_prediction_rule import no_rule
 from ilk.model.parameters import Params
 from ilk.model.placed import Placed, Scored, visit_placed
 from ilk.model.registry import known, setting_of
@@ -301,7 +301,7 @@ class Model(Marked):
     def _read_rows(self, table: Table, absent: str) -> Rows:
         """The rows of a table as the model sees them, with warnings of what it does not know."""
         if not self.has_rule:
-            NO_PREDICTION_RULE.refuse()
+            raise no_rule(self.method)
         untouched = Encoding(1.0, np.zeros(len(self.schema.numeric)))
         encoded = encode_new(table, self.schema, untouched, absent=absent)
         for caution in encoded.warnings:

@@ -8,7 +8,23 @@ from typing import Any, ClassVar, NoReturn
 
 from ilk.errors import UsageError
 from ilk.families.base import Trim
+from ilk.methods import GIVEN
 from ilk.table.block import Array, Block
+
+
+def no_rule(method: str = "") -> UsageError:
+    """The refusal of new rows; `method` is the one that a model says its groups come from."""
+    if method == GIVEN:
+        return UsageError(
+            "no-rule",
+            "the labels were given, and ilk does not know how new rows get theirs",
+            do="Give new rows their labels as the others got them, or fit a model: ilk.cluster, ilk fit",
+        )
+    return UsageError(
+        "no-rule",
+        "this method groups the rows it is given and cannot assign new ones",
+        do="Fit again with the new rows, or use k-means, k-medians or a mixture method",
+    )
 
 
 @dataclass(frozen=True)
@@ -22,11 +38,7 @@ class NoPredictionRule:
     runs_compiled: ClassVar[bool] = False
 
     def refuse(self) -> NoReturn:
-        raise UsageError(
-            "no-rule",
-            "this method groups the rows it is given and cannot assign new ones",
-            do="Fit again with the new rows, or use k-means, k-medians or a mixture method",
-        )
+        raise no_rule()
 
     def start(self, centres: Array) -> NoReturn:
         self.refuse()

@@ -91,8 +91,11 @@ def treatment(value: Any, schema: Schema, family: str) -> ColumnTransform:
     numbers = tuple(_number(entry, schema) for entry in plain["numbers"])
     categories = tuple(_category(entry, schema) for entry in plain["categories"])
     need(numbers or categories, "treatment", "it has no column")
-    sources = [(False, n.source) for n in numbers] + [(c.kind, c.source) for c in categories]
-    need(len(set(sources)) == len(sources), "treatment", "a column is there twice")
+    sources = {("number", n.source) for n in numbers} | {(c.kind, c.source) for c in categories}
+    alike = len(set(numbers)) + len(
+        set(categories)
+    )  # a column that counts twice is there twice, and the same
+    need(len(sources) == alike, "treatment", "a column is there in two ways")
     need(len(plain["scales"]) == len(numbers), "treatment scales", "they are not those of the numbers")
     aside = tuple((name, reason) for name, reason in plain["set_aside"])
     plan = TransformPlan(numbers, categories, aside, plain["total_weight"])

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilk.analysis.asked import k_of
 from ilk.analysis.cautions import STOPPED
-from ilk.analysis.prepare import Job
+from ilk.analysis.job import Job
 from ilk.analysis.result import Result
 from ilk.analysis.run import run
 from ilk.errors import DataError

@@ -10,7 +10,7 @@ put in order by one measure, the divergence of the group from the whole table in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, log, log10
 from typing import Any
 

@@ -56,6 +56,15 @@ def command(options: Mapping[str, Any], source: str) -> str:
     "ilk fit a.csv --k 3 --truth 'my class'"
     """
     words = ["ilk", "fit", source]
+    if "labels" in options:
+        words = ["ilk", "describe", source, "--labels", str(options["labels"] or "COLUMN")]
+    if "known" in options:
+        words += ["--known", str(options["known"] or "COLUMN")]
+    for name in ("must_link", "cannot_link"):
+        for one, other in options.get(name) or ():
+            words += [f"--{name.replace('_', '-')}", f"{one},{other}"]
+    for name, weight in (options.get("column_weights") or {}).items():
+        words += ["--column-weight", f"{name}={weight:g}"]
     for name, value in (options.get("reading") or {}).items():
         for text in value if isinstance(value, list) else [value]:
             words += [f"--{name.replace('_', '-')}", str(text)]
@@ -100,4 +109,13 @@ def call(options: Mapping[str, Any], source: str) -> str:
             given.append(f"{name}={value!r}")
         elif name == "scale" and value is None:
             given.append("scale=None")
-    return f'import ilk\nresult = ilk.cluster({", ".join(given)})\nresult.report("report.html")'
+    if "known" in options:
+        given.append("known=known" if options["known"] is None else f"known={options['known']!r}")
+    given += [f"{name}={options[name]!r}" for name in ("must_link", "cannot_link") if options.get(name)]
+    if options.get("column_weights"):
+        given.append(f"column_weights={options['column_weights']!r}")
+    what = "cluster"
+    if "labels" in options:
+        what = "describe"
+        given.insert(1, "labels" if options["labels"] is None else repr(options["labels"]))
+    return f'import ilk\nresult = ilk.{what}({", ".join(given)})\nresult.report("report.html")'

@@ -26,7 +26,7 @@ from ilk.selection.paradigm_input import Material
 from ilk.selection.paradigms import Parting, spectral_parts
 from ilk.selection.resampling import LEAST_RESAMPLES, N_RESAMPLES
 from ilk.selection.search import STATUS_OF_REASON
-from ilk.selection.sharpness import Sharpness
+from ilk.selection.sharpness import Sharpness, by_distances
 from ilk.selection.valley import MOST_ROWS, NumberGround, Projection
 from ilk.selection.verdict import CLEAR_GAP
 from ilk.table.block import Array
@@ -69,10 +69,10 @@ def part_rows(
     seconds = clock.spent
     try:
         sharp = _silhouettes(few, labels, parting.n_groups)
-        found = _search(paradigm, parting, labels, seconds, sharp)
+        found = search_of(paradigm, parting, labels, seconds, sharp)
         return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock))
     except KeyboardInterrupt:  # the groups are there: once more without what takes time
-        found = replace(_search(paradigm, parting, labels, seconds, None), interrupted=True)
+        found = replace(search_of(paradigm, parting, labels, seconds, None), interrupted=True)
         return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock))
 
 
@@ -91,7 +91,7 @@ def wanted_k(paradigm: Method, k: Any, ks: tuple[int, ...]) -> int | None:
     )
 
 
-def _search(
+def search_of(
     paradigm: Method, parting: Parting, labels: Array, seconds: float, sharp: Sharpness | None
 ) -> Search:
     k, size = parting.n_groups, np.bincount(labels).astype(np.float64)
@@ -143,28 +143,10 @@ def _search(
 def _silhouettes(material: Material, labels: Array, k: int) -> Sharpness | None:
     """By the distances that the groups were made from, where they were; None otherwise, and for a single group."""
     known = material.measured
-    size = np.bincount(labels, minlength=k)
     if known is None or k < 2:
         return None
-    total = known.matrix @ np.eye(k)[labels]
     everyone = np.arange(len(labels))
-    own = total[everyone, labels] / np.maximum(size[labels] - 1, 1)
-    others = total / size
-    others[everyone, labels] = np.inf
-    other = others.min(axis=1)
-    largest = np.maximum(own, other)
-    alone = size[labels] == 1
-    values = np.divide(other - own, largest, out=np.zeros(len(labels)), where=(largest > 0) & ~alone)
-    groups = tuple(float(values[labels == g].mean()) for g in range(k))
-    return Sharpness(
-        mean=float(values.mean()),
-        error=0.0,
-        groups=groups,
-        kind="rows",
-        n_rows=len(labels),
-        looked=everyone,
-        values=values,
-    )
+    return by_distances(known.matrix, labels, np.ones(len(labels)), everyone, k, len(labels))
 
 
 def _grouping(
@@ -178,7 +160,7 @@ def _grouping(
     deadline: Deadline,
 ) -> Grouping:
     k = parting.n_groups
-    looked = _some(len(labels), MOST_ROWS, seed)
+    looked = some_rows(len(labels), MOST_ROWS, seed)
     sample = material.take(looked).block
     of = NumberGround.of if sample.codes is None else NumberGround.of_mixed
     ground = of(sample, labels[looked], seed=seed)
@@ -187,7 +169,7 @@ def _grouping(
     gap, stable, interrupted = None, None, found.interrupted
     if k > 1 and not interrupted and not deadline.over:
         try:
-            gap = _gap(material.take(looked), labels[looked]) if paradigm.any_shape else None
+            gap = gap_between(material.take(looked), labels[looked]) if paradigm.any_shape else None
             stable = _returns(material, paradigm, labels, seed, deadline)
         except KeyboardInterrupt:  # only the verdict knows less
             interrupted = True
@@ -212,7 +194,7 @@ def _grouping(
 
 def winding(rows: Rows, schema: Schema, most: int, seed: int) -> float | None:
     """The gap between groups that no straight cut parts, seen on at most so many rows; None where there are none."""
-    material = Material.of(rows.take(_some(rows.n_rows, most, seed)), schema)
+    material = Material.of(rows.take(some_rows(rows.n_rows, most, seed)), schema)
     labels = spectral_parts(material, None, WINDING_MOST, seed).labels
     k = int(labels.max()) + 1
     if k < 2:
@@ -222,7 +204,7 @@ def winding(rows: Rows, schema: Schema, most: int, seed: int) -> float | None:
     )
     pairs = [(one, other) for one in range(k) for other in range(one)]
     astray = max(_astray(ground.project((one,), (other,))) for one, other in pairs)
-    gap = _gap(material, labels)
+    gap = gap_between(material, labels)
     return gap if astray > ASTRAY and gap > CLEAR_GAP else None
 
 
@@ -234,7 +216,7 @@ def _astray(seen: Projection) -> float:
     return least / len(second)
 
 
-def _some(n_rows: int, most: int, seed: int) -> Array:
+def some_rows(n_rows: int, most: int, seed: int) -> Array:
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(stream(seed, "parted").choice(n_rows, most, replace=False))
@@ -245,7 +227,7 @@ def _returns(
 ) -> tuple[float, ...] | None:
     """Per group the mean Jaccard index of the group most like it among the rows that a bootstrap draws; a group of
     which no row was drawn counts for nothing there. None where there was no time for the least number of them."""
-    looked, k = _some(len(labels), RESAMPLED_ROWS, seed), int(labels.max()) + 1
+    looked, k = some_rows(len(labels), RESAMPLED_ROWS, seed), int(labels.max()) + 1
     part, total, times = paradigm.part, np.zeros(k), np.zeros(k)
     for number in range(N_RESAMPLES):
         if deadline.over:
@@ -264,7 +246,7 @@ def _returns(
     return tuple(float(value) for value in total / np.maximum(times, 1))
 
 
-def _gap(material: Material, labels: Array) -> float:
+def gap_between(material: Material, labels: Array) -> float:
     """How clearly the groups lie apart whatever their shape: the least, over all rows of two groups, of their distance
     over the distance to the fifth neighbour within their groups. Above 1 nobody has a stranger so near. The loneliest
     rows of each group, which have no near neighbours at all, are not asked."""

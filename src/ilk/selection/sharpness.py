@@ -38,9 +38,11 @@ class Sharpness:
 
 
 def sharpness_of(
-    rows: Rows, labels: Array, k: int, costs: Callable[[Block], Array], seed: int
+    rows: Rows, labels: Array, k: int, costs: Callable[[Block], Array] | None, seed: int
 ) -> Sharpness | None:
-    """Silhouettes of k groups, whose `costs` are squared distances; None for a single group, which has none."""
+    """Silhouettes of k groups, whose `costs` are squared distances; None for a single group, which has none.
+
+    Without missing numbers costs are not asked for."""
     if len(np.unique(labels)) < 2:
         return None
     looked, kind = _rows_to_look_at(rows, labels, k)
@@ -55,8 +57,24 @@ def sharpness_of(
         numbers = np.asarray(block.numbers, dtype=np.float64)
         values = silhouette(numbers, label, weight=block.weight, threads=rows.threads)
     else:
+        assert costs is not None
         values = _by_centres(np.sqrt(np.maximum(costs(block), 0.0)), label)
     return _summary(values, looked, label, block.weights, k, kind, sampled)
+
+
+def by_distances(matrix: Array, label: Array, weight: Array, looked: Array, k: int, n_rows: int) -> Sharpness:
+    """Silhouettes by the distances of all pairs of rows, those at the places `looked` among `n_rows`."""
+    size = np.bincount(label, weight, minlength=k)
+    total = matrix @ (np.eye(k)[label] * weight[:, None])
+    everyone = np.arange(len(label))
+    left = size[label] - np.minimum(weight, 1.0)  # a row is not its own neighbour
+    own = np.divide(total[everyone, label], left, out=np.zeros(len(label)), where=left > 0)
+    others = np.divide(total, size, out=np.full_like(total, np.inf), where=size > 0)
+    others[everyone, label] = np.inf
+    other = others.min(axis=1)
+    largest = np.maximum(own, other)
+    ratio = np.divide(other - own, largest, out=np.zeros(len(label)), where=(largest > 0) & (left > 0))
+    return _summary(ratio, looked, label, weight, k, "rows", len(label) < n_rows)
 
 
 def _rows_to_look_at(rows: Rows, label: Array, k: int) -> tuple[Array, Kind]:

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ilk.methods import GIVEN
 from ilk.selection.candidates import EXACT, OK, Search
 from ilk.selection.grouping import Grouping
 from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
@@ -331,7 +332,7 @@ def _fair_reasons(case: _Case) -> list[Reason]:
     if (case.valley or 0.0) < grouping.thresholds.clear and _separated(case):
         reasons.append(_unparted(case))
     if not case.stable:
-        reasons.append(Reason("not-tested", "stability in bootstrap resamples was not measured"))
+        reasons.append(Reason("not-tested", _untested(case)))
     reasons += _unstable(case, DISSOLVED, STABLE_MIN)
     if grouping.n_rows < FEW_ROWS:
         reasons.append(Reason("few-rows", f"only {grouping.n_rows:.0f} rows"))
@@ -348,12 +349,25 @@ def _fair_reasons(case: _Case) -> list[Reason]:
     return reasons
 
 
+def _untested(case: _Case) -> str:
+    """Why there is no stability; what is known of groups that were given is said with it."""
+    if case.found.chosen.method != GIVEN:
+        return "stability in bootstrap resamples was not measured"
+    clear = (case.valley or 0.0) >= case.grouping.thresholds.clear
+    known = f"{_parted_well(case)}; " if clear else ""
+    return f"{known}the labels were given and cannot be fitted again, so their stability is not known"
+
+
 def _praise(case: _Case) -> str:
+    return (
+        f"{_parted_well(case)}; each is recovered with mean Jaccard "
+        f"{_at_least(min(case.stable))} in bootstrap resamples"
+    )
+
+
+def _parted_well(case: _Case) -> str:
     pair, clear = lowest(case.grouping.valleys), case.grouping.thresholds.clear
     assert pair is not None
     one, other = (case.letters[group] for group in pair)
     lowest_one = f"lowest separation {one}-{other} {beside(case.valley or 0.0, clear)}, threshold {clear:.2f}"
-    return (
-        f"{case.grouping.n_groups} groups, clearly separated ({lowest_one}); each is recovered with mean Jaccard "
-        f"{_at_least(min(case.stable))} in bootstrap resamples"
-    )
+    return f"{case.grouping.n_groups} groups, clearly separated ({lowest_one})"

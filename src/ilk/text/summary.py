@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ilk.errors import quoted, shown
-from ilk.methods import METHODS
+from ilk.methods import GIVEN, METHODS
 from ilk.report.figures import (
     count_text,
     differs,
@@ -146,6 +146,8 @@ def _percent(share: float) -> str:
 
 def _tried(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     found = summary["search"]
+    if found["methods"] == [GIVEN]:
+        return []
     least, most = found["k_least"], found["k_most"]
     structures = plural(found["structures"], "covariance structure")
     known = {name: METHODS[name] for name in found["methods"] if name in METHODS}

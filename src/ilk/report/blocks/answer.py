@@ -43,7 +43,7 @@ def _carried_by(view: View) -> str:
     shaky = [g["letter"] for g in view.groups if (g.get("stability") or 1.0) < view.limits["stability_min"]]
     if view.tier == "solid":
         return f"all {word(view.k)} groups are separated and stable"
-    if not view.has_stable:
+    if not view.has_stable and view.tier != "weak":
         return "the run was interrupted" if view.summary["interrupted"] else "stability was not measured"
     dissolved = [
         g["letter"] for g in view.groups if (g.get("stability") or 1.0) < view.limits["stability_low"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import sqrt
 from typing import Any
 
-from ilk.methods import parted
+from ilk.methods import GIVEN, parted
 from ilk.report.blocks.answer import _is_chosen
 from ilk.report.figures import count_text, plural, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
@@ -21,6 +21,10 @@ Line = tuple[str, list[tuple[int, float]]]
 
 
 def render(view: View) -> Html:
+    if view.summary["chosen"]["method"] == GIVEN:
+        said = "The groups are those of the labels that were given: nothing was searched or chosen."
+        title = f"{word(view.k).capitalize()} groups, as given"
+        return section(5, title, tag("p", said, class_="sub"), _ladder(view))
     if view.summary["chosen"].get("as_asked"):
         title = f"{word(view.k).capitalize()} groups, as asked"
     else:
@@ -249,13 +253,14 @@ def _ladder(view: View) -> Html | None:
         if isinstance(threshold, (int, float))
         else ""
     )
-    return figure("From components to groups", caption, tag("ul", steps, class_="ladder"))
+    title = "From components to groups" if pieces != now else "What further merges would join"
+    return figure(title, caption, tag("ul", steps, class_="ladder"))
 
 
 def _rung(number: int, pieces: int, now: int) -> Html:
     return tag(
         "li",
-        plural(number, "component" if number == pieces else "group"),
+        plural(number, "component" if number == pieces != now else "group"),
         class_="now" if number == now else None,
     )
 

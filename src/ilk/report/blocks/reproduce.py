@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ilk.methods import METHODS, parted
+from ilk.methods import GIVEN, METHODS, parted
 from ilk.report.blocks import words
 from ilk.report.figures import plural, seconds_text, value_text
 from ilk.report.html import Html, figure, fold, section, table, tag
@@ -25,7 +25,7 @@ def render(view: View) -> Html:
             _code(made["python"]),
         ]
     folder = view.summary.get("folder")
-    if folder:
+    if folder and view.summary["chosen"].get("rule", True):
         left += [tag("h3", "New rows"), _code(f"ilk assign {folder} new.csv")]
     text_ = "The same table, seed and version give the same groups, on any number of threads."
     charts = tag("div", _trace(made), _starts(made), class_="halves part") if made.get("trace") else None
@@ -45,7 +45,7 @@ def _code(content: str) -> Html:
 
 
 def _facts(view: View, made: dict[str, Any]) -> Html:
-    chosen, search = view.summary["chosen"], view.summary["search"]
+    chosen = view.summary["chosen"]
     method = f"{chosen['method']} {chosen.get('structure') or ''}".strip()
     pieces = chosen.get("components") or chosen["k"]
     facts: list[tuple[str, Any]] = [
@@ -55,15 +55,8 @@ def _facts(view: View, made: dict[str, Any]) -> Html:
             + (f" from {plural(pieces, 'component')}" if pieces != view.k else ""),
         )
     ]
-    tried = f"{', '.join(search['methods'])}" + (
-        f" of {plural(search['structures'], 'structure')}" if search["structures"] else ""
-    )
-    facts.append(
-        (
-            "Tried",
-            f"{tried}, K {search['k_least']} to {search['k_most']}, {plural(len(view.summary['candidates']), 'fit')}",
-        )
-    )
+    if chosen["method"] != GIVEN:
+        facts.append(("Tried", _tried(view)))
     facts += [
         ("Seed", view.summary["options"].get("seed", 0)),
         ("Time", seconds_text(view.summary["seconds"])),
@@ -74,6 +67,14 @@ def _facts(view: View, made: dict[str, Any]) -> Html:
         facts.append(("Versions", ", ".join(f"{key} {value}" for key, value in made["versions"].items())))
     facts.append(("ilk", view.summary["ilk"]))
     return tag("dl", [[tag("dt", key), tag("dd", value)] for key, value in facts], class_="facts")
+
+
+def _tried(view: View) -> str:
+    search = view.summary["search"]
+    tried = f"{', '.join(search['methods'])}" + (
+        f" of {plural(search['structures'], 'structure')}" if search["structures"] else ""
+    )
+    return f"{tried}, K {search['k_least']} to {search['k_most']}, {plural(len(view.summary['candidates']), 'fit')}"
 
 
 def _trace(made: dict[str, Any]) -> Html | None:
