@@ -111,7 +111,7 @@ def test_names_of_groups():
         number(LABELS * 5 + np.arange(100) % 3 * 0.1, "size"),
     ]
     names = [g.name for g in describe(columns, LABELS, 2)]
-    assert names == ["island Biscoe, wild no, low size", "island Dream, wild yes, high size"]
+    assert names == ["island = Biscoe, wild = no, low size", "island = Dream, wild = yes, high size"]
     # A level that several columns have says nothing without its column.
     twice = [Described(name, np.where(LABELS, 1, 0), ("rarely", "often")) for name in ("walks", "swims")]
     assert [g.name for g in describe(twice, LABELS, 2)] == [
