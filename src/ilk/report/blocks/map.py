@@ -18,7 +18,6 @@ WIDTH = 640.0
 TALLEST, FLATTEST = 640.0, 220.0
 MARGIN = 30.0
 END_CHARACTERS = 44  # of the names at one end of an axis, so that both ends fit on a line
-BEYOND = 0.08  # of the longer side, that an ellipse may take beyond the points
 LITTLE = 0.30  # share of the variation below which the two axes are said to show little
 TITLES = {
     "PCA": "principal components",
@@ -114,25 +113,21 @@ def chart(view: View, made: Mapping[str, Any]) -> Html:
                 data_tip=f"{letter}: {view.groups[i]['name']}",
             )
         )
-    frame = tag("clipPath", rect(0, 0, WIDTH, full - 26, ""), id="frame")  # ellipses of long groups end there
     points = point_paths(view, made["points"], at) if made["points"] else []
-    parts += [frame, tag("g", shapes, clip_path="url(#frame)"), points, marks, _names(made, full, zero[0])]
+    parts += [shapes, points, marks, _names(made, full, zero[0])]
     return tag("div", svg(WIDTH, full + 26, parts, label=_label(view), class_="large"), id="map")
 
 
 def _frame(made: Mapping[str, Any]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Where the map begins and how far it goes: the points, and so much of the ellipses as leaves them room."""
-    span = [max(float(extent), 1.0) for extent in made["extent"]]
-    low, high = [0.0, 0.0], span[:]
+    """Where the map begins and how far it goes, so that every point and every ellipse is within."""
+    low, high = [0.0, 0.0], [max(float(extent), 1.0) for extent in made["extent"]]
     for ellipse in made["ellipses"]:
         if ellipse is None:
             continue
         turn = radians(ellipse["angle"])
         for axis, (along, beside) in enumerate(((cos(turn), sin(turn)), (sin(turn), cos(turn)))):
             reach, centre = hypot(ellipse["long"] * along, ellipse["short"] * beside), ellipse["xy"[axis]]
-            most = BEYOND * max(span)
-            low[axis] = max(min(low[axis], centre - reach), -most)
-            high[axis] = min(max(high[axis], centre + reach), span[axis] + most)
+            low[axis], high[axis] = min(low[axis], centre - reach), max(high[axis], centre + reach)
     return (low[0], low[1]), (high[0] - low[0], high[1] - low[1])
 
 
