@@ -201,7 +201,7 @@ class Result:
         write_atomically(path, page(summary).encode(), overwrite=overwrite)
 
     def _repr_html_(self) -> str:
-        from ilk.report.page import fragment
+        from ilk.report.notebook import fragment
 
         return fragment(self._summary)
 

@@ -1,4 +1,4 @@
-"""The report: one HTML file made from the summary and nothing else, and the part of it a notebook shows.
+"""The report: one HTML file made from the summary and nothing else.
 
 The file holds its style, its script and the summary itself; its policy allows that one style and that one
 script, by their hashes, and no request at all.
@@ -61,20 +61,6 @@ def page(summary: Mapping[str, Any]) -> str:
     ]
     document = tag("html", tag("head", head), tag("body", body, class_="ilk"), lang="en", class_="nojs")
     return f"<!doctype html>{document}\n"
-
-
-def fragment(summary: Mapping[str, Any]) -> str:
-    """What a notebook shows: verdict, headline, and the table of groups."""
-    view = View(summary)
-    parts: list[Any] = [
-        answer.pill(view),
-        tag("h2", answer.headline(view)),
-        tag("p", answer.lead(view), class_="sub"),
-    ]
-    if view.parted:
-        parts += [answer.shares(view), answer.glance(view)]
-    style = _asset("style.css") + answer.rules(view)
-    return tag("style", Html(style)) + tag("div", parts, class_="ilk")
 
 
 def _top(summary: Mapping[str, Any]) -> Html:
