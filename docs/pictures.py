@@ -25,7 +25,7 @@ def draw(folder: Path) -> None:
     with plt.rc_context({"figure.constrained_layout.use": True, "savefig.dpi": 110}):
         penguins = ilk.cluster(PENGUINS, truth="species", types={"year": "ignore"})
         pictures = {
-            "map": ilk.UncertaintyDisplay.from_result(penguins).figure_,
+            "map": penguins.plot().figure_,
             "profile": ilk.ProfileDisplay.from_result(penguins).figure_,
             "selection": _selection(),
             "shapes": _shapes(),

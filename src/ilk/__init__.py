@@ -51,12 +51,20 @@ if TYPE_CHECKING:
     from ilk.measures.estimates import Estimate as Estimate
     from ilk.model.model import Model as Model
     from ilk.pipeline.clusterer import Clusterer as Clusterer
+    from ilk.report.displays import GroupsDisplay as GroupsDisplay
+    from ilk.report.displays import ImportanceDisplay as ImportanceDisplay
+    from ilk.report.displays import MapDisplay as MapDisplay
+    from ilk.report.displays import PairDisplay as PairDisplay
     from ilk.report.displays import ProfileDisplay as ProfileDisplay
     from ilk.report.displays import SelectionDisplay as SelectionDisplay
+    from ilk.report.displays import SeparationDisplay as SeparationDisplay
     from ilk.report.displays import SilhouetteDisplay as SilhouetteDisplay
+    from ilk.report.displays import StabilityDisplay as StabilityDisplay
     from ilk.report.displays import UncertaintyDisplay as UncertaintyDisplay
+    from ilk.report.groups import Contrast as Contrast
     from ilk.report.groups import Fact as Fact
     from ilk.report.groups import Group as Group
+    from ilk.report.groups import Pair as Pair
     from ilk.selection.candidates import Candidate as Candidate
     from ilk.selection.candidates import Search as Search
     from ilk.selection.progress import Progress as Progress
@@ -70,6 +78,7 @@ __all__ = [
     "BlurringMeanShift",
     "Candidate",
     "Clusterer",
+    "Contrast",
     "DPMeans",
     "DirichletProcessGaussian",
     "DirichletProcessMixture",
@@ -79,23 +88,30 @@ __all__ = [
     "Fit",
     "GaussianMixture",
     "Group",
+    "GroupsDisplay",
     "HierarchicalClustering",
+    "ImportanceDisplay",
     "InformationBottleneck",
     "KMeans",
     "KMedians",
     "LaplaceMixture",
     "LikelihoodRatioTest",
+    "MapDisplay",
     "MeanShift",
     "MixedMixture",
     "Model",
+    "Pair",
+    "PairDisplay",
     "Prior",
     "ProfileDisplay",
     "Progress",
     "Result",
     "Search",
     "SelectionDisplay",
+    "SeparationDisplay",
     "SilhouetteDisplay",
     "SpectralClustering",
+    "StabilityDisplay",
     "StandardErrors",
     "StudentMixture",
     "Trait",
@@ -127,6 +143,7 @@ _HOME = {
     "CRAFT": "ilk.estimators.craft",
     "Candidate": "ilk.selection.candidates",
     "Clusterer": "ilk.pipeline.clusterer",
+    "Contrast": "ilk.report.groups",
     "DPMeans": "ilk.estimators.dp_means",
     "DirichletProcessGaussian": "ilk.estimators.dirichlet",
     "DirichletProcessMixture": "ilk.estimators.dirichlet",
@@ -136,23 +153,30 @@ _HOME = {
     "Fit": "ilk.fitting.fit",
     "GaussianMixture": "ilk.estimators.mixture",
     "Group": "ilk.report.groups",
+    "GroupsDisplay": "ilk.report.displays",
     "HierarchicalClustering": "ilk.estimators.distances",
+    "ImportanceDisplay": "ilk.report.displays",
     "InformationBottleneck": "ilk.estimators.bottleneck",
     "KMeans": "ilk.estimators.kmeans",
     "KMedians": "ilk.estimators.kmeans",
     "LaplaceMixture": "ilk.estimators.heavy",
     "LikelihoodRatioTest": "ilk.estimators.bootstrap",
+    "MapDisplay": "ilk.report.displays",
     "MeanShift": "ilk.estimators.modes",
     "MixedMixture": "ilk.estimators.mixed",
     "Model": "ilk.model.model",
+    "Pair": "ilk.report.groups",
+    "PairDisplay": "ilk.report.displays",
     "Prior": "ilk.families.prior",
     "ProfileDisplay": "ilk.report.displays",
     "Progress": "ilk.selection.progress",
     "Result": "ilk.analysis.result",
     "Search": "ilk.selection.candidates",
     "SelectionDisplay": "ilk.report.displays",
+    "SeparationDisplay": "ilk.report.displays",
     "SilhouetteDisplay": "ilk.report.displays",
     "SpectralClustering": "ilk.estimators.distances",
+    "StabilityDisplay": "ilk.report.displays",
     "StandardErrors": "ilk.estimators.uncertainty",
     "StudentMixture": "ilk.estimators.heavy",
     "Trait": "ilk.assorted.describe",

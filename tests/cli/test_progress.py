@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ilk.cli import progress as meter
 from ilk.selection.progress import Progress
+from ilk.text import progress as meter
 from ilk.text.layout import Surface
 
 DATA = Path(__file__).parents[1] / "data"
@@ -34,17 +34,30 @@ def test_stages_in_their_order():
             Progress(done=4, total=4, method="gaussian", k=3, best_bic=97.0, seconds=2.0, stage="resampling")
         )
         line.now("writing")
-    lines = stream.getvalue().split(meter.CLEAR)[1:]
+    lines = written(stream)
     assert [text.split("  ")[0] for text in lines] == [
         "reading",
         "fitting",
         "fitting",
         "resampling",
         "writing",
-        "",
     ]
     assert "K 1 gaussian" in lines[1]
+    assert "1/4  best BIC 99" in lines[1]
     assert "7 passes" in lines[2]
+    assert gone(stream)
+
+
+def written(stream: io.StringIO) -> list[str]:
+    """What a reader saw: the line as it was rewritten, without repeats."""
+    lines = [text.strip() for text in stream.getvalue().split("\r") if text.strip()]
+    return [text for i, text in enumerate(lines) if i == 0 or text != lines[i - 1]]
+
+
+def gone(stream: io.StringIO) -> bool:
+    """Whether nothing is left on the line."""
+    *_, last, after = stream.getvalue().split("\r")
+    return not last.strip() and after == ""
 
 
 def test_time_goes_on_while_nothing_is_reported(monkeypatch):
@@ -56,10 +69,38 @@ def test_time_goes_on_while_nothing_is_reported(monkeypatch):
         while stream.getvalue().count("reading") < 3 and time.monotonic() < end:
             time.sleep(0.01)
     assert stream.getvalue().count("reading") >= 3
-    written = stream.getvalue()
+    at_the_end = stream.getvalue()
     time.sleep(0.05)
-    assert stream.getvalue() == written  # the clock has stopped
-    assert written.endswith(meter.CLEAR)
+    assert stream.getvalue() == at_the_end  # the clock has stopped
+    assert gone(stream)
+
+
+def test_into_a_file_goes_one_line_a_stage(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with meter.Meter() as line:
+        for done in range(1, 200):
+            line(Progress(done=done, total=200, method="gaussian", k=1, best_bic=99.0, seconds=0.5))
+        line(
+            Progress(done=4, total=4, method="gaussian", k=3, best_bic=97.0, seconds=2.0, stage="describing")
+        )
+    assert stream.getvalue().splitlines() == ["ilk: reading", "ilk: fitting", "ilk: describing"]
+
+
+def test_without_utf8_the_bar_is_plain():
+    stream = io.StringIO()
+    with meter.Meter(stream, Surface(width=80, encoding="ascii")) as line:
+        line(Progress(done=3, total=4, method="gaussian", k=1, best_bic=-99.5, seconds=0.5))
+    assert stream.getvalue().isascii()
+    assert "###" in stream.getvalue()
+
+
+def test_a_stream_that_is_closed_ends_the_line_and_not_the_run():
+    stream = io.StringIO()
+    with meter.Meter(stream, Surface(width=80)) as line:
+        stream.close()
+        line(Progress(done=3, total=4, method="gaussian", k=1, best_bic=99.0, seconds=0.5))
+        line.now("writing")
 
 
 @pytest.fixture

@@ -107,7 +107,7 @@ def test_colour_and_progress_on_a_terminal_only(tmp_path):
     text = on_a_terminal(tmp_path, "fit", DATA / "penguins.csv")
     assert "\x1b[1;34mA" in text
     assert re.search(r"fitting  assorted  \d+ passes  best BIC", text)
-    assert "\r\x1b[K\x1b[1mpenguins.csv" in text  # the line is gone when the table comes
+    assert re.search(r"\r +\r\x1b\[1mpenguins.csv", text)  # the line is gone when the table comes
     text = on_a_terminal(tmp_path, "fit", DATA / "penguins.csv", "--force", "--method", "k-means")
     assert "fitting  K 9 k-means  ████████████ 9/9" in text
     plain = on_a_terminal(tmp_path, "fit", DATA / "penguins.csv", "--force", NO_COLOR="1")

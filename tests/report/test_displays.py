@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
 import pytest
 
 import ilk
@@ -11,15 +12,10 @@ from ilk.report import displays
 
 matplotlib = pytest.importorskip("matplotlib", reason="the displays need matplotlib: pip install 'ilk[plot]'")
 matplotlib.use("Agg")
-ALL = [
-    displays.SelectionDisplay,
-    displays.SilhouetteDisplay,
-    displays.ProfileDisplay,
-    displays.UncertaintyDisplay,
-]
+EVERYWHERE = [display for kind, display in displays.KINDS.items() if kind != "pair"]
 
 
-@pytest.mark.parametrize("display", ALL)
+@pytest.mark.parametrize("display", EVERYWHERE)
 @pytest.mark.parametrize("which", ["wine", "penguins"])
 def test_every_display_draws_on_the_axes_it_is_given(display, which, request):
     import matplotlib.pyplot as plt
@@ -53,3 +49,92 @@ def test_without_matplotlib_the_advice_is_how_to_get_it(wine, monkeypatch):
 def test_one_group_has_no_silhouette(cloud):
     with pytest.raises(ilk.errors.UsageError, match="no silhouette"):
         displays.SilhouetteDisplay.from_result(cloud)
+
+
+@pytest.fixture(scope="module")
+def many():
+    """25 groups, whose names are long and hold what matplotlib takes for mathematics."""
+    draws = np.random.default_rng(0)
+    label = np.repeat(np.arange(25), 20)
+    centre = draws.permutation(100)[:25] * 10.0
+    table = {
+        "a long name of a column in $ per square metre and in $": centre[label] + draws.normal(size=500),
+        "_hidden": draws.permutation(25)[label] * 9.0 + draws.normal(size=500),
+    }
+    return ilk.cluster(table, k=25, method="k-means")
+
+
+@pytest.fixture
+def closed():
+    import matplotlib.pyplot as plt
+
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in displays.KINDS if kind != "pair"])
+def test_twenty_five_groups_leave_no_frame(many, kind, closed):
+    """Nothing that is drawn reaches over the border of the figure: no label cut, no legend outside."""
+    figure = many.plot(kind).figure_
+    figure.canvas.draw()
+    renderer = figure.canvas.get_renderer()
+    inked = figure.get_tightbbox(renderer)
+    wide, tall = figure.get_size_inches()
+    assert inked.x0 >= -0.01
+    assert inked.y0 >= -0.01
+    assert inked.x1 <= wide + 0.01
+    assert inked.y1 <= tall + 0.01
+
+
+def test_each_of_twenty_five_groups_has_a_colour_and_a_mark_of_its_own(many, closed):
+    ax = many.plot().ax_
+    looks = {
+        (tuple(dots.get_facecolor()[0][:3]), dots.get_paths()[0].vertices.tobytes())
+        for dots in ax.collections
+    }
+    assert len(looks) == 25
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [name.split()[0] for name in names] == [group.letter for group in many.groups]
+
+
+def test_a_display_prints_short(many, closed):
+    for kind in displays.KINDS:
+        if kind != "pair":
+            assert len(repr(many.plot(kind))) < 80
+
+
+def test_plot_reaches_every_block_and_a_wrong_kind_is_refused(wine, closed):
+    assert isinstance(wine.plot(), displays.MapDisplay)
+    for block, kind in displays.BLOCKS.items():
+        assert type(wine.plot(block)) is displays.KINDS[kind]
+    with pytest.raises(ilk.errors.UsageError, match="Did you mean silhouettes"):
+        wine.plot("silhouete")
+    import matplotlib.pyplot as plt
+
+    ax = plt.subplots()[1]
+    assert wine.plot("profile", ax=ax).ax_ is ax
+
+
+def test_what_is_drawn_first_where_there_is_no_map(closed):
+    one = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    assert isinstance(one.plot(), displays.GroupsDisplay)
+    with pytest.raises(ilk.errors.UsageError, match="no map"):
+        one.plot("map")
+    with pytest.raises(ilk.errors.UsageError, match="needs a pair of columns"):
+        one.plot("pair")
+
+
+def test_one_group_is_drawn_in_grey(cloud, closed):
+    assert cloud.plot("map").ax_.get_legend() is None or cloud.k < len(cloud.groups)
+    with pytest.raises(ilk.errors.UsageError, match="like the whole table"):
+        displays.GroupsDisplay({**cloud.summary(), "groups": cloud.summary()["groups"][:1]}).plot()
+
+
+def test_the_colours_are_those_of_the_page():
+    from importlib.resources import files
+
+    from ilk.report.html import COLOURS
+
+    style = (files("ilk.report") / "style.css").read_text()
+    assert len(displays.COLOURS) == COLOURS
+    assert all(f".g{i}{{--c:{hue}" in style for i, hue in enumerate(displays.COLOURS))

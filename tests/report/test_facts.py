@@ -111,12 +111,12 @@ def test_names_of_groups():
         number(LABELS * 5 + np.arange(100) % 3 * 0.1, "size"),
     ]
     names = [g.name for g in describe(columns, LABELS, 2)]
-    assert names == ["island Biscoe, wild no, low size", "island Dream, wild yes, high size"]
+    assert names == ["island = Biscoe, wild = no, low size", "island = Dream, wild = yes, high size"]
     # A level that several columns have says nothing without its column.
     twice = [Described(name, np.where(LABELS, 1, 0), ("rarely", "often")) for name in ("walks", "swims")]
     assert [g.name for g in describe(twice, LABELS, 2)] == [
-        "walks rarely, swims rarely",
-        "walks often, swims often",
+        "walks = rarely, swims = rarely",
+        "walks = often, swims = often",
     ]
     # Two groups alike in their first parts are told apart by the next.
     labels = np.repeat([0, 1, 2], 40)
@@ -177,7 +177,7 @@ def test_a_group_like_most_of_the_table_is_not_called_narrow():
 def test_levels_carry_their_column():
     labels = np.repeat([0, 1], [50, 50])
     groups = described(labels, drive=(("rwd", "fwd"), labels), doors=(("two", "four"), labels))
-    assert [g.name for g in groups] == ["drive rwd, doors two", "drive fwd, doors four"]
+    assert [g.name for g in groups] == ["drive = rwd, doors = two", "drive = fwd, doors = four"]
 
 
 def test_facts_count_the_cells_they_rest_on():
@@ -188,7 +188,7 @@ def test_facts_count_the_cells_they_rest_on():
     assert {f.column: f.cells for f in first.facts} == {"x": 10, "c": 10}
     assert {f.column: f.cells for f in second.facts} == {"x": 50, "c": 10}
     entry = next(f for f in first.to_dict()["facts"] if f["column"] == "x")
-    assert few_cells(entry) == "10 values"
+    assert few_cells(entry) == "of 10 known"
     assert few_cells({**entry, "missing": 0.2}) is None
 
 

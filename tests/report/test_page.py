@@ -17,7 +17,8 @@ import ilk
 from ilk.report import page as page_module
 from ilk.report.explanation import without_rows
 from ilk.report.html import Html, tag
-from ilk.report.page import embedded, fragment, page
+from ilk.report.notebook import fragment
+from ilk.report.page import embedded, page
 from tests.report.hostile import FIXED, MARK, strings
 
 SCHEMA = json.loads((Path(page_module.__file__).parent / "summary.schema.json").read_text(encoding="utf-8"))
@@ -365,6 +366,23 @@ def test_the_notebook_shows_the_answer(penguins):
     assert "rows" in text
 
 
+def test_what_a_notebook_shows_reaches_nothing_beside_it(penguins, wine):
+    """Every rule is about its own class, and the widths of two results in one notebook do not meet."""
+    marks = set()
+    for result in (penguins, wine):
+        style, body = re.fullmatch(r"<style>(.*)</style>(<div .*)", result._repr_html_(), re.DOTALL).groups()
+        (mark,) = re.findall(r'^<div class="ilk-cell (r[0-9a-f]{8})"', body)
+        marks.add(mark)
+        plain = re.sub(r"/\*.*?\*/|@media[^{]*\{", "", style)
+        selectors = [part.strip() for rule in re.findall(r"([^{}]+)\{", plain) for part in rule.split(",")]
+        assert selectors
+        assert all(part.startswith((".ilk-cell", f".{mark} ")) for part in selectors)
+        assert "prefers-color-scheme" not in style  # a notebook has a theme of its own
+        assert "href" not in body
+        assert " id=" not in body
+    assert len(marks) == 2
+
+
 def test_names_can_be_given(penguins):
     named = penguins.rename({"B": "the <b>second</b>"})
     assert named.groups[1].name == named.model.names[1] == "the <b>second</b>"
@@ -387,3 +405,52 @@ def test_without_rows_the_page_names_no_row(tmp_path):
     assert "person-" in (tmp_path / "with.html").read_text(encoding="utf-8")
     assert "person-" not in (tmp_path / "without.html").read_text(encoding="utf-8")
     read((tmp_path / "without.html").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def many():
+    """25 groups on two numbers, and one of them long."""
+    draws = np.random.default_rng(0)
+    label = np.repeat(np.arange(25), 20)
+    places = draws.permutation(100)[:25]
+    x = places[label] % 10 * 12.0 + draws.normal(size=500) * np.where(label == 3, 9, 1)
+    return ilk.cluster(
+        {"x": x, "y": places[label] // 10 * 12.0 + draws.normal(size=500)}, k=25, method="k-means"
+    )
+
+
+def test_twenty_five_groups_have_a_colour_and_a_mark_each(many):
+    """Points of two groups differ in colour, or in the way they are drawn; the legend shows the same."""
+    text = page(many.summary())
+    drawn = re.findall(
+        r'<path d="M[\d.]+ [\d.]+(\S*?[^"M]*)[^"]*" class="(points[^"]*)" data-group="([A-Z]+)"', text
+    )
+    looks = {
+        letter: (shape, classes)
+        for shape, classes, letter in drawn
+        if " s1" not in classes and " s2" not in classes
+    }
+    assert len(looks) == 25
+    assert len(set(looks.values())) == 25
+    legend = re.search(r'<ul class="legend">(.*?)</ul>', text).group(1)
+    assert re.findall(r"<b>([A-Z]+)</b>", legend) == [group.letter for group in many.groups]
+
+
+def test_ellipses_stay_within_the_drawing_of_the_map(many):
+    text = page(many.summary())
+    chart = re.search(r'<div id="map">(.*?)</svg>', text, re.DOTALL).group(1)
+    wide, tall = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart).groups())
+    found = re.findall(
+        r'<ellipse rx="([\d.]+)" ry="([\d.]+)" transform="translate\(([\d.-]+) ([\d.-]+)\) rotate\(([\d.-]+)\)"',
+        chart,
+    )
+    assert found
+    for ellipse in found:
+        long, short, x, y, angle = map(float, ellipse)
+        turn = np.radians(angle)
+        across = np.hypot(long * np.cos(turn), short * np.sin(turn))
+        up = np.hypot(long * np.sin(turn), short * np.cos(turn))
+        assert x - across >= -0.5
+        assert x + across <= wide + 0.5
+        assert y - up >= -0.5
+        assert y + up <= tall + 0.5

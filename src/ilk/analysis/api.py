@@ -13,6 +13,7 @@ from ilk.analysis.asked import k_of
 from ilk.analysis.cautions import STOPPED
 from ilk.analysis.job import Job
 from ilk.analysis.prepare import prepare
+from ilk.analysis.progress import reporting
 from ilk.analysis.result import Result
 from ilk.analysis.run import ks_to_try, run, seconds_of
 from ilk.families.covariance import STRUCTURES, Structure
@@ -24,7 +25,7 @@ from ilk.random import DEFAULT_SEED, seed_of, seed_or_state
 from ilk.selection.candidates import Search
 from ilk.selection.k_range import k_most
 from ilk.selection.mixtures import search_mixtures
-from ilk.selection.progress import Progress, spoken
+from ilk.selection.progress import Progress
 from ilk.threads import threads_or_jobs
 
 
@@ -55,6 +56,7 @@ def cluster(
     threads: int | None = None,
     n_jobs: int | None = None,
     callback: Callable[[Progress], None] | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
     verbose: int = 0,
     memory: float | str | None = None,
     sep: str | None = None,
@@ -132,6 +134,9 @@ def cluster(
         Another spelling of `threads`; give one of them.
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
+    progress : None, bool or callable, default=None
+        Whether to show how far the run is: a bar in a notebook and on a terminal, elsewhere a line a stage on stderr;
+        None shows it in a notebook. A function is called as `callback` is.
     verbose : int, default=0
         1 prints a line for each candidate and stage to stderr.
     memory : None, float or str, default=None
@@ -194,7 +199,6 @@ def cluster(
         seed=seed,
         budget=budget,
         threads=threads,
-        callback=spoken(callback, verbose),
         merge=merge,
         min_size=min_size,
         max_size=max_size,
@@ -205,7 +209,8 @@ def cluster(
         must_link=must_link,
         cannot_link=cannot_link,
     )
-    result = run(job)
+    with reporting(progress, callback, verbose) as told:
+        result = run(replace(job, callback=told))
     if result.interrupted:
         STOPPED.warn()
     return result
@@ -227,6 +232,7 @@ def select(
     threads: int | None = None,
     n_jobs: int | None = None,
     callback: Callable[[Progress], None] | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
     verbose: int = 0,
 ) -> Search:
     """Fit Gaussian mixtures of every structure at every K, and choose the lowest BIC.
@@ -267,6 +273,9 @@ def select(
         Another spelling of `threads`; give one of them.
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
+    progress : None, bool or callable, default=None
+        Whether to show how far the run is: a bar in a notebook and on a terminal, elsewhere a line a stage on stderr;
+        None shows it in a notebook. A function is called as `callback` is.
     verbose : int, default=0
         1 prints a line for each candidate to stderr.
 
@@ -295,7 +304,6 @@ def select(
     ('EII', 2)
     """
     seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
-    callback = spoken(callback, verbose)
     job = Job(
         data,
         k=k_of(k),
@@ -309,7 +317,6 @@ def select(
         seed=seed,
         budget=budget,
         threads=threads,
-        callback=callback,
     )
     names = (
         [s.name for s in STRUCTURES] if isinstance(structures, str) and structures == "all" else structures
@@ -317,16 +324,17 @@ def select(
     wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
     ready = prepare(job)
     ks, _ = ks_to_try(job.k, ready.rows)
-    found = search_mixtures(
-        ready.rows,
-        ks,
-        seed_of(seed),
-        structures=wanted,
-        thorough=thorough,
-        most=k_most(job.k, ks, row_weights(ready.rows).n_counting),
-        deadline=Deadline.after(seconds_of(budget)),
-        callback=callback,
-    )
+    with reporting(progress, callback, verbose) as told:
+        found = search_mixtures(
+            ready.rows,
+            ks,
+            seed_of(seed),
+            structures=wanted,
+            thorough=thorough,
+            most=k_most(job.k, ks, row_weights(ready.rows).n_counting),
+            deadline=Deadline.after(seconds_of(budget)),
+            callback=told,
+        )
     names_in = [column.name for column in ready.used.numeric] if hasattr(data, "columns") else None
     options = {"scale": scale, "random_state": seed_of(seed), "threads": threads}
     make = partial(estimator_of, found, ready.rows, options, names_in)

@@ -24,7 +24,7 @@ from ilk.model.placed import N_QUANTILES, Placed, Scored, cost_quantiles, settle
 from ilk.model.registry import known
 from ilk.monitor.drift import baseline
 from ilk.report.evidence import Evidence
-from ilk.report.explanation import explanation
+from ilk.report.explanation import explanation, told_apart
 from ilk.report.facts import describe
 from ilk.report.groups import Group
 from ilk.report.summary import plain, truth_entry
@@ -63,13 +63,17 @@ def told_groups(
         min(((value, other) for other, value in enumerate(row) if value is not None), default=None)
         for row in grouping.valleys
     ]
-    return tuple(
-        replace(
-            one,
-            stability=value,
-            nearest=None if pair is None else {"group": made[pair[1]].letter, "separation": pair[0]},
-        )
-        for one, value, pair in zip(made, stable, near, strict=True)
+    evidence = Evidence(shown.columns, shown.labels, len(made), shown.numbers, weight=shown.weight)
+    return told_apart(
+        evidence,
+        tuple(
+            replace(
+                one,
+                stability=value,
+                nearest=None if pair is None else {"group": made[pair[1]].letter, "separation": pair[0]},
+            )
+            for one, value, pair in zip(made, stable, near, strict=True)
+        ),
     )
 
 

@@ -64,12 +64,16 @@ def carried_over(old: Model, now: Shown, groups: Sequence[Group]) -> tuple[tuple
         if share > SHARED:
             partner[other] = one
     marks = _marks(old, partner, len(groups))
+    mark_of = {group.letter: mark for group, mark in zip(groups, marks, strict=True)}
     made = tuple(
         replace(
             group,
             letter=marks[number],
             name=old.names[partner[number]] if number in partner else group.name,
-            nearest=_renamed(group, groups, marks),
+            nearest=None
+            if group.nearest is None
+            else {**group.nearest, "group": mark_of[group.nearest["group"]]},
+            unlike=None if group.unlike is None else replace(group.unlike, group=mark_of[group.unlike.group]),
         )
         for number, group in enumerate(groups)
     )
@@ -105,10 +109,3 @@ def _marks(old: Model, partner: dict[int, int], n_groups: int) -> list[str]:
     """The letter of each group: the old one, or for a new group the next that the old run did not use."""
     fresh = (mark for mark in map(letter, range(old.k + n_groups)) if mark not in old.letters)
     return [old.letters[partner[g]] if g in partner else next(fresh) for g in range(n_groups)]
-
-
-def _renamed(group: Group, groups: Sequence[Group], marks: Sequence[str]) -> dict[str, Any] | None:
-    if group.nearest is None:
-        return None
-    place = [other.letter for other in groups].index(group.nearest["group"])
-    return {**group.nearest, "group": marks[place]}

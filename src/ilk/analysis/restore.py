@@ -16,7 +16,7 @@ from ilk.errors import Caution, ModelFileError, Option, UsageError, shown
 from ilk.model.columns import free_names
 from ilk.model.model import Model
 from ilk.model.placed import Placed
-from ilk.report.groups import Fact, Group
+from ilk.report.groups import Contrast, Fact, Group, Pair
 from ilk.report.terms import Rule, Term
 from ilk.selection.candidates import Candidate
 from ilk.selection.verdict import Reason, Verdict
@@ -118,7 +118,12 @@ def _group(entry: Mapping[str, Any]) -> Group:
     if rule is not None:
         terms = tuple(_of(Term, term, categories=tuple(term["categories"])) for term in rule["terms"])
         rule = _of(Rule, {"group": entry["letter"], "base_rate": None, **rule}, terms=terms)
-    group: Group = _of(Group, entry, facts=facts, rule=rule)
+    unlike, pair = entry.get("unlike"), entry.get("pair")
+    if unlike is not None:
+        unlike = Contrast(group=unlike["group"], facts=tuple(_of(Fact, fact) for fact in unlike["facts"]))
+    if pair is not None:
+        pair = _of(Pair, pair, columns=tuple(pair["columns"]))
+    group: Group = _of(Group, entry, facts=facts, rule=rule, unlike=unlike, pair=pair)
     return group
 
 

@@ -235,9 +235,34 @@ class Result:
         write_atomically(path, page(summary).encode(), overwrite=overwrite)
 
     def _repr_html_(self) -> str:
-        from ilk.report.page import fragment
+        from ilk.report.notebook import fragment
 
         return fragment(self._summary)
+
+    def plot(self, kind: str | None = None, *, ax: Any = None) -> Any:
+        """Draw the result with matplotlib: the rows on a map with their groups, or another block of the report.
+
+        Parameters
+        ----------
+        kind : None or str, default=None
+            "map", "groups", "importance", "profile", "pair", "selection", "silhouettes", "separation", "stability" or
+            "uncertainty"; also a block of the report ("answer", "why", "quality", "rows"). None draws the map where
+            there is one.
+        ax : None or Axes, default=None
+            Axes to draw on; None makes a figure.
+
+        Returns
+        -------
+        Display
+            The display of that kind (`MapDisplay`, ...), with `ax_` and `figure_`.
+        """
+        from ilk.analysis.run import known
+        from ilk.report.displays import BLOCKS, KINDS, first_kind
+
+        if kind is None:
+            kind = first_kind(self._summary)
+        known("kind", kind, (*KINDS, *BLOCKS))
+        return KINDS[BLOCKS.get(kind, kind)].from_result(self, ax=ax)
 
     def rename(self, names: Mapping[str, str]) -> Result:
         """Return the same result with other names for its groups, which `assign` then gives, too.

@@ -19,8 +19,8 @@ from ilk.analysis.asked import k_of
 from ilk.errors import Caution, IlkError, escaped, shown, typed
 
 if TYPE_CHECKING:
-    from ilk.cli.progress import Meter
     from ilk.text.layout import Surface
+    from ilk.text.progress import Meter
 
     ParamType = click.ParamType[Any]
 else:  # generic since click 8.4 only
@@ -303,6 +303,6 @@ def progress_to_stderr() -> Meter | None:
     """A line on stderr that is rewritten as the run goes on; only on a terminal."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return None
-    from ilk.cli.progress import Meter
+    from ilk.text.progress import Meter
 
     return Meter(sys.stderr, surface_of(sys.stderr))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ilk.analysis.asked import k_of
 from ilk.analysis.cautions import STOPPED
 from ilk.analysis.job import Job
+from ilk.analysis.progress import reporting
 from ilk.analysis.result import Result
 from ilk.analysis.run import run
 from ilk.errors import DataError
@@ -20,7 +22,6 @@ from ilk.estimators.base import checked_array
 from ilk.estimators.tables import is_table
 from ilk.estimators.texts import documented
 from ilk.random import seed_of
-from ilk.selection.progress import spoken
 from ilk.table.block import Array
 from ilk.table.read import Table, from_array, read
 from ilk.threads import threads_or_jobs
@@ -61,6 +62,9 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     {random_state} {threads} {n_jobs}
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
+    progress : None, bool or callable, default=None
+        Whether to show how far the run is: a bar in a notebook and on a terminal, elsewhere a line a stage on stderr;
+        None shows it in a notebook. A function is called as `callback` is.
     verbose : int, default=0
         1 prints a line for each candidate and stage to stderr.
 
@@ -107,6 +111,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
+        progress: Any = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -125,6 +130,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         self.threads = threads
         self.n_jobs = n_jobs
         self.callback = callback
+        self.progress = progress
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -140,7 +146,8 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         table = self._table(X)
-        result = run(self._job(table, sample_weight))
+        with reporting(self.progress, self.callback, self.verbose) as told:
+            result = run(replace(self._job(table, sample_weight), callback=told))
         if result.interrupted:
             STOPPED.warn()
         self.result_ = result
@@ -166,7 +173,6 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
             budget=self.budget,
             seed=seed_of(self.random_state),
             threads=threads_or_jobs(self.threads, self.n_jobs),
-            callback=spoken(self.callback, self.verbose),
         )
 
     def _table(self, X: Any) -> Table:

@@ -6,13 +6,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from ilk.report import exemplars, plane, profile, quality, rule
+from ilk.report import exemplars, pairs, plane, profile, quality, rule
 from ilk.report.evidence import Evidence
 from ilk.report.groups import Group
+from ilk.report.siblings import contrasts
+
+
+def told_apart(evidence: Evidence, groups: Sequence[Group]) -> tuple[Group, ...]:
+    """The groups with what tells each from the one most like it; where no single column shows a group, a pair of
+    columns names it."""
+    shown = zip(groups, contrasts(evidence, groups), pairs.pairs_of(evidence, groups), strict=True)
+    return _named([replace(group, unlike=unlike, pair=pair) for group, unlike, pair in shown])
+
+
+def _named(groups: Sequence[Group]) -> tuple[Group, ...]:
+    """What a pair of columns says names the group; where two are named alike, what it was named before is added."""
+    words = [None if group.pair is None else group.pair.words for group in groups]
+    return tuple(
+        group
+        if said is None
+        else replace(group, name=said if words.count(said) == 1 else f"{said}, {group.name}")
+        for group, said in zip(groups, words, strict=True)
+    )
 
 
 def explanation(evidence: Evidence, groups: Sequence[Group]) -> dict[str, Any]:
-    """Parts of the summary: profile, map, silhouettes, overlap, rows; and `rules`, one for each group."""
+    """Parts of the summary: profile, map, pairs, silhouettes, overlap, rows; and `rules`, one for each group."""
     told = profile.profile(evidence, groups)
     made = plane.design(evidence, plane.wanted_columns(told))
     if evidence.silhouette is None:
@@ -21,6 +40,7 @@ def explanation(evidence: Evidence, groups: Sequence[Group]) -> dict[str, Any]:
     return {
         "profile": told,
         "map": plane.plane(evidence, made),
+        "pairs": pairs.drawn_pairs(evidence, groups),
         "silhouettes": quality.silhouettes(evidence, groups),
         "overlap": quality.overlap(evidence),
         "row_counts": exemplars.counts(evidence),
@@ -30,8 +50,9 @@ def explanation(evidence: Evidence, groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def without_rows(summary: dict[str, Any]) -> dict[str, Any]:
-    """The summary with nothing in it about single rows: no cells, and no points on the map."""
+    """The summary with nothing in it about single rows: no cells, and no points on the map or on pairs."""
     kept = {**summary, "rows": None}
     if kept.get("map"):
         kept["map"] = {**kept["map"], "points": None}
+    kept["pairs"] = [{**pair, "points": None} for pair in kept.get("pairs") or ()]
     return kept

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ilk.report.figures import letter, value_text
+from ilk.report.figures import letter, level_text, value_text
 from ilk.report.groups import Fact, Group, Sign
 
 Array = NDArray[Any]
@@ -120,9 +120,9 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
     middle = float(values[0])
     unit = float(np.abs(values - middle).max()) or 1.0
     offset = (values - middle) / unit
-    mean, spread = _moments(offset, label, part, k, size)
+    mean, spread = group_moments(offset, label, part, k, size)
     whole_mean, whole_spread = (
-        float(m[0]) for m in _moments(offset, np.zeros_like(label), part, 1, part.sum()[None])
+        float(m[0]) for m in group_moments(offset, np.zeros_like(label), part, 1, part.sum()[None])
     )
     whole, decimals = settled(whole_mean * unit + middle, unit), decimals_of(values, whole_spread * unit)
     price = log(max(float(part.sum()), 2.0))  # two free parameters: 2 / 2 * log n
@@ -174,7 +174,7 @@ def settled(value: float, unit: float) -> float:
     return 0.0 if abs(value) < 1e-12 * unit else value
 
 
-def _moments(values: Array, label: Array, heft: Array, k: int, size: Array) -> tuple[Array, Array]:
+def group_moments(values: Array, label: Array, heft: Array, k: int, size: Array) -> tuple[Array, Array]:
     """Weighted mean and standard deviation per group, in two passes."""
     safe = np.where(size > 0, size, 1.0)
     mean = np.bincount(label, weights=heft * values, minlength=k) / safe
@@ -237,7 +237,7 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
             continue
         share = count[g] / size
         nats = _level_divergence(count[g], whole)
-        told = _moved_levels(share - whole, cyclic=column.cyclic)
+        told = moved_levels(share - whole, cyclic=column.cyclic)
         value, base = float(share[told].sum()), float(whole[told].sum())
         change = value - base
         sign: Sign = "same" if abs(change) < NOTABLE_SHARE else "up" if change > 0 else "down"
@@ -266,7 +266,7 @@ def _level_divergence(count: Array, whole: Array) -> float:
     return max(0.0, float((share[there] * np.log(share[there] / whole[there])).sum()))
 
 
-def _moved_levels(change: Array, *, cyclic: bool) -> list[int]:
+def moved_levels(change: Array, *, cyclic: bool) -> list[int]:
     """The level that rose most; the one that fell most only where it fell clearly further. Of weekdays and months all
     that rose half as much as the one that rose most."""
     rise, fall = int(change.argmax()), int(change.argmin())
@@ -334,7 +334,7 @@ def _names(groups: Sequence[Sequence[Fact]], topics: Mapping[str, tuple[str, str
 def _name_parts(facts: Sequence[Fact], between: set[str], topics: Mapping[str, tuple[str, str]]) -> list[str]:
     """A number near that of the table says something only where other groups are above and below; a topic names those
     that speak of it, or against it."""
-    levels = [f"{f.column} {f.category}" for f in facts if f.type == "category" and _gives_name(f)]
+    levels = [level_text(f.column, str(f.category)) for f in facts if f.type == "category" and _gives_name(f)]
     numbers = [f for f in facts if f.type == "number" and f.distinctive]
     told = [f for f in numbers if f.sign != "same" or f.column in between]
     spoken = [topics[f.column][f.sign == "down"] for f in numbers if f.column in topics and f.sign != "same"]

@@ -113,10 +113,19 @@ def few_cells(fact: Mapping[str, Any]) -> str | None:
     """How many values a fact rests on, where most rows of its group have none there."""
     cells = fact.get("cells")
     return (
-        plural(cells, "value")
+        f"of {count_text(cells)} known"
         if cells is not None and (fact.get("missing") or 0.0) >= MOSTLY_MISSING
         else None
     )
+
+
+def level_text(column: str, level: str) -> str:
+    """A category with its column: alone it says little.
+
+    >>> level_text("doors", "two")
+    'doors = two'
+    """
+    return f"{column} = {level}"
 
 
 def seconds_text(seconds: float) -> str:

@@ -79,6 +79,64 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """What tells a group from the group most like it.
+
+    Attributes
+    ----------
+    group : str
+        Letter of the group that is most like it.
+    facts : tuple of Fact
+        Columns in which the two differ beyond chance, the clearest first: `whole` is the value in the other group,
+        `nats` the Bhattacharyya distance of the two. Empty where no single column tells them apart.
+
+    See Also
+    --------
+    Group : Holds it as `unlike`.
+
+    Examples
+    --------
+    >>> import ilk
+    >>> result = ilk.cluster({"size": [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]}, k=2)
+    >>> unlike = result.groups[0].unlike
+    >>> unlike.group, unlike.facts[0].value, unlike.facts[0].whole
+    ('B', 1.05, 8.05)
+    """
+
+    group: str
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two columns that show a group together where neither does alone.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The two columns.
+    words : str
+        What the group is like there.
+    nats : float
+        Divergence of the group from the whole table in both, per row.
+
+    See Also
+    --------
+    Group : Holds it as `pair`.
+
+    Examples
+    --------
+    >>> from ilk.report.groups import Pair
+    >>> Pair(columns=("x", "y"), words="high y for its x", nats=0.9).words
+    'high y for its x'
+    """
+
+    columns: tuple[str, str]
+    words: str
+    nats: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Group:
     """A group: its letter, name and size, and the facts about it with the most distinctive column first.
 
@@ -107,6 +165,10 @@ class Group:
         Mean Jaccard similarity with the best match in resamples.
     nearest : None or dict
         The group it is least separated from, and the separation.
+    unlike : None or Contrast
+        The group that is most like it in the columns, and what tells the two apart.
+    pair : None or Pair
+        Two columns that show the group together, where no single column does.
 
     See Also
     --------
@@ -131,6 +193,8 @@ class Group:
     rule: Rule | None = None
     stability: float | None = None  # mean Jaccard index over bootstrap resamples
     nearest: dict[str, Any] | None = None  # the group it is least separated from, and the separation
+    unlike: Contrast | None = None
+    pair: Pair | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as a plain dictionary.

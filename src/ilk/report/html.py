@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Any
 
 NAME_CHARACTERS = 40
+COLOURS = 6  # of groups that everybody can tell apart
 VOID = frozenset({"meta", "input", "br", "wbr", "link"})
 
 
@@ -94,10 +95,8 @@ def chip(letter: str, number: int, extra: str = "") -> Html:
 
 
 def group_class(number: int) -> str:
-    """The class that gives a group its colour; from the seventh on with a second border, after twelve none."""
-    if number >= 12:
-        return "gx"
-    return f"g{number % 6}" + (" again" if number >= 6 else "")
+    """The class that gives a group its colour; where the colour is there already, with a second border."""
+    return f"g{number % COLOURS}" + (" again" if number >= COLOURS else "")
 
 
 def fold(title: str, *children: Any, class_: str = "nums") -> Html:

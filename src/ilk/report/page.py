@@ -1,4 +1,4 @@
-"""The report: one HTML file made from the summary and nothing else, and the part of it a notebook shows.
+"""The report: one HTML file made from the summary and nothing else.
 
 The file holds its style, its script and the summary itself; its policy allows that one style and that one
 script, by their hashes, and no request at all.
@@ -16,7 +16,7 @@ from typing import Any
 from ilk.report.blocks import answer, choice, data, groups, profile, quality, reproduce, rows
 from ilk.report.blocks import map as map_block
 from ilk.report.html import Html, name, tag
-from ilk.report.view import COLOURED, View
+from ilk.report.view import View
 
 BLOCKS = (
     ("Answer", answer), ("Groups", groups), ("Profile", profile), ("Map", map_block), ("Why", choice),
@@ -59,29 +59,8 @@ def page(summary: Mapping[str, Any]) -> str:
         tag("script", Html(embedded(summary)), type="application/json", id="ilk-summary"),
         tag("script", Html(script)),
     ]
-    document = tag(
-        "html", tag("head", head), tag("body", body, class_=_class(view)), lang="en", class_="nojs"
-    )
+    document = tag("html", tag("head", head), tag("body", body, class_="ilk"), lang="en", class_="nojs")
     return f"<!doctype html>{document}\n"
-
-
-def fragment(summary: Mapping[str, Any]) -> str:
-    """What a notebook shows: verdict, headline, and the table of groups."""
-    view = View(summary)
-    parts: list[Any] = [
-        answer.pill(view),
-        tag("h2", answer.headline(view)),
-        tag("p", answer.lead(view), class_="sub"),
-    ]
-    if view.parted:
-        parts += [answer.shares(view), answer.glance(view)]
-    style = _asset("style.css") + answer.rules(view)
-    return tag("style", Html(style)) + tag("div", parts, class_=_class(view))
-
-
-def _class(view: View) -> str:
-    """Above twelve groups colour stops: all marks are ink."""
-    return "ilk many" if view.k > COLOURED else "ilk"
 
 
 def _top(summary: Mapping[str, Any]) -> Html:

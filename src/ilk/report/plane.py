@@ -7,7 +7,7 @@ correspondence analysis where none is). A missing cell lies at the centre.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ilk.report.evidence import Evidence, shared_out
 from ilk.report.facts import Array
+from ilk.report.figures import level_text
 
 MOST_COLUMNS = 60  # the most relevant of those that tell a group apart
 MOST_LEVELS = 12  # of a category, the most frequent
@@ -103,7 +104,7 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
     extent = np.ceil((high - low) / unit)
     numbers_only = all(level is None for _, level in made.names)
     levels_only = all(level is not None for _, level in made.names)
-    drawn = _drawn(evidence)
+    drawn = drawn_rows(evidence, MOST_POINTS)
     place = np.round((position[drawn] - low) / unit).astype(int)
     return {
         "method": "PCA" if numbers_only else "MCA" if levels_only else "FAMD",
@@ -125,13 +126,13 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
     }
 
 
-def _drawn(evidence: Evidence) -> Array:
+def drawn_rows(evidence: Evidence, most: int) -> Array:
     """The places in the sample of the rows that are drawn: of each group its part, small groups whole."""
     label = evidence.sample.label
     sizes = np.bincount(label, minlength=evidence.k)
     taken = [
         np.flatnonzero(label == g)[np.linspace(0, size - 1, quota).astype(int)]
-        for g, (size, quota) in enumerate(zip(sizes, shared_out(sizes, MOST_POINTS), strict=True))
+        for g, (size, quota) in enumerate(zip(sizes, shared_out(sizes, most), strict=True))
     ]
     return np.sort(np.concatenate(taken))
 
@@ -148,14 +149,19 @@ def _loadings(made: Design, position: Array, share: Array) -> list[dict[str, Any
     ]
 
 
+def variable_text(entry: Mapping[str, Any]) -> str:
+    """A column, or a level with its column, of the entry of an axis."""
+    return (
+        str(entry["column"]) if entry["category"] is None else level_text(entry["column"], entry["category"])
+    )
+
+
 def _ends(loadings: Sequence[dict[str, Any]], axis: int) -> dict[str, list[str]]:
     key = "xy"[axis]
 
     def named(sign: int) -> list[str]:
         strong = sorted((e for e in loadings if sign * e[key] > NAMED), key=lambda e: -sign * e[key])
-        return [e["column"] if e["category"] is None else f"{e['column']} {e['category']}" for e in strong][
-            :MOST_NAMES
-        ]
+        return [variable_text(e) for e in strong][:MOST_NAMES]
 
     return {"low": named(-1), "high": named(1)}
 

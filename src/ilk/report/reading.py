@@ -54,13 +54,14 @@ RULE = record(
     },
     {"base_rate": SHARE},
 )
+FACTS = listed(either(record({**FACT, **NUMBER_FACT}, FEW), record({**FACT, **LEVEL_FACT}, FEW)))
 GROUP = record(
     {
         "letter": letter(),
         "name": text(),
         "rows": COUNT,
         "share": SHARE,
-        "facts": listed(either(record({**FACT, **NUMBER_FACT}, FEW), record({**FACT, **LEVEL_FACT}, FEW))),
+        "facts": FACTS,
     },
     {
         "rule": maybe(RULE),
@@ -68,6 +69,8 @@ GROUP = record(
         "stability": FIGURE,
         "silhouette": FIGURE,
         "nearest": maybe(record({"group": letter()}, {"separation": FIGURE})),
+        "unlike": maybe(record({"group": letter(), "facts": FACTS})),
+        "pair": maybe(record({"columns": listed(text(), 2, 2), "words": text()})),
     },
 )
 ROW = record({"row": whole(0), "second": maybe(letter()), "cells": listed(either(text(), maybe(number())))})

@@ -26,7 +26,7 @@ WORDS = (
     "twelve",
 )
 ARROWS = {"up": "▲", "down": "▼", "same": "≈"}
-COLOURED = 12  # groups; above, all marks are ink
+COLOURED = 12  # groups that fit beside one another; above, tables and lists take the place of grids
 DOTS = {"solid": "●●●", "fair": "●●○", "weak": "●○○", "none": "○○○"}
 TIERS = {"no clear groups": "none", "not tested": "none"}  # of words that are not their own
 

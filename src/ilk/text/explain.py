@@ -47,12 +47,15 @@ def group_text(summary: Summary, letter: str, surface: Surface) -> str:
     telling = [fact for fact in group["facts"] if differs(fact)]
     for i, fact in enumerate(telling[:COLUMNS_TOLD]):
         lines += line("" if i else "differs in", [(fact_text(fact), "")], surface)
-    if not telling:
+    if group.get("pair"):
+        lines += line("" if telling else "differs in", [(_together(group["pair"]), "")], surface)
+    elif not telling:
         lines += line("differs in", [("no clear difference from the whole table", "")], surface)
     if len(telling) > COLUMNS_TOLD:
         lines += line(
             "", [(f"and {len(telling) - COLUMNS_TOLD} more columns, in report.html", "dim")], surface
         )
+    lines += _unlike(group, surface)
     for i, fact in enumerate([fact for fact in group["facts"] if varies_less(fact)][:COLUMNS_TOLD]):
         lines += line("" if i else "varies less", [(fact_text(fact), "")], surface)
     same = [shown(f["column"], 30) for f in group["facts"] if not (differs(f) or varies_less(f))]
@@ -73,19 +76,36 @@ def find_group(summary: Summary, letter: str) -> tuple[int, Mapping[str, Any]]:
     raise UsageError("unknown-group", f"there is no group {shown(letter)!r}", do=f"The groups are {letters}")
 
 
-def fact_text(fact: Mapping[str, Any]) -> str:
-    """A column of a group in words: `spend is higher: 412, in the whole table 180`."""
+def _together(pair: Mapping[str, Any]) -> str:
+    first, second = (shown(column, 30) for column in pair["columns"])
+    return f"{first} and {second} together: {shown(pair['words'], 100)}"
+
+
+def _unlike(group: Mapping[str, Any], surface: Surface) -> list[str]:
+    """What tells the group from the one most like it."""
+    unlike, lines = group.get("unlike"), list[str]()
+    if not unlike:
+        return []
+    for i, fact in enumerate(unlike["facts"]):
+        text = fact_text(fact, f"in {unlike['group']}")
+        lines += line("" if i else f"unlike {unlike['group']}", [(text, "")], surface)
+    alike = f"no single column tells it from {unlike['group']}, the group most like it"
+    return lines or line("unlike", [(alike, "")], surface)
+
+
+def fact_text(fact: Mapping[str, Any], other: str = "in the whole table") -> str:
+    """A column of a group in words: `spend is higher: 412 on average, 180 in the whole table`."""
     column = shown(fact["column"], 30)
     few = few_cells(fact)
-    rests = f" (of {few})" if few else ""
+    rests = f" ({few})" if few else ""
     if fact["type"] == "number":
         value, whole = told_value(fact), told_value(fact, "whole")
         up, down = ("later", "earlier") if fact.get("clock") else ("higher", "lower")
         word = {"up": up, "down": down, "same": "about the same, but varies less"}[fact["sign"]]
-        return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average{rests}, {whole} in the whole table"
+        return f"{ARROWS[fact['sign']]} {column} is {word}: {value} on average{rests}, {whole} {other}"
     value, whole = share_text(fact["value"]), share_text(fact["whole"])
     head = f"{ARROWS[fact['sign']]} {column} is {shown(fact['category'], 30)}"
-    return f"{head} in {value}{rests}, {whole} in the whole table"
+    return f"{head} in {value}{rests}, {whole} {other}"
 
 
 def _trust(group: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from ilk.report.figures import (
     differs,
     few_cells,
     kilobytes,
+    level_text,
     plural,
     score_text,
     seconds_text,
@@ -241,17 +242,26 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 
 
 def _apart(group: Mapping[str, Any], surface: Surface, names: Mapping[str, str]) -> list[Word]:
-    """The name that somebody gave, then what differs most."""
+    """The name that somebody gave, then what differs most: from the table, and from the group most like it."""
     given = words_of([(f"{shown(group['name'], 60)}:", "bold")]) if group["letter"] in names else []
-    n_shown = FACTS_SHOWN if surface.columns > 80 else 2
-    telling = [fact for fact in group["facts"] if differs(fact)][:n_shown]
-    if not telling:
+    told = _told(group, FACTS_SHOWN if surface.columns > 80 else 2)
+    if not told:
         return given + words_of([(_otherwise(group), "dim")])
-    last = len(telling) - 1
-    return given + [
-        [*fact_pieces(fact), ("·", "dim")] if i < last else fact_pieces(fact)
-        for i, fact in enumerate(telling)
-    ]
+    return given + [[*pieces, ("·", "dim")] for pieces in told[:-1]] + [told[-1]]
+
+
+def _told(group: Mapping[str, Any], most: int) -> list[list[Piece]]:
+    """A pair of columns where it takes one, the first fact, one that the group most like it lacks, further facts."""
+    pair, unlike = group.get("pair"), group.get("unlike") or {"group": "", "facts": ()}
+    telling = [fact for fact in group["facts"] if differs(fact)]
+    made: list[list[Piece]] = [[(shown(pair["words"], 60), "")]] if pair else []
+    made += [fact_pieces(fact) for fact in telling[:1]]
+    known = {fact["column"] for fact in telling[:1]}
+    apart = next((fact for fact in unlike["facts"] if fact["column"] not in known), None)
+    if apart is not None:
+        made.append([(f"unlike {unlike['group']}:", "dim"), *fact_pieces(apart, unlike["group"])])
+        known.add(apart["column"])
+    return [*made, *(fact_pieces(fact) for fact in telling[1:] if fact["column"] not in known)][:most]
 
 
 def _otherwise(group: Mapping[str, Any]) -> str:
@@ -260,17 +270,22 @@ def _otherwise(group: Mapping[str, Any]) -> str:
     return f"varies less in {_listing(closer, 3)}" if closer else "no clear difference from the whole table"
 
 
-def fact_pieces(fact: Mapping[str, Any]) -> list[Piece]:
-    """A column of a group compared with the whole table: `spend 412 (180) ▲`."""
+def fact_pieces(fact: Mapping[str, Any], other: str = "") -> list[Piece]:
+    """A column of a group beside the whole table, `spend 412 (180) ▲`, or beside a group, `spend 412 (B 180) ▲`."""
     if fact["type"] == "number":
         value, whole = told_value(fact), told_value(fact, "whole")
         name = _name(fact["column"])
     else:
         value, whole = (share_text(fact[key]) for key in ("value", "whole"))
-        name = f"{_name(fact['column'])} {_name(str(fact['category']))}"
+        name = level_text(_name(fact["column"]), _name(str(fact["category"])))
     few = few_cells(fact)
-    rests = [(f"({few})", "yellow")] if few else []
-    return [(f"{name} {value}", ""), (f"({whole})", "dim"), (ARROWS[fact["sign"]], ""), *rests]
+    rests = [(few, "yellow")] if few else []
+    return [
+        (f"{name} {value}", ""),
+        (f"({other}{' ' if other else ''}{whole})", "dim"),
+        (ARROWS[fact["sign"]], ""),
+        *rests,
+    ]
 
 
 def _cautions(warnings: Sequence[Mapping[str, Any]], surface: Surface) -> list[str]:

@@ -56,13 +56,15 @@ def card(view: View, i: int) -> Html:
     parts: list[Any] = [_head(view, i)]
     if (group.get("stability") or 1.0) < view.limits["stability_low"]:
         parts.append(tag("p", "Dissolves in resamples: do not build on this group.", class_="note flag weak"))
+    if group.get("pair"):
+        parts.append(_pair(view, group["pair"]))
     if lines:
         parts.append(tag("ul", lines, class_="defs"))
         if len(telling) > most:
             parts.append(tag("p", f"And {len(telling) - most} more in block 3.", class_="note"))
-    elif not any(varies_less(fact) for fact in group["facts"]):
+    elif not group.get("pair") and not any(varies_less(fact) for fact in group["facts"]):
         parts.append(tag("p", "No clear difference from the whole table.", class_="note"))
-    parts += [_closer(group), _unused(group), _rule(view, i), _rows(view, i)]
+    parts += [_unlike(view, group), _closer(group), _unused(group), _rule(view, i), _rows(view, i)]
     return tag("article", parts, class_=f"card {group_class(i)}", id=f"g{i}")
 
 
@@ -84,24 +86,28 @@ def _head(view: View, i: int) -> Html:
         ]
     nearest = group.get("nearest")
     if nearest:
-        meta += [" · nearest ", view.chip(nearest["group"]), f" separation {two(nearest.get('separation'))}"]
+        meta += [
+            " · least separated from ",
+            view.chip(nearest["group"]),
+            f" ({two(nearest.get('separation'))})",
+        ]
     title = tag("h3", name(group["name"], 120))
     return tag("header", chip(group["letter"], i, "big"), tag("div", title, tag("p", meta, class_="meta")))
 
 
-def definition(view: View, i: int, fact: Mapping[str, Any]) -> Html:
-    """One column of a group compared with the whole table, with its strip."""
+def definition(view: View, i: int | None, fact: Mapping[str, Any], against: Any = "all") -> Html:
+    """One column of a group compared with the whole table, with its strip; or with another group, without."""
     arrow = tag("span", ARROWS[fact["sign"]], class_="arrow")
     title: list[Any] = [name(fact["column"])]
     if fact["type"] == "number":
         value, whole = told_value(fact), told_value(fact, "whole")
-        strip = number_strip(view, i, fact)
+        strip = None if i is None else number_strip(view, i, fact)
     else:
-        title += [" ", name(fact["category"])]
+        title += [" = ", name(fact["category"])]
         value, whole = share_text(fact["value"]), share_text(fact["whole"])
-        strip = share_strip(i, fact["value"], fact["whole"])
+        strip = None if i is None else share_strip(i, fact["value"], fact["whole"])
     few = few_cells(fact)
-    beside = f" all {whole}" + (f" · {few}" if few else "")
+    beside = [" ", against, f" {whole}", f", {few}" if few else ""]
     figures = tag("span", arrow, value, tag("span", beside), class_="v")
     return tag("li", tag("p", tag("span", title), figures), strip)
 
@@ -132,6 +138,29 @@ def share_strip(i: int, value: float | None, whole: float | None) -> Html:
         300, 11, rect(0, 2, 300, 6, "track"), rect(0, 2, 300 * (value or 0.0), 6, f"fill {group_class(i)}"),
         rect(300 * (whole or 0.0) - 0.75, 0, 1.5, 10, "ink"), stretch=True,
     )  # fmt: skip
+
+
+def _pair(view: View, pair: Mapping[str, Any]) -> Html:
+    """The two columns that show the group together."""
+    first, second = (name(column) for column in pair["columns"])
+    drawn = any(entry["columns"] == pair["columns"] for entry in view.summary.get("pairs") or ())
+    where = tag("a", "block 4 draws them", href="#pairs") if drawn else None
+    text = ["No single column shows this group, ", first, " and ", second, " together do"]
+    return tag("p", text, [": ", where] if where else None, ".", class_="note")
+
+
+def _unlike(view: View, group: Mapping[str, Any]) -> Html | None:
+    """What tells the group from the one most like it."""
+    unlike = group.get("unlike")
+    if not unlike:
+        return None
+    head = tag("p", "Most like ", view.chip(unlike["group"]), _but(unlike), class_="note")
+    lines = [definition(view, None, fact, view.chip(unlike["group"])) for fact in unlike["facts"]]
+    return tag("div", head, tag("ul", lines, class_="defs plain") if lines else None)
+
+
+def _but(unlike: Mapping[str, Any]) -> str:
+    return ", but:" if unlike["facts"] else "; no single column tells the two apart."
 
 
 def _closer(group: Mapping[str, Any]) -> Html | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import cos, hypot, radians, sin
 from typing import Any
 
+from ilk.report.blocks import pairs
+from ilk.report.blocks.points import colour_of, legend, point_paths
 from ilk.report.figures import plural, share_text
 from ilk.report.html import Html, fold, group_class, name, section, table, tag
+from ilk.report.plane import variable_text
 from ilk.report.svg import circle, line, num, rect, svg, text
 from ilk.report.view import COLOURED, View
 
@@ -36,13 +39,14 @@ def render(view: View) -> Html:
                 class_="sub",
             ),
         )
-    left = tag("figure", chart(view, made))
+    left = tag("figure", chart(view, made), legend(view))
     right = [_show(view), _loadings(made), _sizes(view, made), _numbers(view, made)]
     return section(
         4,
         title,
         tag("p", _words(view, made), class_="sub"),
         tag("div", left, tag("div", right), class_="wide-left"),
+        pairs.render(view),
     )
 
 
@@ -69,7 +73,7 @@ def _words(view: View, made: Mapping[str, Any]) -> list[Any]:
 
 def chart(view: View, made: Mapping[str, Any]) -> Html:
     """Points by group and size, ellipses over them, letters at the centres, ends of the axes named."""
-    wide, tall = max(made["extent"][0], 1), max(made["extent"][1], 1)
+    (low_x, low_y), (wide, tall) = _frame(made)
     inner = WIDTH - 2 * MARGIN
     scale = inner / wide
     height = min(max(tall * scale, FLATTEST), TALLEST)
@@ -78,7 +82,7 @@ def chart(view: View, made: Mapping[str, Any]) -> Html:
     bottom = MARGIN + height - (height - tall * scale) / 2
 
     def at(x: float, y: float) -> tuple[float, float]:
-        return left + x * scale, bottom - y * scale
+        return left + (x - low_x) * scale, bottom - (y - low_y) * scale
 
     zero = at(*made["origin"])
     full = height + 2 * MARGIN
@@ -104,37 +108,31 @@ def chart(view: View, made: Mapping[str, Any]) -> Html:
             tag(
                 "g",
                 disc,
-                class_=group_class(i).split()[0],
+                class_=colour_of(i),
                 data_group=letter,
                 data_tip=f"{letter}: {view.groups[i]['name']}",
             )
         )
-    parts += [shapes, _points(view, made, at), marks, _names(made, full, zero[0])]
+    points = point_paths(view, made["points"], at) if made["points"] else []
+    parts += [shapes, points, marks, _names(made, full, zero[0])]
     return tag("div", svg(WIDTH, full + 26, parts, label=_label(view), class_="large"), id="map")
+
+
+def _frame(made: Mapping[str, Any]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Where the map begins and how far it goes, so that every point and every ellipse is within."""
+    low, high = [0.0, 0.0], [max(float(extent), 1.0) for extent in made["extent"]]
+    for ellipse in made["ellipses"]:
+        if ellipse is None:
+            continue
+        turn = radians(ellipse["angle"])
+        for axis, (along, beside) in enumerate(((cos(turn), sin(turn)), (sin(turn), cos(turn)))):
+            reach, centre = hypot(ellipse["long"] * along, ellipse["short"] * beside), ellipse["xy"[axis]]
+            low[axis], high[axis] = min(low[axis], centre - reach), max(high[axis], centre + reach)
+    return (low[0], low[1]), (high[0] - low[0], high[1] - low[1])
 
 
 def _label(view: View) -> str:
     return f"Map of the rows in {plural(view.k, 'group')}" if view.k > 1 else "Map of the rows"
-
-
-def _points(view: View, made: Mapping[str, Any], at: Any) -> list[Html]:
-    """One path for each group and size: strokes of no length with round ends."""
-    if not made["points"]:
-        return []
-    points = made["points"]
-    strokes: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for x, y, group, size in zip(points["x"], points["y"], points["group"], points["size"], strict=True):
-        px, py = at(x, y)
-        strokes[size, group].append(f"M{px:.1f} {py:.1f}h0")
-    parts = []
-    for (size, group), path in sorted(strokes.items()):
-        letter = view.groups[group]["letter"]
-        plain = view.k < 2
-        if size == 2 and not plain:
-            parts.append(tag("path", d="".join(path), class_="points ring", data_group=letter))
-        classes = f"points s{size} {'plain' if plain else group_class(group).split()[0]}"
-        parts.append(tag("path", d="".join(path), class_=classes, data_group=letter))
-    return parts
 
 
 def _names(made: Mapping[str, Any], full: float, zero: float) -> list[Html]:
@@ -190,7 +188,7 @@ def _loadings(made: Mapping[str, Any]) -> Html:
     ]
     for j, entry in enumerate(entries):
         y = 24 + j * row
-        label = entry["column"] if entry["category"] is None else f"{entry['column']} {entry['category']}"
+        label = variable_text(entry)
         parts.append(text(0, y + 11, label if len(label) <= 24 else label[:23] + "…", "ink"))
         for x, value in zip(middle, (entry["x"], entry["y"]), strict=True):
             start = x + min(value, 0.0) * reach
