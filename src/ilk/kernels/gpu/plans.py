@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from ilk.kernels.gpu.nvrtc import source, wgmma
+
 SHARED_LIMIT = 227 * 1024  # bytes that one block may have on Hopper
 FLUSH_ROWS = 16384  # rows between writings of `tiny`, `few` and `fused`: 2^14 * 2^14 units fit an int32
 FEW_CELLS = 400  # centres times columns, up to which `few` is fastest (seen at 56 and 160)
@@ -46,10 +48,16 @@ class Build:
     shared: int = 0
     threads: int = 256
     products: int = 0
+    text: str = ""  # generated, after the first file
 
     @property
     def fits(self) -> bool:
         return self.shared <= SHARED_LIMIT
+
+    def source(self) -> str:
+        """The text that is compiled."""
+        made = (wgmma(self.products) if self.products else "") + self.text
+        return source(self.files[0]) + made + source(*self.files[1:])
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,11 @@ import numpy as np
 
 from ilk.kernels.gpu import plans
 from ilk.kernels.gpu.kmeans import KMeans
-from ilk.kernels.gpu.launch import Array, DeviceArray, Unavailable
+from ilk.kernels.gpu.launch import Array, DeviceArray
+from ilk.kernels.gpu.mixture import GaussianMixture
+from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.kernels.plain_mixture import Ending, ending_of
 
 HELD_JOBS = 4  # numbers of components whose memory is kept: starts of one fit, and a search over few
 
@@ -99,3 +102,76 @@ class Resident:
         job = self._k_means(Encoding(power, centre, factor), len(centres))
         labels = job.labels(centres)
         return labels.fetch(), job.row_costs(centres, labels).fetch()
+
+    def _mixture(self, encoding: Encoding, k: int, diagonal: bool) -> GaussianMixture:
+        key = "mixture", encoding.key, k, diagonal
+        made: GaussianMixture = self.job(key, lambda: GaussianMixture(self.table, encoding, k, diagonal))
+        return made
+
+    def _mixture_step(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        mean: Array,
+        whiten: Array,
+        log_weight: Array,
+        hard: bool = False,
+        limit: float = inf,
+        share_at_limit: float = 1.0,
+        *_: Any,
+    ) -> tuple[Array, Array, Array, Array]:
+        job = self._mixture(Encoding(power, centre, factor), len(mean), whiten.ndim == 2)
+        own = np.broadcast_to(whiten, (len(mean), *whiten.shape[1:]))
+        options: Any = {"hard": hard, "weight": self.weight(weight)[0], "rules": (limit, share_at_limit)}
+        count, shift, scatter, cost = job.step(mean, own, log_weight, **options)
+        scatter = scatter.sum(axis=0, keepdims=True) if len(whiten) < len(mean) else scatter
+        return count, shift, scatter, np.array([cost, 0.0])
+
+    def _mixture_labels(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        mean: Array,
+        whiten: Array,
+        log_weight: Array,
+        hard: bool = False,
+    ) -> tuple[Array, Array, Array]:
+        job = self._mixture(Encoding(power, centre, factor), len(mean), whiten.ndim == 2)
+        own = np.broadcast_to(whiten, (len(mean), *whiten.shape[1:]))
+        return job.labels(mean, own, log_weight, hard=hard)
+
+    def _mixture_ending(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        mean: Array,
+        whiten: Array,
+        log_weight: Array,
+        n_labels: int,
+        hard: bool = False,
+        *_: Any,
+    ) -> Ending:
+        told = self._mixture_labels(power, centre, factor, mean, whiten, log_weight)
+        return ending_of(*told, weight, n_labels, hard)
+
+    def _mixture_gather(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        mean: Array,
+        membership: Array | None,
+        scatters: str = "full",
+        *_: Any,
+    ) -> tuple[Array, Array, Array]:
+        if membership is not None and membership.ndim == 2:
+            raise Unavailable("sums under given memberships have no kernel for the GPU")
+        job = self._mixture(Encoding(power, centre, factor), len(mean), scatters == "diagonal")
+        count, shift, scatter = job.gather(mean, membership, self.weight(weight)[0])
+        return count, shift, scatter.sum(axis=0, keepdims=True) if scatters == "pooled" else scatter

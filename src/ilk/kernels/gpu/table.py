@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ilk.kernels.gpu import plans
-from ilk.kernels.gpu.launch import Array, Device, DeviceArray, Kernel, Unavailable, source, wgmma
+from ilk.kernels.gpu.launch import Array, Device, DeviceArray, Kernel
 from ilk.kernels.gpu.layouts import Scaled, lift_of
+from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.pairs import add_pairs
 
 SURVEY_COLUMNS = 1024
@@ -41,9 +42,7 @@ class DeviceTable:
 
     def build(self, build: plans.Build) -> Kernel:
         """A kernel of a plan."""
-        product = wgmma(build.products) if build.products else ""
-        text = source(build.files[0]) + product + source(*build.files[1:])
-        return self.device.kernel(build.name, text, build.macros, build.shared)
+        return self.device.kernel(build.name, build.source(), build.macros, build.shared)
 
     def plain(self, name: str, *, factor: bool = False) -> Kernel:
         """A kernel of `table.cu`."""
@@ -136,6 +135,17 @@ class DeviceTable:
             self._floats[key] = copy
         return self._floats[key], Scaled(np.zeros(wide, dtype=np.float32), lift, lift)
 
+    def own_numbers(self, encoding: Encoding, wide: int) -> DeviceArray:
+        """Encoded numbers in float32 or float64, whichever the table has, in `wide` columns; a copy, made once."""
+        key = b"own" + encoding.key, wide
+        if key not in self._floats:
+            self._floats.clear()
+            copy = self.device.empty((self.n_rows, wide), "f8" if self.dtype == "float64" else "f4")
+            kernel = self.plain("encode_own", factor=encoding.factor is not None)
+            kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), wide, copy)
+            self._floats[key] = copy
+        return self._floats[key]
+
     def kept(self, key: Any, make: Any) -> Any:
         """Something made once for this table."""
         if key not in self._held:
@@ -184,6 +194,6 @@ def on_device(device: Device, given: Any) -> DeviceArray | None:
         return here
     packed = device.empty(shape, kind)
     build = plans.table("pack", shape[1], kind.name, factor=False)
-    kernel = device.kernel(build.name, source(*build.files), build.macros)
+    kernel = device.kernel(build.name, build.source(), build.macros)
     kernel(device.multiprocessors * GRID, 256, here, shape[0], strides[0] // size, strides[1] // size, packed)
     return packed

@@ -1,5 +1,4 @@
 // What is asked of all rows of a table besides models. Macros: D, and those of numbers.cuh.
-typedef double pair_sum[2];
 
 // (n, DP) floats of encoded numbers, columns beyond D zero: what the kernels of K-means read where they cannot read raw.
 extern "C" __global__ __launch_bounds__(256)
@@ -9,6 +8,16 @@ void encode(const RAW* __restrict__ raw, i64 n, const double* __restrict__ encod
         const i64 row = i / wide;
         const int column = (int)(i - row * wide);
         out[i] = column < D ? (float)number_of(raw[row * D + column], encoding, column, D) : 0.0f;
+    }
+}
+// The same in the type of the table.
+extern "C" __global__ __launch_bounds__(256)
+void encode_own(const RAW* __restrict__ raw, i64 n, const double* __restrict__ encoding, i64 wide, REAL* __restrict__ out) {
+    const i64 cells = n * wide, step = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < cells; i += step) {
+        const i64 row = i / wide;
+        const int column = (int)(i - row * wide);
+        out[i] = column < D ? number_of(raw[row * D + column], encoding, column, D) : (REAL)0;
     }
 }
 // Any strides (in cells) to rows one after the other.
