@@ -1,8 +1,8 @@
 """Passes on a GPU beside what else runs there: `python -m benchmarks.gpu [kmeans mixtures seeding fits]`.
 
 Needs an NVIDIA Hopper card and torch, which makes the tables. Two times a pass: of its kernels, by CUDA events around
-each, and of the whole call as a fit sees it (parameters in, sums out, arithmetic on the host). Medians of nine. The floor
-is the larger of reading the table once at the card's own copy rate and of the products at its own rate.
+each, and of the whole call as a fit sees it (parameters in, sums out, arithmetic on the host); medians. The floor is
+the larger of reading the table once at the card's own copy rate and of the products at its own rate.
 """
 
 from __future__ import annotations
@@ -121,11 +121,10 @@ def line(
 ) -> None:
     kernels, whole, text = found
     bar = "" if most is None else f" (at most {most:g})"
-    print(
-        f"{name:16} {shape:22} kernels {kernels:8.3f} ms{bar}, call {whole:8.3f} ms, floor {floor:6.2f} ({floor / kernels:4.0%})"
-        f" {rest} [{text}]",
-        flush=True,
+    times = (
+        f"kernels {kernels:8.3f} ms{bar}, call {whole:8.3f} ms, floor {floor:6.2f} ({floor / kernels:4.0%})"
     )
+    print(f"{name:16} {shape:22} {times} {rest} [{text}]", flush=True)
 
 
 def torch_k_means(x: Any, centres: Any) -> tuple[float, float]:
@@ -151,56 +150,63 @@ def torch_k_means(x: Any, centres: Any) -> tuple[float, float]:
     return (time.perf_counter() - begun) * 1e3, cost
 
 
+def one_kmeans(name: str, n: int, d: int, k: int, dtype: str, most: float | None) -> None:
+    x, rows = blobs(n, d, k, dtype)
+    table, encoding = table_of(x)
+    job, centres = KMeans(table, encoding, k), rows * encoding.power
+    cost = float(job.step(centres)[2].sum()) / encoding.power**2
+    found = measured(lambda: job.step(centres))
+    floor = max(x.nbytes / READ, 2 * n * d * k / HALF if job.plan.kind == "large" else 0) * 1e3
+    slower, theirs = torch_k_means(x, rows) if dtype != "float16" else (float("nan"), float("nan"))
+    status = job._memory["status"].fetch()
+    told = f"{job.plan.kind}, listed {status[1:].sum() / n:.2%}, open {status[0]}"
+    line(
+        name,
+        f"{n:.0e} x {d}, k {k}",
+        found,
+        floor,
+        most,
+        f"torch {slower:.0f} ms; cost {cost:.10g} torch {theirs:.10g}; {told}",
+    )
+
+
 def kmeans() -> None:
-    for name, n, d, k, dtype, most in K_MEANS:
-        x, rows = blobs(n, d, k, dtype)
-        table, encoding = table_of(x)
-        job = KMeans(table, encoding, k)
-        centres = rows * encoding.power
-        cost = float(job.step(centres)[2].sum()) / encoding.power**2
-        found = measured(lambda: job.step(centres))  # noqa: B023
-        floor = max(x.nbytes / READ, 2 * n * d * k / HALF if job.plan.kind == "large" else 0) * 1e3
-        slower, theirs = torch_k_means(x, rows) if dtype != "float16" else (float("nan"), float("nan"))
-        status = job._memory["status"].fetch()
-        rest = f"torch {slower:.0f} ms; cost {cost:.10g} torch {theirs:.10g}; {job.plan.kind}, listed {status[1:].sum() / n:.2%}, open {status[0]}"
-        line(name, f"{n:.0e} x {d}, k {k}", found, floor, most, rest)
-        del x, job, table
+    for case in K_MEANS:
+        one_kmeans(*case)
+
+
+def one_mixture(name: str, n: int, d: int, k: int, dtype: str, diagonal: bool, most: float | None) -> None:
+    x, rows = blobs(n, d, k, dtype)
+    table, encoding = table_of(x)
+    job, mean = GaussianMixture(table, encoding, k, diagonal), rows * encoding.power
+    lower = np.tril(np.random.default_rng(0).normal(size=(k, d, d))) / 50
+    whiten = (np.ones((k, d)) if diagonal else np.eye(d) + lower) / encoding.power
+    found = measured(lambda: job.step(mean, whiten, np.full(k, -np.log(k))), 5)
+    products = (
+        8 * n * k * d if diagonal else 2 * n * k * d * (d + 8)
+    )  # E and M, symmetric halves in blocks of 8
+    line(name, f"{n:.0e} x {d}, K {k}", found, max(products / DOUBLE, x.nbytes / READ) * 1e3, most)
 
 
 def mixtures() -> None:
-    generator = np.random.default_rng(0)
-    for name, n, d, k, dtype, diagonal, most in MIXTURES:
-        x, rows = blobs(n, d, k, dtype)
-        table, encoding = table_of(x)
-        job = GaussianMixture(table, encoding, k, diagonal)
-        mean = rows * encoding.power
-        whiten = (
-            np.ones((k, d))
-            if diagonal
-            else np.tile(np.eye(d), (k, 1, 1)) + np.tril(generator.normal(size=(k, d, d))) / 50
-        )
-        logs = np.full(k, -np.log(k))
-        whiten = whiten / encoding.power
-        found = measured(lambda: job.step(mean, whiten, logs), 5)  # noqa: B023
-        products = (
-            8 * n * k * d if diagonal else 2 * n * k * d * (d + 8)
-        )  # E and M, symmetric halves in blocks of 8
-        line(name, f"{n:.0e} x {d}, K {k}", found, max(products / DOUBLE, x.nbytes / READ) * 1e3, most)
-        del x, job, table
+    for case in MIXTURES:
+        one_mixture(*case)
+
+
+def one_seeding(n: int, d: int, most: float | None) -> None:
+    x, rows = blobs(n, d, 100, "float32")
+    table, _ = table_of(x)
+    build, blocks, device = plans.seeding(d), -(-n // 4096), table.device
+    least, partial = device.empty(n, "f4"), device.empty(blocks, "f8")
+    kernel, centre = table.build(build), device.array(rows[3], np.float32)
+    kernel(blocks, build.threads, table.raw, n, centre, least, 1, partial)
+    found = measured(lambda: kernel(blocks, build.threads, table.raw, n, centre, least, 0, partial))
+    line("k-means++ step", f"{n:.0e} x {d}", found, (x.nbytes + 8 * n) / READ * 1e3, most)
 
 
 def seeding() -> None:
-    for n, d, most in ((10**8, 32, 3.3), (10**8, 16, None)):
-        x, rows = blobs(n, d, 100, "float32")
-        table, _ = table_of(x)
-        device = table.device
-        build, blocks = plans.seeding(d), -(-n // 4096)
-        least, partial = device.empty(n, "f4"), device.empty(blocks, "f8")
-        kernel, centre = table.build(build), device.array(rows[3], np.float32)
-        kernel(blocks, build.threads, table.raw, n, centre, least, 1, partial)
-        found = measured(lambda: kernel(blocks, build.threads, table.raw, n, centre, least, 0, partial))  # noqa: B023
-        line("k-means++ step", f"{n:.0e} x {d}", found, (x.nbytes + 8 * n) / READ * 1e3, most)
-        del x, table, least
+    one_seeding(10**8, 32, 3.3)
+    one_seeding(10**8, 16, None)
 
 
 def fits() -> None:

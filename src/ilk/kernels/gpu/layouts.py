@@ -10,8 +10,9 @@ from math import floor, inf, log2
 
 import numpy as np
 
+from ilk import kernels
 from ilk.kernels.gpu.plans import KMeansPlan, up
-from ilk.kernels.pairs import Array, add_pairs, two_product, two_sum
+from ilk.kernels.pairs import Array
 
 MAGIC = 12582912.0  # 1.5 * 2^23, as in common.cuh
 HIGHEST = 64.0  # scaled numbers are below it in size
@@ -67,13 +68,16 @@ class Split:
 
 def split(centres: Array, order: Array, parts: int) -> Split:
     """`centres` (K, d) scaled; a score is off by 2 (x - c) . e with this norm, e = what stands for c less c."""
-    target = -2.0 * centres[:, order]
+    own = centres[:, order]
+    target = -2.0 * own
     high = target.astype(np.float16)
-    low = (target - high.astype(np.float64)).astype(np.float16)
-    meant = high.astype(np.float64) + (low.astype(np.float64) if parts == 2 else 0.0)
-    away = (meant - target) / -2.0
-    norm = np.square(centres).sum(axis=1) + 2.0 * (centres[:, order] * away).sum(axis=1)
-    return Split(high, low, np.sqrt(np.square(away).sum(axis=1)), norm)
+    away = target - high
+    low = away.astype(np.float16) if parts == 2 else high[:0]
+    if parts == 2:
+        away -= low
+    away /= 2.0  # what stands for c less c
+    norm = np.einsum("kd,kd->k", own, own) + 2.0 * np.einsum("kd,kd->k", own, away)
+    return Split(high, low, np.sqrt(np.einsum("kd,kd->k", away, away)), norm)
 
 
 def padded(array: Array, n: int) -> Array:
@@ -95,7 +99,10 @@ def fused_image(centres: Array, terms: int, constant: float) -> tuple[Array, Arr
     parts = (found.high, found.low) if terms == 3 else (found.high,)
     image = np.concatenate([blocked(padded(part, n)) for part in parts] + [blocked(norms)])
     longest = np.sqrt(np.square(centres).sum(axis=1)).max()
-    limits = np.array([longest * SLACK, found.error.max() * SLACK, constant], dtype=np.float32)
+    lost = (
+        2 * 16 * float(np.abs(rest).max()) + 2.0**-60
+    )  # of two norms: below f16's least number nothing is held
+    limits = np.array([longest * SLACK, found.error.max() * SLACK, constant, lost], dtype=np.float32)
     return image, limits
 
 
@@ -154,10 +161,11 @@ def integer_sums(x: Array, label: Array, k: int, scaled: Scaled, *, bits: int = 
 
 def as_pairs(whole: Array, unit: float) -> Array:
     """int64 numbers of `unit` (a power of two) as pairs (..., 2), exactly."""
-    high = whole.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        low = (whole - high.astype(np.int64)).astype(np.float64)
-    return np.stack([high * unit, low * unit], axis=-1)
+    pairs = np.empty((*whole.shape, 2))
+    pairs[..., 0] = whole
+    pairs[..., 1] = whole - pairs[..., 0].astype(np.int64)
+    pairs *= unit
+    return pairs
 
 
 def encoded_sums(whole: Array, count: Array, scaled: Scaled, about: Array, *, bits: int) -> Array:
@@ -166,23 +174,29 @@ def encoded_sums(whole: Array, count: Array, scaled: Scaled, about: Array, *, bi
     away = (about - scaled.shift.astype(np.float64)) * (scaled.scale / scaled.lift)
     if not away.any():
         return pairs
-    moved = np.stack(
-        np.broadcast_arrays(*two_product(count[:, None].astype(np.float64), away[None, :])), axis=-1
-    )
-    return add_pairs(pairs, moved)
+    # A shift has 24 bits and less than 2^29 rows count: their product is exact. Beyond, in two steps.
+    for some in (count & ~0xFFFFFF, count & 0xFFFFFF):
+        if some.any():
+            moved = some[:, None] * away
+            pairs = kernels.add_pairs(pairs, np.stack([moved, np.zeros_like(moved)], axis=-1))
+    return pairs
 
 
 def cost_from_sums(squares: Array, sums: Array, weights: Array, centres: Array) -> Array:
     """`squares - sum of c . (2 S - W c)` as a pair, S and W being pairs (K, d, 2) and (K, 2)."""
-    moved, lost = two_product(sums[..., 0], -2.0 * centres)
-    square, rest = two_product(centres, centres)
-    weight = np.broadcast_to(weights[:, None, 0], centres.shape)
-    spread, missed = two_product(square, weight)
-    high, low = two_sum(moved, spread)
-    low += lost + missed + rest * weight - 2.0 * centres * sums[..., 1] + square * weights[:, None, 1]
-    pairs = np.stack([high.ravel(), low.ravel()], axis=-1)
-    while len(pairs) > 1:  # halves again and again
-        if len(pairs) % 2:
-            pairs = np.concatenate([pairs, np.zeros((1, 2))])
-        pairs = add_pairs(pairs[::2], pairs[1::2])
-    return add_pairs(squares, pairs[0])
+    k, d = centres.shape
+    cells = np.ascontiguousarray(centres).reshape(-1, 1)
+    norms = kernels.group_sums(cells, cells, np.repeat(np.arange(k, dtype=np.int32), d), k)[
+        :, 0
+    ]  # pairs (K, 2)
+    total = kernels.add_pairs(squares, _dot(sums[..., 0], -2.0 * centres))
+    for norm in (0, 1):
+        total = kernels.add_pairs(total, _dot(norms[:, norm], weights[:, 0]))
+    low = norms[:, 0] @ weights[:, 1] - 2.0 * np.einsum("kd,kd->", centres, sums[..., 1])
+    return kernels.add_pairs(total, np.array([low, 0.0]))
+
+
+def _dot(values: Array, by: Array) -> Array:
+    """Sum of all products, as a pair."""
+    flat = np.ascontiguousarray(values).reshape(-1, 1), np.ascontiguousarray(by).reshape(-1, 1)
+    return kernels.group_sums(*flat, np.zeros(values.size, dtype=np.int32), 1)[0, 0]

@@ -10,8 +10,12 @@ from ilk.kernels.gpu.plans import SHARED_LIMIT, Build, numbers, up
 MOST_BLOCKS = 16  # of 8 columns: tables of up to 128
 MOST_TILES = 18  # of 16 x 8 sums in the registers of a thread: 144 of 255
 TILE_REGISTERS = 160  # for the tiles of all components of a warp
-FUSED_COMPONENTS = 32  # scores of so many fit beside a row of 32 columns
-FUSED_BLOCKS = 4
+FUSED_COMPONENTS = {
+    1: 128,
+    2: 64,
+    3: 32,
+    4: 32,
+}  # by blocks of columns: scores that fit beside a row in registers
 DIAGONAL_TILES = 16  # blocks of columns times tiles of components, up to which one kernel does it all
 CHUNK_BYTES = 1 << 29  # of memberships at a time
 SUM_WARPS = 8
@@ -170,10 +174,10 @@ class MixturePlan:
     @property
     def fused(self) -> bool:
         """Whether memberships come from one launch."""
-        return self.score_group == self.pitch <= FUSED_COMPONENTS and self.blocks <= FUSED_BLOCKS
+        return self.score_group == self.pitch <= FUSED_COMPONENTS.get(self.blocks, 0)
 
     def scores(self, *, fused: bool) -> Build:
-        warps = 16 if self.blocks <= 4 else 8
+        warps = 16 if self.blocks <= 4 and not (fused and self.pitch > 64) else 8
         shared = self._scores_bytes(self.score_group, self.held)
         macros = {
             "GROUP": self.score_group,

@@ -79,7 +79,7 @@ void gmm_diag(const REAL* __restrict__ x, i64 n, const double2* __restrict__ coe
         __syncwarp();
 #pragma unroll
         for (int k = 0; k < 4; ++k) {  // four rows at a time
-            double r[4];
+            double r[KT];
 #pragma unroll
             for (int c = 0; c < KT; ++c) { r[c] = rs[(4 * k + q) * PR + 8 * c + g]; count[c] += r[c]; }
 #pragma unroll

@@ -3,6 +3,7 @@
 // Macros: D, DP (columns of x), K, LABELS, SUMS: 0, 1 as kmeans_fused.cu and kmeans_few.cu round, 2 as kmeans_tiny.cu does;
 // SMEM as the plan has counted it; and those of numbers.cuh.
 #define WARPS 16
+#define AT_ONCE (K > 96 ? 4 : K > 32 ? 2 : 1)  // centres of a lane
 extern __shared__ __align__(128) u8 pool[];
 static_assert(SUMS == 0 || SMEM == (K * DP + K) * 8, "the plan counts other bytes");
 
@@ -23,18 +24,27 @@ void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encodi
         const i64 row = list[at];
         double best = __longlong_as_double(0x7ff0000000000000ll);
         int label = K;
-        for (int k0 = 0; k0 < K; k0 += 32) {
-            const int k = min(k0 + lane, K - 1);
-            double sum = 0;
+        for (int k0 = 0; k0 < K; k0 += 32 * AT_ONCE) {
+            const double* from[AT_ONCE];
+            double sum[AT_ONCE] = {};
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i) from[i] = centres + min(k0 + 32 * i + lane, K - 1);
             for (int first = 0; first < D; first += 32) {
-                const int column = min(first + lane, D - 1);
+                const int column = min(first + lane, D - 1), last = min(32, D - first);
                 const double mine = number_of(raw[row * D + column], encoding, column, D);
-                for (int j = 0; j < 32 && first + j < D; ++j) {
-                    const double away = __dsub_rn(__shfl_sync(FULL, mine, j), centres[(i64)(first + j) * K + k]);
-                    sum = __dadd_rn(sum, __dmul_rn(away, away));
+#pragma unroll 4
+                for (int j = 0; j < last; ++j) {
+                    const double x_j = __shfl_sync(FULL, mine, j);
+#pragma unroll
+                    for (int i = 0; i < AT_ONCE; ++i) {
+                        const double away = __dsub_rn(x_j, from[i][(first + j) * K]);
+                        sum[i] = __dadd_rn(sum[i], __dmul_rn(away, away));
+                    }
                 }
             }
-            if (k0 + lane < K && sum < best) { best = sum; label = k; }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+                if (k0 + 32 * i + lane < K && sum[i] < best) { best = sum[i]; label = k0 + 32 * i + lane; }
         }
 #pragma unroll
         for (int m = 16; m; m >>= 1) {

@@ -49,7 +49,7 @@ extern __shared__ __align__(1024) u8 pool[];
 DEVICE u32 largest(u32 a, u32 b, u32 c) { return max(max(a, b), c); }  // one instruction
 
 // image: centres (hi, lo, norms) as wgmma reads them; norms are less one constant that makes nearly all scores negative.
-// limits (scaled): largest |c|, largest |c' - c| of the centres c' in the image, the constant. list: (grid, room) rows,
+// limits (scaled): largest |c|, largest |c' - c| of the centres c' in the image, the constant, error of norms. list: (grid, room) rows,
 // found: how many of each CTA (more than `room` were not written: then do all rows again with TERMS 3). open: rows that
 // TERMS 3 leaves open, n_open of them, `room_open` at most.
 // partial: (stretches * grid, K * D + K) whole numbers: sums in units of 1 / (scale * 2^24) about rounded(shift), counts.
@@ -109,7 +109,7 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
     const u64 b_hi = operand(smem_address(pool), NP / 8 * 128, 128);
     const u64 b_norm = b_hi + (PARTS * D / 8 * (NP / 8) * 128 >> 4);
     const u32 ones = q == 0 ? 0x4c004c00u : q == 1 ? 0x00004c00u : 0;  // 16, 16, 16, 0 ...
-    const float cmax = limits[0], cdelta = limits[1], constant = limits[2];
+    const float cmax = limits[0], cdelta = limits[1], constant = limits[2], lost = limits[3];
     int stage = 0;
     u32 phase = 0;
     const int stretches = (int)given_stretches;  // as many as any CTA needs
@@ -185,7 +185,7 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
             for (int h = 0; h < 2; ++h) {
                 const float size = root(square[h]), off = fmaf(size, SPLIT, cdelta + SUBNORMAL);
                 slope[h] = 4.04f * off;
-                level[h] = fmaf(slope[h], 2 * off, ROUNDING * fmaf(2 * size + cmax, cmax, constant));
+                level[h] = fmaf(slope[h], 2 * off, fmaf(ROUNDING, fmaf(2 * size + cmax, cmax, constant), lost));
                 ground[h] = fmaf(square[h], 1.0001f, constant);
             }
             wgmma_wait<0>();
