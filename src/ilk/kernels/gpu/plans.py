@@ -101,8 +101,9 @@ def kmeans_plan(columns: int, k: int, half: bool = False) -> KMeansPlan | None:
     >>> [kmeans_plan(d, k).kind for d, k in ((2, 100), (16, 10), (32, 100), (128, 1000))]
     ['tiny', 'few', 'fused', 'large']
     """
-    if columns <= 4 and tiny(columns, k, True).fits:
-        return KMeansPlan("tiny", columns, k, columns)
+    plan = KMeansPlan("tiny", columns, k, columns)
+    if columns <= 4 and plan.screen(True).fits and exact(plan, "float32", factor=False, labels=True).fits:
+        return plan
     wide = up(columns, 4)
     if k * wide <= FEW_CELLS and wide <= FEW_COLUMNS:
         return KMeansPlan("few", columns, k, wide)
@@ -194,7 +195,8 @@ def sums_any(d: int, k: int, dtype: str, *, factor: bool, weighted: bool) -> Bui
 def exact(plan: KMeansPlan, dtype: str, *, factor: bool, labels: bool) -> Build:
     """The rows that the other kernels leave open."""
     adds = 0 if plan.kind == "large" else 2 if plan.kind == "tiny" else 1
-    shared = (plan.k * plan.wide + plan.k) * 8 if adds else 0
+    at_once = 4 if plan.k > 64 else 2 if plan.k > 32 else 1
+    shared = ((plan.k * plan.wide + plan.k) * 8 if adds else 0) + 32 * 32 * at_once * 8
     macros = {
         "D": plan.columns,
         "DP": plan.wide,
