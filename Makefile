@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fix check test test-all test-numpy sanitize wheels bench docs demo clean
+.PHONY: help setup fix check test test-all test-numpy gpu sanitize wheels bench docs demo clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,11 @@ test-all: setup  ## every test, the slow ones too, with the compiled kernels
 
 test-numpy: setup  ## every test with the NumPy kernels; takes long
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup
+
+# CI has no card: what can be told without one is in `make test`.
+gpu: setup  ## on a machine with an NVIDIA Hopper card: kernels, rows and estimators against the CPU, then the bench (torch)
+	$(RUN) pytest -n 0 tests/kernels/gpu tests/engines/test_gpu.py
+	$(RUN) benchmarks.gpu
 
 # Leaks are the interpreter's own; a report of either sanitizer ends the run. libstdc++ stands beside libasan so that
 # exceptions are seen from the start; Python's own allocator would hide small arrays from it.

@@ -80,6 +80,7 @@ class DerivedRows:
     """Rows whose blocks are changed on the fly."""
 
     whole = None  # rows are seen block by block
+    resident = False
 
     def __init__(self, rows: Rows, change: Change) -> None:
         self.rows, self.change = rows, change

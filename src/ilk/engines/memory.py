@@ -23,6 +23,8 @@ class MemoryRows:
     Nothing is copied: a block is a view, encoded by the kernel that visits it. Compressed rows (CSR) stay so.
     """
 
+    resident = False
+
     def __init__(
         self,
         raw: Array,

@@ -23,6 +23,8 @@ from ilk.table.weights import check_weight, conditioned_weight
 
 SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture", "AssortedMixture")
 """Those that take a sparse matrix without making it an array."""
+DEVICES = ("auto", "cpu", "cuda")
+AUTO_CELLS = 1 << 26  # of a table in memory: below, copying it to a device costs more than is gained
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
@@ -46,6 +48,10 @@ def real_number(name: str, value: object, least: float, below: float) -> float:
 
 def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a float64 or float32 array; the array itself where it is one already."""
+    if hasattr(type(X), "__cuda_array_interface__"):
+        from ilk.engines.gpu import fetched
+
+        X = fetched(X)
     found = opened(X)
     if is_frame(found):
         raise UsageError(
@@ -115,9 +121,22 @@ def _named_numbers(estimator: Any, table: Table, *, reset: bool) -> Array:
 
 
 def training_rows(
-    estimator: Any, X: Any, sample_weight: Any, *, scale: str | None, threads: int | None, k: int
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    *,
+    scale: str | None,
+    threads: int | None,
+    k: int,
+    device: str = "cpu",
 ) -> Rows:
-    """The rows of a fit, checked and conditioned; where the data lie decides the engine."""
+    """The rows of a fit, checked and conditioned; where the data lie decides the engine, and `device`."""
+    one_of("device", device, DEVICES)
+    if hasattr(type(X), "__cuda_array_interface__") and device != "cpu":
+        from ilk.engines.gpu import is_on_device
+
+        if is_on_device(X):
+            return _device_rows(estimator, X, sample_weight, scale=scale, threads=threads, k=k)
     X = opened(X)
     if is_frame(X):
         return frame_rows(estimator, X, sample_weight, scale=scale, threads=threads, k=k)
@@ -127,6 +146,42 @@ def training_rows(
     raw = (checked_sparse if sparse else checked_array)(estimator, X, reset=True)
     n_rows = raw.shape[0]
     weight, unit = given_weight(sample_weight, n_rows)
+    _check_count(n_rows, weight, k)
+    facts = sparse_survey(raw, weight) if sparse else survey(raw, weight=weight)
+    for caution in precision_cautions(facts):
+        caution.warn(depth=5)
+    encoding = (sparse_encoding if sparse else encoding_of)(raw, facts, scale=scale, weight=weight)
+    encoding = replace(encoding, weight_unit=unit)
+    rows = MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
+    if sparse or device == "cpu" or (device == "auto" and raw.size < AUTO_CELLS):
+        return rows
+    from ilk.engines.gpu import placed
+
+    return placed(rows, device)
+
+
+def _device_rows(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    *,
+    scale: str | None,
+    threads: int | None,
+    k: int,
+) -> Rows:
+    """The same of cells that lie on a GPU already."""
+    from ilk.engines.gpu import rows_on_device
+
+    if len(X.shape) != 2:
+        raise DataError("bad-shape", f"the array has shape {tuple(X.shape)}", do="Give rows and columns")
+    estimator.n_features_in_ = int(X.shape[1])
+    vars(estimator).pop("feature_names_in_", None)
+    weight, unit = given_weight(sample_weight, int(X.shape[0]))
+    _check_count(int(X.shape[0]), weight, k)
+    return rows_on_device(X, weight=weight, unit=unit, scale=scale, threads=threads)
+
+
+def _check_count(n_rows: int, weight: Array | None, k: int) -> None:
     n_counting = n_rows if weight is None else int(np.count_nonzero(weight))
     if n_counting < k:
         raise DataError(
@@ -134,12 +189,6 @@ def training_rows(
             f"n_samples={n_counting} rows with weight are fewer than the {k} groups asked for",
             do="Ask for fewer groups",
         )
-    facts = sparse_survey(raw, weight) if sparse else survey(raw, weight=weight)
-    for caution in precision_cautions(facts):
-        caution.warn(depth=5)
-    encoding = (sparse_encoding if sparse else encoding_of)(raw, facts, scale=scale, weight=weight)
-    encoding = replace(encoding, weight_unit=unit)
-    return MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
 
 
 def given_weight(sample_weight: Any, n_rows: int) -> tuple[Array | None, float]:

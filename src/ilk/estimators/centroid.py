@@ -44,6 +44,7 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
     _recipe: Recipe
     _power_of_cost: int  # cost grows with this power of the unit
     _takes_sparse: ClassVar[bool] = False
+    device: str = "cpu"  # those that run elsewhere have it as a parameter
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the groups of the rows of X.
@@ -59,7 +60,8 @@ class CentroidEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Clust
         """
         k = whole_number("n_clusters", self.n_clusters)
         recipe = self._options()
-        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
+        options: Any = {"scale": self.scale, "threads": threads_of(self), "device": self.device}
+        rows = training_rows(self, X, sample_weight, k=k, **options)
         seed = seed_of(self.random_state)
         found = self._solve(rows, recipe, k, seed)
         self._finish(rows, recipe.family, found)

@@ -271,6 +271,8 @@ class MixtureEstimator(DensityMixin, ClusterMixin, BaseEstimator):
 class NumericMixture(MixtureEstimator, ABC):
     """Mixtures over numbers: everything but what a component is."""
 
+    device: str = "cpu"  # those that run elsewhere have it as a parameter
+
     @abstractmethod
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Any:
         """The family of such components."""
@@ -297,7 +299,8 @@ class NumericMixture(MixtureEstimator, ABC):
         """The fit by a solver of rows, family, number of components, seed and plan."""
         k = whole_number("n_components", self.n_components)
         plan, min_weight = self._plan(), real_number("min_weight", self.min_weight, 0.0, np.inf)
-        rows = training_rows(self, X, sample_weight, scale=self.scale, threads=threads_of(self), k=k)
+        options: Any = {"scale": self.scale, "threads": threads_of(self), "device": self.device}
+        rows = training_rows(self, X, sample_weight, k=k, **options)
         if rows.n_rows < 2:
             raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
         init = None if isinstance(self.init, str) else given_start(self.init, rows, k)

@@ -36,7 +36,7 @@ class KMeans(CentroidEstimator):
     {n_clusters} {init/centres} {n_init/centres} {max_iter} {tol/cost} {scale}
     exact : bool, default=False
         Prove the optimum: for any table of one column, or of at most 16 rows. Refused for others.
-    {random_state} {threads} {n_jobs} {callback} {verbose}
+    {random_state} {device} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
@@ -86,6 +86,7 @@ class KMeans(CentroidEstimator):
         scale: str | None = None,
         exact: bool = False,
         random_state: Any = None,
+        device: str = "auto",
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Callback | None = None,
@@ -99,6 +100,7 @@ class KMeans(CentroidEstimator):
         self.scale = scale
         self.exact = exact
         self.random_state = random_state
+        self.device = device
         self.threads = threads
         self.n_jobs = n_jobs
         self.callback = callback

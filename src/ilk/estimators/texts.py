@@ -95,6 +95,12 @@ PARAMETERS = {
         "None, int, Generator, RandomState or SeedSequence",
         "Seed of the random draws: the same number gives the same result. None draws a new seed for each fit.",
     ),
+    "device": (
+        '"auto", "cpu" or "cuda"',
+        'Where passes over the rows run. "cuda" is an NVIDIA GPU (`pip install "ilk[gpu]"`); where there is none, the '
+        'CPU does it, with a warning. "auto" goes there with cells that lie there already, and with tables that are '
+        "large enough for the way to pay.",
+    ),
     "threads": (
         "None or int",
         "Number of threads; None and -1 use all cores. The result does not depend on it.",

@@ -194,7 +194,7 @@ def finish(
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
     cost, log_certainty = Pair(np.zeros(2)), 0.0
     state = LabelState(family, best.params, cut, bool(trim))
-    whole = rows.whole if shared else None
+    whole = rows.whole if shared or (rows.resident and family.shares_blocks) else None
     for part in rows.scan(visit, state) if whole is None else [visit(state, whole)]:
         here = slice(part.first, part.first + len(part.label))
         labels[here] = part.label

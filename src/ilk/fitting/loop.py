@@ -192,7 +192,8 @@ def advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: Sto
     cuts = find_cuts(rows, families, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
     for _ in range(families[0].n_phases):
         # A block is in the cache for all starts; with one start, its kernel may as well walk the blocks.
-        whole = rows.whole if len(runs) == 1 and families[0].shares_blocks else None
+        walked = families[0].shares_blocks and (len(runs) == 1 or rows.resident)
+        whole = rows.whole if walked else None
         state = _Pass(families, after, cuts)
         partials = rows.reduce(_visit, state) if whole is None else _visit(state, whole)
         updates = zip(families, after, partials, strict=True)

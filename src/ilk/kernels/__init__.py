@@ -10,6 +10,11 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from ilk.kernels import pairs, plain, plain_hull, plain_mixture, plain_product, plain_tree, sparse
 from ilk.kernels.pairs import round_pairs
@@ -98,6 +103,25 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         add_pairs = compiled.add_pairs
         grow_tree = compiled.grow_tree
         lower_hull = compiled.lower_hull
+
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+
+def _where_rows_lie(kernel: Called) -> Called:
+    """The kernel, for rows in memory; those on a device (`gpu/resident.py`) run their own of that name."""
+
+    @wraps(kernel)
+    def run(raw: Any, *given: Any, **named: Any) -> Any:
+        if isinstance(raw, np.ndarray):
+            return kernel(raw, *given, **named)
+        return raw.run(kernel.__name__, kernel, *given, **named)
+
+    return cast(Called, run)
+
+
+nearest_step, nearest = _where_rows_lie(nearest_step), _where_rows_lie(nearest)
+mixture_step, mixture_gather = _where_rows_lie(mixture_step), _where_rows_lie(mixture_gather)
+mixture_ending, mixture_labels = _where_rows_lie(mixture_ending), _where_rows_lie(mixture_labels)
 
 CODES = 4  # the place of the codes among the arguments of a product
 nearest_step = sparse.or_sparse(nearest_step, sparse.nearest_step)

@@ -187,13 +187,20 @@ def mixture_ending(
         label, size, first_row, costs, certainty = zip(*found, strict=True)
         sums = reduce(np.add, size), reduce(np.minimum, first_row), reduce(add_pairs, costs)
         return Ending(np.concatenate(label), *sums, reduce(np.add, certainty))
-    own, top, cost = mixture_labels(raw, power, centre, factor, mean, whiten, log_weight)
-    own[own >= n_labels] = -1
+    told = mixture_labels(raw, power, centre, factor, mean, whiten, log_weight)
+    return ending_of(*told, weight, n_labels, hard)
+
+
+def ending_of(
+    label: Array, top: Array, cost: Array, weight: Array | None, n_labels: int, hard: bool
+) -> Ending:
+    """What soft labels, their scores and the costs of rows add up to."""
+    label[label >= n_labels] = -1
     with np.errstate(invalid="ignore"):  # a row impossible under all components belongs to none
         sure = np.fmin(np.fmax(top + cost, LOG_TINY), 0.0)
-    counted = np.ones(len(own)) if weight is None else weight
-    tallied = tally(own, -top if hard else cost, counted, n_labels)
-    return Ending(own, *tallied, np.array([sure @ counted]))
+    counted = np.ones(len(label)) if weight is None else weight
+    tallied = tally(label, -top if hard else cost, counted, n_labels)
+    return Ending(label, *tallied, np.array([sure @ counted]))
 
 
 def memberships(scores: Array, hard: bool) -> tuple[Array, Array]:

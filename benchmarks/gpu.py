@@ -1,0 +1,257 @@
+"""Passes on a GPU beside what else runs there: `python -m benchmarks.gpu [kmeans mixtures seeding fits]`.
+
+Needs an NVIDIA Hopper card and torch, which makes the tables. Two times a pass: of its kernels, by CUDA events around
+each, and of the whole call as a fit sees it (parameters in, sums out, arithmetic on the host); medians. The floor is
+the larger of reading the table once at the card's own copy rate and of the products at its own rate.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ilk.kernels.gpu import launch, plans
+from ilk.kernels.gpu.kmeans import KMeans
+from ilk.kernels.gpu.mixture import GaussianMixture
+from ilk.kernels.gpu.table import DeviceTable, Encoding, on_device
+
+READ = 4.3e12  # bytes a second: a copy on an H200, read and written
+HALF, DOUBLE = 790e12, 65e12  # products a second in f16 and f64
+
+# pass, rows, columns, k, type, what it may take at most (ms)
+K_MEANS = [
+    ("K-means f32", 10**8, 32, 100, "float32", 6.0),
+    ("K-means f32", 10**8, 16, 10, "float32", 2.3),
+    ("K-means f32", 10**7, 2, 100, "float32", 0.45),
+    ("K-means f32", 10**7, 128, 1000, "float32", 8.0),
+    ("K-means f16", 1 << 22, 128, 1000, "float16", 2.7),
+    ("K-means f32", 10**7, 20, 50, "float32", None),
+    ("K-means f64", 10**7, 32, 100, "float64", None),
+]
+MIXTURES = [
+    ("full EM f64", 10**7, 32, 32, "float64", False, 24.0),
+    ("full EM f32", 10**7, 32, 32, "float32", False, None),
+    ("full EM f64", 4 * 10**7, 8, 128, "float64", False, None),
+    ("full EM f64", 2 * 10**7, 16, 64, "float64", False, None),
+    ("full EM f64", 5 * 10**6, 64, 16, "float64", False, None),
+    ("diagonal EM f64", 10**7, 32, 32, "float64", True, 3.0),
+    ("diagonal EM f32", 10**7, 32, 32, "float32", True, 3.0),
+]
+
+
+class Clock:
+    """Time of the kernels launched while it runs."""
+
+    def __init__(self) -> None:
+        import torch
+
+        self.torch, self.events = torch, []
+        self.usual = launch.Kernel.__call__
+
+    def __enter__(self) -> Clock:
+        clock, usual = self, self.usual
+
+        def timed(kernel: Any, *given: Any) -> None:
+            before, after = (clock.torch.cuda.Event(enable_timing=True) for _ in range(2))
+            before.record()
+            usual(kernel, *given)
+            after.record()
+            clock.events.append((kernel.name, before, after))
+
+        launch.Kernel.__call__ = timed  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        launch.Kernel.__call__ = self.usual  # type: ignore[method-assign]
+        self.torch.cuda.synchronize()
+
+    @property
+    def milliseconds(self) -> float:
+        return sum(before.elapsed_time(after) for _, before, after in self.events)
+
+    def by_kernel(self) -> str:
+        found: dict[str, float] = {}
+        for name, before, after in self.events:
+            found[name] = found.get(name, 0.0) + before.elapsed_time(after)
+        return ", ".join(f"{name} {ms:.2f}" for name, ms in found.items())
+
+
+def measured(call: Any, repeats: int = 9) -> tuple[float, float, str]:
+    """Kernels, whole call (ms), and the kernels one by one."""
+    call()
+    kernels, whole, text = [], [], ""
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        call()
+        whole.append((time.perf_counter() - begun) * 1e3)
+        with Clock() as clock:
+            call()
+        kernels.append(clock.milliseconds)
+        text = clock.by_kernel()
+    return median(kernels), median(whole), text
+
+
+def blobs(n: int, d: int, k: int, dtype: str) -> tuple[Any, Any]:
+    """A table of k clouds on the card, and k of its rows."""
+    import torch
+
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    centres = torch.randn(k, d, device="cuda", generator=generator) * 3
+    x = torch.empty(n, d, device="cuda", dtype=getattr(torch, dtype))
+    for first in range(0, n, 1 << 22):
+        part = x[first : first + (1 << 22)]
+        own = torch.randint(0, k, (len(part),), device="cuda", generator=generator)
+        part.copy_(centres[own] + torch.randn(part.shape, device="cuda", generator=generator))
+    return x, x[:: max(1, n // k)][:k].double().cpu().numpy()
+
+
+def table_of(x: Any) -> tuple[DeviceTable, Encoding]:
+    device = launch.open_device()
+    cells = on_device(device, x)
+    assert cells is not None
+    return DeviceTable(device, cells), Encoding(2.0**-5, np.zeros(x.shape[1]))
+
+
+def line(
+    name: str, shape: str, found: tuple[float, float, str], floor: float, most: float | None, rest: str = ""
+) -> None:
+    kernels, whole, text = found
+    bar = "" if most is None else f" (at most {most:g})"
+    times = (
+        f"kernels {kernels:8.3f} ms{bar}, call {whole:8.3f} ms, floor {floor:6.2f} ({floor / kernels:4.0%})"
+    )
+    print(f"{name:16} {shape:22} {times} {rest} [{text}]", flush=True)
+
+
+def torch_k_means(x: Any, centres: Any) -> tuple[float, float]:
+    """A pass in torch, by chunks: ms and cost."""
+    import torch
+
+    c = torch.as_tensor(centres, device="cuda", dtype=x.dtype)
+
+    def step() -> float:
+        cost, sums = 0.0, torch.zeros(c.shape, device="cuda", dtype=torch.float64)
+        size = max(1, (1 << 28) // len(c))
+        for part in x.split(size):
+            score = (c * c).sum(1) - 2 * part @ c.T
+            least, label = score.min(1)
+            cost += float((least.double() + (part.double() ** 2).sum(1)).sum())
+            sums.index_add_(0, label, part.double())
+        torch.cuda.synchronize()
+        return cost
+
+    step()
+    begun = time.perf_counter()
+    cost = step()
+    return (time.perf_counter() - begun) * 1e3, cost
+
+
+def one_kmeans(name: str, n: int, d: int, k: int, dtype: str, most: float | None) -> None:
+    x, rows = blobs(n, d, k, dtype)
+    table, encoding = table_of(x)
+    job, centres = KMeans(table, encoding, k), rows * encoding.power
+    cost = float(job.step(centres)[2].sum()) / encoding.power**2
+    found = measured(lambda: job.step(centres))
+    floor = max(x.nbytes / READ, 2 * n * d * k / HALF if job.plan.kind == "large" else 0) * 1e3
+    slower, theirs = torch_k_means(x, rows) if dtype != "float16" else (float("nan"), float("nan"))
+    status = job._memory["status"].fetch()
+    told = f"{job.plan.kind}, listed {status[1:].sum() / n:.2%}, open {status[0]}"
+    line(
+        name,
+        f"{n:.0e} x {d}, k {k}",
+        found,
+        floor,
+        most,
+        f"torch {slower:.0f} ms; cost {cost:.10g} torch {theirs:.10g}; {told}",
+    )
+
+
+def kmeans() -> None:
+    for case in K_MEANS:
+        one_kmeans(*case)
+
+
+def one_mixture(name: str, n: int, d: int, k: int, dtype: str, diagonal: bool, most: float | None) -> None:
+    x, rows = blobs(n, d, k, dtype)
+    table, encoding = table_of(x)
+    job, mean = GaussianMixture(table, encoding, k, diagonal), rows * encoding.power
+    lower = np.tril(np.random.default_rng(0).normal(size=(k, d, d))) / 50
+    whiten = (np.ones((k, d)) if diagonal else np.eye(d) + lower) / encoding.power
+    found = measured(lambda: job.step(mean, whiten, np.full(k, -np.log(k))), 5)
+    products = (
+        8 * n * k * d if diagonal else 2 * n * k * d * (d + 8)
+    )  # E and M, symmetric halves in blocks of 8
+    line(name, f"{n:.0e} x {d}, K {k}", found, max(products / DOUBLE, x.nbytes / READ) * 1e3, most)
+
+
+def mixtures() -> None:
+    for case in MIXTURES:
+        one_mixture(*case)
+
+
+def one_seeding(n: int, d: int, most: float | None) -> None:
+    x, rows = blobs(n, d, 100, "float32")
+    table, _ = table_of(x)
+    build, blocks, device = plans.seeding(d), -(-n // 4096), table.device
+    least, partial = device.empty(n, "f4"), device.empty(blocks, "f8")
+    kernel, centre = table.build(build), device.array(rows[3], np.float32)
+    kernel(blocks, build.threads, table.raw, n, centre, least, 1, partial)
+    found = measured(lambda: kernel(blocks, build.threads, table.raw, n, centre, least, 0, partial))
+    line("k-means++ step", f"{n:.0e} x {d}", found, (x.nbytes + 8 * n) / READ * 1e3, most)
+
+
+def seeding() -> None:
+    one_seeding(10**8, 32, 3.3)
+    one_seeding(10**8, 16, None)
+
+
+def fits() -> None:
+    import torch
+
+    import ilk
+
+    def timed(model: Any, data: Any) -> tuple[float, Any]:
+        begun = time.perf_counter()
+        model.fit(data)
+        return time.perf_counter() - begun, model
+
+    options: dict[str, Any] = {"random_state": 0, "n_init": 1, "max_iter": 20}
+    cases: list[tuple[str, int, int, Any]] = [
+        ("KMeans(100)", 10**7, 32, lambda device: ilk.KMeans(100, device=device, **options)),
+        ("GaussianMixture(32)", 10**6, 32, lambda device: ilk.GaussianMixture(32, device=device, **options)),
+        ("KMeans(100)", 10**8, 32, lambda device: ilk.KMeans(100, device=device, **options)),
+        ("GaussianMixture(32)", 10**7, 32, lambda device: ilk.GaussianMixture(32, device=device, **options)),
+    ]
+    for name, n, d, make in cases:
+        x, _ = blobs(n, d, 100 if "KMeans" in name else 32, "float32")
+        timed(make("cuda"), x[: 1 << 17])  # kernels are compiled
+        seconds, here = timed(make("cuda"), x)
+        text = f"{name} {n:.0e} x {d}: GPU {seconds:.2f} s, {here.n_iter_} passes"
+        if n <= 10**7 and not (n == 10**7 and "Gaussian" in name):
+            host = x.cpu().numpy()
+            slower, there = timed(make("cpu"), host)
+            same = float((here.labels_ == there.labels_).mean())
+            text += f"; CPU {slower:.2f} s, {there.n_iter_} passes; labels alike {same:.8f}"
+        print(text, flush=True)
+        del x
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    import torch
+
+    print(
+        torch.cuda.get_device_name(),
+        "torch",
+        torch.__version__,
+        "clock",
+        torch.cuda.clock_rate(),
+        "MHz",
+        flush=True,
+    )
+    for part in sys.argv[1:] or ("kmeans", "mixtures", "seeding", "fits"):
+        {"kmeans": kmeans, "mixtures": mixtures, "seeding": seeding, "fits": fits}[part]()

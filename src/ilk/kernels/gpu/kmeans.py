@@ -1,0 +1,295 @@
+"""Passes of K-means over a table on a device: labels as the CPU gives them, sums as integers of any order.
+
+Screen (f16 or float), settle (split f16), decide (float64): each takes up the rows that the one before leaves open by a
+bound on its own rounding. The sums of a table are whole numbers, so no grid and no order changes their bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ilk.kernels.gpu import layouts, plans
+from ilk.kernels.gpu.launch import Array, DeviceArray, Kernel
+from ilk.kernels.gpu.layouts import Scaled
+from ilk.kernels.gpu.nvrtc import Unavailable
+from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.kernels.gpu.workspace import Workspace
+from ilk.kernels.pairs import add_pairs, round_pairs, two_product
+
+LEAST_SHARE = 2.0**-24  # of the squares: a cost below it is summed row by row
+ANY_BITS = 15  # of each of the three parts of `kmeans_sums_any.cu`
+SUM_UNIT = 256.0  # units in one scaled number
+MOST_HALF = 16384.0  # raw numbers up to which f16 holds -2 c
+
+
+class KMeans(Workspace):
+    """All that passes over one table with K centres share: plan, memory on the device, kernels."""
+
+    def __init__(self, table: DeviceTable, encoding: Encoding, k: int) -> None:
+        super().__init__(table.device)
+        if not plans.LEAST_ROWS <= table.n_rows <= plans.MOST_ROWS:
+            raise Unavailable(f"{table.n_rows} rows are not what the kernels of K-means are made for")
+        half = (
+            table.dtype == "float16" and encoding.factor is None and max(map(abs, table.ends())) < MOST_HALF
+        )
+        plan = plans.kmeans_plan(table.n_columns, k, half)
+        if plan is None:
+            raise Unavailable(f"no kernel is made for K-means of {table.n_columns} columns and {k} centres")
+        self.table, self.encoding, self.plan, self.k = table, encoding, plan, k
+        self.n = table.n_rows
+        self.grid = self.device.multiprocessors
+        self.split_all = False  # `fused`: too many rows for the first list, so all are split at once
+        self.room = max(1024, self.n // plans.LIST_SHARE)  # of the list of rows left open
+
+    # --- one pass
+
+    def labels(self, centres: Array) -> DeviceArray:
+        """The nearest centre of each row (int32), centres (K, d) in encoded units."""
+        while True:
+            self._assign(centres, labels=True)
+            if self._settled():
+                return self._memory["labels"]
+
+    def step(
+        self, centres: Array, weight: DeviceArray | None = None, heaviest: float = 1.0
+    ) -> tuple[Array, Array, Array]:
+        """Sums (K, d, 2), weights (K,) and cost (2,) as `plain.nearest_step` tells them."""
+        if (
+            weight is None
+            and self.table.dtype != "float64"
+            and (self.plan.sums_at_once or self.encoding.factor is None)
+        ):
+            sums, weights = self._plain_sums(centres)
+        else:
+            sums, weights = self._any_sums(centres, weight, heaviest)
+        squares = self.table.squares(self.encoding, weight)
+        cost = layouts.cost_from_sums(squares, sums, weights, centres)
+        if not cost[0] > LEAST_SHARE * squares[0]:
+            by_row = self.row_costs(centres).fetch()
+            cost = np.array([by_row.sum() if weight is None else by_row @ weight.fetch(), 0.0])
+        return sums, round_pairs(weights), cost
+
+    def row_costs(self, centres: Array, labels: DeviceArray | None = None) -> DeviceArray:
+        """Squared distance of each row to its centre, in float64 and in the CPU's order."""
+        labels = self.labels(centres) if labels is None else labels
+        cost = self.memory("cost", self.n, np.float64)
+        kernel = self.table.plain("row_cost", factor=self.encoding.factor is not None)
+        given = (
+            self.table.raw,
+            self.n,
+            self.table.encoding_array(self.encoding),
+            self.given("centres", centres),
+            labels,
+        )
+        kernel(-(-self.n // 256), 256, *given, cost)
+        return cost
+
+    # --- sums
+
+    def _plain_sums(self, centres: Array) -> tuple[Array, Array]:
+        k, wide, d = self.k, self.plan.wide, self.table.n_columns
+        out, bits = self.memory("out", k * wide + k, np.int64), 16 if self.plan.sums_at_once else 15
+        reduce = self.table.build(plans.reduction(whole=True))
+        while True:
+            x, scaled, blocks = self._assign(centres, labels=not self.plan.sums_at_once)
+            if self.plan.sums_at_once:
+                _add_columns(reduce, self._memory["partial"], blocks, out.size, out)
+            else:
+                self._second_read(x, scaled, out, reduce)
+            whole = out.fetch()
+            if self._settled():
+                break
+        unit = scaled.scale * SUM_UNIT
+        about = (
+            scaled.shift.astype(np.float64)
+            if self.plan.kind == "tiny"
+            else layouts.rounded_shift(scaled.shift, unit)
+        )
+        sums, count = whole[: k * wide].reshape(k, wide), whole[k * wide :]
+        pairs = layouts.encoded_sums(sums, count, scaled, about, bits=bits)[:, :d]
+        if self.plan.half:  # raw numbers about 0: to those of the encoding
+            pairs = self._encoded_half(pairs, count)
+        return np.ascontiguousarray(pairs), layouts.as_pairs(count, 1.0)
+
+    def _encoded_half(self, pairs: Array, count: Array) -> Array:
+        """Sums of raw f16 numbers as sums of encoded ones: times power, less count * centre."""
+        moved = two_product(count[:, None].astype(np.float64), -self.encoding.centre[None, :])
+        return add_pairs(pairs * self.encoding.power, np.stack(np.broadcast_arrays(*moved), axis=-1))
+
+    def _second_read(self, x: DeviceArray, scaled: Scaled, out: DeviceArray, reduce: Kernel) -> None:
+        """Sums of `large`, by labels, for as many centres at a time as fit; `out` is sums then counts."""
+        build = plans.sums(self.plan.wide, self.k, self.plan.half)
+        some, slices = int(build.macros["K"]), self.plan.wide // 16
+        ranges = max(1, self.grid // slices)
+        sums = self.memory("sums", (ranges, some * self.plan.wide), np.int64)
+        counts = self.memory("counts", (ranges, some), np.int64)
+        unit, shift = scaled.scale * SUM_UNIT, self.given("shift", scaled.shift)
+        for first in range(0, self.k, some):
+            here = min(some, self.k - first)
+            given = x, self.n, self._memory["labels"], shift, float(unit), sums, counts, first
+            self.table.build(build)(ranges * slices, build.threads, *given)
+            cells = out.rows(first * self.plan.wide, (first + here) * self.plan.wide)
+            _add_columns(reduce, sums, ranges, some * self.plan.wide, cells)
+            at = self.k * self.plan.wide + first
+            _add_columns(reduce, counts, ranges, some, out.rows(at, at + here))
+
+    def _any_sums(self, centres: Array, weight: DeviceArray | None, heaviest: float) -> tuple[Array, Array]:
+        k, d, factor = self.k, self.table.n_columns, self.encoding.factor is not None
+        labels = self.labels(centres)
+        build = plans.sums_any(d, k, self.table.dtype, factor=factor, weighted=weight is not None)
+        some, slices = int(build.macros["K"]), -(-d // 16)
+        ranges = max(1, self.grid // slices)
+        lift = layouts.lift_of(self.table.largest(self.encoding) * heaviest) * SUM_UNIT
+        weight_lift = layouts.lift_of(heaviest) * SUM_UNIT
+        units = self.given("units", np.array([lift, weight_lift]))
+        sums, counts = np.zeros((k, d, 2)), np.zeros((k, 2))
+        for first in range(0, k, some):
+            here = slice(first, min(first + some, k))
+            parts = self.memory("any_sums", (ranges, 3, some, d), np.int64)
+            weights = self.memory("any_counts", (ranges, 3, some), np.int64)
+            given = self.table.raw, self.n, self.table.encoding_array(self.encoding), labels, weight, units
+            self.table.build(build)(ranges * slices, build.threads, *given, parts, weights, first)
+            sums[here] = _three_parts(parts.fetch().sum(axis=0), lift)[: here.stop - first]
+            found = weights.fetch().sum(axis=0)
+            counts[here] = (
+                _three_parts(found, weight_lift) if weight is not None else layouts.as_pairs(found[0], 1.0)
+            )[: here.stop - first]
+        return sums, counts
+
+    # --- labels
+
+    def _assign(self, centres: Array, *, labels: bool) -> tuple[DeviceArray, Scaled, int]:
+        """Launch what gives rows to centres; the floats it reads, and how many blocks of partials it writes."""
+        largest = max(self.table.largest(self.encoding), float(np.abs(centres).max()))
+        if self.plan.half:
+            lift = layouts.lift_of(max(map(abs, self.table.ends())))
+            x, scaled = self.table.raw, Scaled(np.zeros(self.plan.wide, np.float32), lift, lift)
+            points = (centres + self.encoding.centre) / self.encoding.power
+        else:
+            x, scaled = self.table.floats(self.encoding, self.plan.wide, largest)
+            points = np.zeros((self.k, self.plan.wide))
+            points[:, : self.table.n_columns] = centres
+        if labels:
+            self.memory("labels", self.n, np.int32)
+        self.memory("open", self.room, np.int32)
+        self.memory("status", 1 + self.grid, np.int32).zero()  # rows left open, rows on the lists
+        launch = {"tiny": self._plain, "few": self._plain, "fused": self._fused, "large": self._large}[
+            self.plan.kind
+        ]
+        blocks = launch(x, scaled, points, labels)
+        self._decide(x, scaled, centres, labels, blocks)
+        if labels and not self.plan.sums_at_once:
+            return x, scaled, 0
+        return x, scaled, blocks + self.grid
+
+    def _open(self) -> tuple[DeviceArray, int, DeviceArray]:
+        """The list of rows left open, its room, and how many there are."""
+        return self._memory["open"], self._memory["open"].size, self._memory["status"]
+
+    def _settled(self) -> bool:
+        """Whether all lists had room; else the pass is to be made again, with more of it or all rows split at once."""
+        status = self._memory["status"].fetch()
+        if (
+            self.plan.kind == "fused"
+            and not self.split_all
+            and int(status[1:].max()) > self._memory["list"].shape[1]
+        ):
+            self.split_all = True
+            return False
+        if int(status[0]) > self.room:  # ties everywhere
+            self.room = self.n
+            return False
+        return True
+
+    def _plain(self, x: DeviceArray, scaled: Scaled, points: Array, labels: bool) -> int:
+        """`tiny` and `few`: blocks of rows, plain float."""
+        unit = scaled.scale / scaled.lift
+        build = self.plan.screen(labels)
+        blocks = -(-self.n // plans.FLUSH_ROWS)
+        own = points / unit  # in units of x, about the shift
+        table = self.given("table", layouts.plain_table(own, self.plan))
+        shift = self.given("shift", scaled.shift)
+        partial = self.memory("partial", (blocks + self.grid, self.k * self.plan.wide + self.k), np.int64)
+        kernel = self.table.build(build)
+        largest = float(np.square(own).sum(axis=1).max())
+        rest = float(scaled.scale), partial, self._memory.get("labels") if labels else None
+        ends = layouts.tolerance(self.plan.wide), largest, *self._open()
+        if self.plan.kind == "tiny":
+            kernel(blocks, build.threads, x, self.n, table, shift, *rest, *ends)
+        else:
+            kernel.set_constant("centres", table)
+            kernel.set_constant("offsets", shift)
+            kernel(self.grid, build.threads, x, self.n, shift, *rest, *ends)
+        return blocks
+
+    def _fused(self, x: DeviceArray, scaled: Scaled, points: Array, labels: bool) -> int:
+        """Screen and settle, or split all rows at once."""
+        squares = self.table.squares(self.encoding, None)
+        constant = float(squares[0]) / self.n * scaled.lift**2
+        screen, settle = self.plan.screen(labels, 3 if self.split_all else 1), self.plan.settle(labels)
+        assert settle is not None
+        cut = plans.stretches(self.n, self.grid, screen, settle)
+        blocks = (cut.first + (0 if self.split_all else cut.second)) * self.grid
+        partial = self.memory("partial", (blocks + self.grid, self.k * self.plan.wide + self.k), np.int64)
+        listed = self.memory("list", (self.grid, 1 if self.split_all else cut.room), np.int32)
+        found, shift = self._memory["status"].rows(1, 1 + self.grid), self.given("shift", scaled.shift)
+        written = self._memory.get("labels") if labels else None
+
+        def launch(build: plans.Build, terms: int, where: DeviceArray, n_stretches: int) -> None:
+            image, limits = layouts.fused_image(points * scaled.lift, terms, constant)
+            given = (
+                self.given(f"image{terms}", image),
+                shift,
+                self.given(f"limits{terms}", limits),
+                float(scaled.scale),
+            )
+            rest = where, written, listed, listed.shape[1], found, n_stretches
+            self.table.build(build)(self.grid, build.threads, x, self.n, *given, *rest, *self._open())
+
+        launch(screen, 3 if self.split_all else 1, partial, cut.first)
+        if not self.split_all:
+            launch(settle, 3, partial.rows(cut.first * self.grid, blocks), cut.second)
+        return blocks
+
+    def _large(self, x: DeviceArray, scaled: Scaled, points: Array, labels: bool) -> int:
+        listed, found = self.memory("list", self.n, np.int32), self._memory["status"].rows(1, 2)
+        scale = 1.0 if self.plan.half else scaled.scale
+        lift = 1.0 if self.plan.half else scaled.lift
+        shift, settle = self.given("shift", scaled.shift), self.plan.settle(labels)
+        assert settle is not None
+        for build, terms in ((self.plan.screen(labels), 1), (settle, 3)):
+            image, norms, limits = layouts.large_image(points * lift, terms, self.plan.half)
+            given = (
+                self.given(f"image{terms}", image),
+                self.given(f"norms{terms}", norms),
+                shift,
+                float(scale),
+            )
+            rest = self.given(f"limits{terms}", limits), self._memory["labels"], listed, found
+            self.table.build(build)(self.grid, build.threads, x, self.n, *given, *rest, *self._open())
+        return 0
+
+    def _decide(self, x: DeviceArray, scaled: Scaled, centres: Array, labels: bool, blocks: int) -> None:
+        """The rows left open, by differences."""
+        factor = self.encoding.factor is not None
+        build = plans.exact(self.plan, self.table.dtype, factor=factor, labels=labels)
+        after = self._memory["partial"].rows(blocks, blocks + self.grid) if self.plan.sums_at_once else None
+        given = self.table.raw, self.table.encoding_array(self.encoding), self.given("turned", centres.T)
+        listed, room, count = self._open()
+        written = self._memory.get("labels") if labels else None
+        floats = x, self.given("shift", scaled.shift), float(scaled.scale)
+        self.table.build(build)(
+            self.grid, build.threads, *given, listed, count, room, written, *floats, after
+        )
+
+
+def _add_columns(reduce: Kernel, partial: DeviceArray, blocks: int, pitch: int, out: DeviceArray) -> None:
+    """The first columns of `partial` (blocks, pitch), added up."""
+    reduce(-(-out.size // 32), 1024, partial, blocks, pitch, out.size, out)
+
+
+def _three_parts(parts: Array, lift: float) -> Array:
+    """Pairs of sums that stand in three parts (3, ...) of 15 bits."""
+    total = layouts.as_pairs(parts[2], 2.0 ** (-2 * ANY_BITS) / lift)
+    total = add_pairs(total, layouts.as_pairs(parts[1], 2.0**-ANY_BITS / lift))
+    return add_pairs(total, layouts.as_pairs(parts[0], 1.0 / lift))

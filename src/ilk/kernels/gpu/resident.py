@@ -1,0 +1,177 @@
+"""What stands in a block for the raw cells of a table on a device: `ilk.kernels` calls its kernels.
+
+A kernel that is not made for the device, or not for what is asked of it, runs on the CPU over the rows on the host, and
+that is said once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ilk.kernels.gpu import plans
+from ilk.kernels.gpu.kmeans import KMeans
+from ilk.kernels.gpu.launch import Array, DeviceArray
+from ilk.kernels.gpu.mixture import GaussianMixture
+from ilk.kernels.gpu.nvrtc import Unavailable
+from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.kernels.plain_mixture import Ending, ending_of
+
+HELD_JOBS = 4  # numbers of components whose memory is kept: starts of one fit, and a search over few
+
+
+class Resident:
+    """All rows of a table on a device. `host` gives them in memory; `say` is told what runs on the CPU and why."""
+
+    ndim = 2
+
+    def __init__(self, table: DeviceTable, host: Callable[[], Array], say: Callable[[str], None]) -> None:
+        self.table, self.host, self._say = table, host, say
+        self.shape = table.raw.shape
+        self.dtype = np.dtype(plans.REAL[table.dtype] if table.dtype == "float16" else table.dtype)
+        self._jobs: dict[Any, Any] = {}
+        self._weight: tuple[Array, DeviceArray, float] | None = None
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self.host(), dtype=dtype, copy=copy)
+
+    def __getitem__(self, which: Any) -> Array:
+        return np.asarray(self.host()[which])
+
+    def copy(self) -> Array:
+        return self.host().copy()
+
+    def run(self, name: str, on_cpu: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """The kernel of this name, here or on the CPU."""
+        here = getattr(self, "_" + name, None)
+        try:
+            if here is None:
+                raise Unavailable(f"{name.replace('_', ' ')} has no kernel for the GPU")
+            return here(*given, **named)
+        except Unavailable as why:
+            self._say(str(why))
+        return on_cpu(self.host(), *given, **named)
+
+    def job(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Memory and kernels of one shape of model, the last few kept."""
+        if key not in self._jobs:
+            while len(self._jobs) >= HELD_JOBS:
+                del self._jobs[next(iter(self._jobs))]
+            self._jobs[key] = make()
+        return self._jobs[key]
+
+    def weight(self, weight: Array | None) -> tuple[DeviceArray | None, float]:
+        """The weights on the device, copied once, and the largest of them."""
+        if weight is None:
+            return None, 1.0
+        if self._weight is None or self._weight[0] is not weight:
+            self._weight = weight, self.table.device.array(weight, np.float64), float(weight.max())
+        return self._weight[1], self._weight[2]
+
+    # --- kernels, by the names and arguments of `ilk.kernels`
+
+    def _k_means(self, encoding: Encoding, k: int) -> KMeans:
+        made: KMeans = self.job(("k-means", encoding.key, k), lambda: KMeans(self.table, encoding, k))
+        return made
+
+    def _nearest_step(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        centres: Array,
+        limit: float = inf,
+        *_: Any,
+    ) -> tuple[Array, Array, Array]:
+        if limit != inf:
+            raise Unavailable("trimming has no kernel for the GPU")
+        return self._k_means(Encoding(power, centre, factor), len(centres)).step(
+            centres, *self.weight(weight)
+        )
+
+    def _nearest(
+        self, power: float, centre: Array, factor: Array | None, centres: Array
+    ) -> tuple[Array, Array]:
+        job = self._k_means(Encoding(power, centre, factor), len(centres))
+        labels = job.labels(centres)
+        return labels.fetch(), job.row_costs(centres, labels).fetch()
+
+    def _mixture(self, encoding: Encoding, k: int, diagonal: bool) -> GaussianMixture:
+        key = "mixture", encoding.key, k, diagonal
+        made: GaussianMixture = self.job(key, lambda: GaussianMixture(self.table, encoding, k, diagonal))
+        return made
+
+    def _mixture_step(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        mean: Array,
+        whiten: Array,
+        log_weight: Array,
+        hard: bool = False,
+        limit: float = inf,
+        share_at_limit: float = 1.0,
+        *_: Any,
+    ) -> tuple[Array, Array, Array, Array]:
+        job = self._mixture(Encoding(power, centre, factor), len(mean), whiten.ndim == 2)
+        own = np.broadcast_to(whiten, (len(mean), *whiten.shape[1:]))
+        options: Any = {"hard": hard, "weight": self.weight(weight)[0], "rules": (limit, share_at_limit)}
+        count, shift, scatter, cost = job.step(mean, own, log_weight, **options)
+        scatter = scatter.sum(axis=0, keepdims=True) if len(whiten) < len(mean) else scatter
+        return count, shift, scatter, np.array([cost, 0.0])
+
+    def _mixture_labels(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        mean: Array,
+        whiten: Array,
+        log_weight: Array,
+        hard: bool = False,
+    ) -> tuple[Array, Array, Array]:
+        job = self._mixture(Encoding(power, centre, factor), len(mean), whiten.ndim == 2)
+        own = np.broadcast_to(whiten, (len(mean), *whiten.shape[1:]))
+        return job.labels(mean, own, log_weight, hard=hard)
+
+    def _mixture_ending(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        mean: Array,
+        whiten: Array,
+        log_weight: Array,
+        n_labels: int,
+        hard: bool = False,
+        *_: Any,
+    ) -> Ending:
+        told = self._mixture_labels(power, centre, factor, mean, whiten, log_weight)
+        return ending_of(*told, weight, n_labels, hard)
+
+    def _mixture_gather(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        mean: Array,
+        membership: Array | None,
+        scatters: str = "full",
+        *_: Any,
+    ) -> tuple[Array, Array, Array]:
+        if membership is not None and membership.ndim == 2:
+            raise Unavailable("sums under given memberships have no kernel for the GPU")
+        job = self._mixture(Encoding(power, centre, factor), len(mean), scatters == "diagonal")
+        count, shift, scatter = job.gather(mean, membership, self.weight(weight)[0])
+        return count, shift, scatter.sum(axis=0, keepdims=True) if scatters == "pooled" else scatter

@@ -1,0 +1,88 @@
+// PTX in plain functions: no header is needed, so NVRTC compiles this anywhere.
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+#define DEVICE __device__ __forceinline__
+
+DEVICE u32 smem_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
+DEVICE void barrier_init(u64* bar, u32 count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(smem_address(bar)), "r"(count) : "memory");
+}
+DEVICE void barrier_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+DEVICE void barrier_expect(u64* bar, u32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(smem_address(bar)), "r"(bytes) : "memory");
+}
+DEVICE void barrier_arrive(u64* bar) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(smem_address(bar)) : "memory");
+}
+DEVICE void barrier_wait(u64* bar, u32 parity) {
+    asm volatile("{.reg .pred p;\nWAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1, 0x989680;\n"
+                 "@!p bra WAIT;\n}" ::"r"(smem_address(bar)), "r"(parity) : "memory");
+}
+// One contiguous piece of global memory to shared memory; all sizes and addresses are multiples of 16.
+DEVICE void bulk_load(void* to, const void* from, u32 bytes, u64* bar) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     smem_address(to)), "l"(from), "r"(bytes), "r"(smem_address(bar)) : "memory");
+}
+DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
+DEVICE void proxy_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// Operand in shared memory without swizzle: blocks of 8 x 16 bytes, `lead` bytes apart along k, `stride` along n.
+DEVICE u64 operand(u32 address, u32 lead, u32 stride) {
+    return (u64)((address & 0x3ffff) >> 4) | (u64)(lead >> 4) << 16 | (u64)(stride >> 4) << 32;
+}
+DEVICE u32 halves(float low, float high) {  // two floats rounded to f16, packed
+    u32 d;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
+    return d;
+}
+DEVICE float low_half(u32 p) {
+    float f;
+    asm("{.reg .f16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l;}" : "=f"(f) : "r"(p));
+    return f;
+}
+DEVICE float high_half(u32 p) {
+    float f;
+    asm("{.reg .f16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h;}" : "=f"(f) : "r"(p));
+    return f;
+}
+DEVICE u32 funnel_left(u32 low, u32 high) {  // (high << 1) | (low >> 31)
+    u32 d;
+    asm("shf.l.wrap.b32 %0, %1, %2, 1;" : "=r"(d) : "r"(low), "r"(high));
+    return d;
+}
+DEVICE void mma_s8(int (&c)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+DEVICE void mma_u8(int (&c)[4], u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+}
+DEVICE void dmma_16x4(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double b) {
+    asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+        : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3) : "d"(a0), "d"(a1), "d"(b));
+}
+// A: a0 (g, q) a1 (g+8, q) a2 (g, q+4) a3 (g+8, q+4); B: b0 (q, g) b1 (q+4, g).
+DEVICE void dmma_16x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2, double a3, double b0, double b1) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3) : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b0), "d"(b1));
+}
+#define FULL 0xffffffffu
+#define MAGIC 12582912.0f            // 1.5 * 2^23: x + MAGIC has the integer nearest to x in its low bits
+DEVICE float root(float v) {  // a little above the square root
+    float r;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(v));
+    return r * 1.0001f;
+}
+DEVICE void copy16(void* to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(smem_address(to)), "l"(from) : "memory");
+}
+// A row that a kernel leaves open goes on the list; beyond its room it is only counted.
+DEVICE void note(int* list, i64 room, int* found, i64 row) {
+    const int at = atomicAdd(found, 1);
+    if (at < room) list[at] = (int)row;
+}

@@ -1,0 +1,77 @@
+// Rows that the other kernels leave open, by differences in float64 as on the CPU: a warp a row, a lane a centre; ties
+// go to the lowest label.
+// Macros: D, DP (columns of x), K, LABELS, SUMS: 0, 1 as kmeans_fused.cu and kmeans_few.cu round, 2 as kmeans_tiny.cu does;
+// SMEM as the plan has counted it; and those of numbers.cuh.
+#define WARPS 16
+#define AT_ONCE (K > 64 ? 4 : K > 32 ? 2 : 1)  // centres of a lane
+#define TALL (32 * AT_ONCE)          // centres at a time, read once for the rows of all warps
+extern __shared__ __align__(128) u8 pool[];
+static_assert(SMEM == (SUMS ? (K * DP + K) * 8 : 0) + 32 * TALL * 8, "the plan counts other bytes");
+
+// centres: (D, K). list: found[0] rows, `room` at most. x, shift, scale: what the sums are made of. partial: (grid, K * DP + K).
+extern "C" __global__ __launch_bounds__(WARPS * 32, 1)
+void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encoding, const double* __restrict__ centres, const int* __restrict__ list,
+                  const int* __restrict__ found, i64 room, int* __restrict__ labels, const float* __restrict__ x, const float* __restrict__ shift,
+                  float scale, i64* __restrict__ partial) {
+    const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+    double* tile = (double*)pool;  // [column][centre]
+    u64* sums = (u64*)(pool + 32 * TALL * 8);
+    if (SUMS) {
+        for (int i = threadIdx.x; i < K * DP + K; i += WARPS * 32) sums[i] = 0;
+        __syncthreads();
+    }
+    const float unit = scale * 256.0f;
+    const i64 count = min((i64)*found, room);
+    for (i64 batch = (i64)blockIdx.x * WARPS; batch < count; batch += (i64)gridDim.x * WARPS) {  // a row a warp
+        const i64 row = list[min(batch + warp, count - 1)];
+        double best = __longlong_as_double(0x7ff0000000000000ll);
+        int label = K;
+        for (int k0 = 0; k0 < K; k0 += TALL) {
+            double sum[AT_ONCE] = {};
+            for (int first = 0; first < D; first += 32) {
+                __syncthreads();
+                for (int i = threadIdx.x; i < 32 * TALL; i += WARPS * 32)
+                    tile[i] = first + i / TALL < D && k0 + i % TALL < K ? centres[(i64)(first + i / TALL) * K + k0 + i % TALL] : 0.0;
+                __syncthreads();
+                const int column = min(first + lane, D - 1), last = min(32, D - first);
+                const double mine = number_of(raw[row * D + column], encoding, column, D);
+#pragma unroll 4
+                for (int j = 0; j < last; ++j) {
+                    const double x_j = __shfl_sync(FULL, mine, j);
+#pragma unroll
+                    for (int i = 0; i < AT_ONCE; ++i) {
+                        const double away = __dsub_rn(x_j, tile[j * TALL + 32 * i + lane]);
+                        sum[i] = __dadd_rn(sum[i], __dmul_rn(away, away));
+                    }
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < AT_ONCE; ++i)
+                if (k0 + 32 * i + lane < K && sum[i] < best) { best = sum[i]; label = k0 + 32 * i + lane; }
+        }
+#pragma unroll
+        for (int m = 16; m; m >>= 1) {
+            const double other = __shfl_xor_sync(FULL, best, m);
+            const int theirs = __shfl_xor_sync(FULL, label, m);
+            if (other < best || (other == best && theirs < label)) { best = other; label = theirs; }
+        }
+        if (batch + warp >= count) continue;
+        if (LABELS && lane == 0) labels[row] = label;
+        if (SUMS && label < K) {
+            for (int c = lane; c < DP; c += 32) {
+                const float v = x[row * DP + c];
+                float high, rest;
+                if (SUMS == 1) { const float base = MAGIC - shift[c] * unit; high = fmaf(v, unit, base); rest = fmaf(v, unit, base - high); }
+                else { const float u = (v - shift[c]) * unit; high = u + MAGIC; rest = u - (high - MAGIC); }
+                const int magic = __float_as_int(MAGIC);
+                const i64 value = ((i64)(__float_as_int(high) - magic) << 16) + (__float_as_int(fmaf(rest, 65536.0f, MAGIC)) - magic);
+                atomicAdd(sums + label * DP + c, (u64)value);
+            }
+            if (lane == 0) atomicAdd(sums + K * DP + label, 1ull);
+        }
+    }
+    if (SUMS) {
+        __syncthreads();
+        for (int i = threadIdx.x; i < K * DP + K; i += WARPS * 32) partial[(i64)blockIdx.x * (K * DP + K) + i] = (i64)sums[i];
+    }
+}

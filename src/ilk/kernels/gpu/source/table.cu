@@ -1,0 +1,105 @@
+// What is asked of all rows of a table besides models. Macros: D, and those of numbers.cuh.
+
+// (n, DP) floats of encoded numbers, columns beyond D zero: what the kernels of K-means read where they cannot read raw.
+extern "C" __global__ __launch_bounds__(256)
+void encode(const RAW* __restrict__ raw, i64 n, const double* __restrict__ encoding, i64 wide, float* __restrict__ out) {
+    const i64 cells = n * wide, step = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < cells; i += step) {
+        const i64 row = i / wide;
+        const int column = (int)(i - row * wide);
+        out[i] = column < D ? (float)number_of(raw[row * D + column], encoding, column, D) : 0.0f;
+    }
+}
+// The same in the type of the table.
+extern "C" __global__ __launch_bounds__(256)
+void encode_own(const RAW* __restrict__ raw, i64 n, const double* __restrict__ encoding, i64 wide, REAL* __restrict__ out) {
+    const i64 cells = n * wide, step = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < cells; i += step) {
+        const i64 row = i / wide;
+        const int column = (int)(i - row * wide);
+        out[i] = column < D ? number_of(raw[row * D + column], encoding, column, D) : (REAL)0;
+    }
+}
+// Any strides (in cells) to rows one after the other.
+extern "C" __global__ __launch_bounds__(256)
+void pack(const RAW* __restrict__ from, i64 n, i64 row_stride, i64 column_stride, RAW* __restrict__ out) {
+    const i64 cells = n * D, step = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < cells; i += step) out[i] = from[i / D * row_stride + i % D * column_stride];
+}
+extern "C" __global__ __launch_bounds__(256)
+void gather(const RAW* __restrict__ raw, const i64* __restrict__ rows, i64 n, RAW* __restrict__ out) {
+    const i64 cells = n * D, step = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < cells; i += step) out[i] = raw[rows[i / D] * D + i % D];
+}
+DEVICE void add_to(double& high, double& low, double v) {  // Knuth's sum of two
+    const double total = __dadd_rn(high, v), part = __dsub_rn(total, high);
+    low = __dadd_rn(low, __dadd_rn(__dsub_rn(high, __dsub_rn(total, part)), __dsub_rn(v, part)));
+    high = total;
+}
+// Sum of weight * number^2, as pairs of doubles: partial (grid, 2). weight may be null.
+extern "C" __global__ __launch_bounds__(256)
+void squares(const RAW* __restrict__ raw, i64 n, const double* __restrict__ encoding, const double* __restrict__ weight, double* __restrict__ partial) {
+    __shared__ double highs[256], lows[256];
+    double high = 0, low = 0;
+    const i64 cells = n * D, step = (i64)gridDim.x * blockDim.x;
+    for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < cells; i += step) {
+        const double v = number_of(raw[i], encoding, (int)(i % D), D), w = weight ? weight[i / D] : 1.0;
+        const double square = v * v, product = w * square;
+        add_to(high, low, product);
+        add_to(high, low, fma(w, square, -product) + w * fma(v, v, -square));
+    }
+    highs[threadIdx.x] = high;
+    lows[threadIdx.x] = low;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        for (int t = 1; t < 256; ++t) { add_to(high, low, highs[t]); add_to(high, low, lows[t]); }
+        partial[2 * blockIdx.x] = high;
+        partial[2 * blockIdx.x + 1] = low;
+    }
+}
+#if D <= 1024
+#define TALL (1024 / D)               // rows that a block takes at a time
+// Per column: least, largest, sum about `pivot` (times `shrink`), and how many are missing. partial: (grid, D, 4).
+extern "C" __global__ __launch_bounds__(1024)
+void survey(const RAW* __restrict__ raw, i64 n, const double* __restrict__ pivot, const double* __restrict__ shrink, double* __restrict__ partial) {
+    __shared__ double found[1024][4];
+    const int column = threadIdx.x % D, part = threadIdx.x / D;
+    const double infinity = __longlong_as_double(0x7ff0000000000000ll);
+    double least = infinity, most = -infinity, sum = 0, missing = 0;
+    if (part < TALL)
+        for (i64 row = (i64)blockIdx.x * TALL + part; row < n; row += (i64)gridDim.x * TALL) {
+            const double v = widened(raw[row * D + column]);
+            if (v != v) { missing += 1; continue; }
+            least = fmin(least, v);
+            most = fmax(most, v);
+            sum += v * shrink[0] - pivot[column];
+        }
+    found[threadIdx.x][0] = least; found[threadIdx.x][1] = most; found[threadIdx.x][2] = sum; found[threadIdx.x][3] = missing;
+    __syncthreads();
+    if (part == 0) {
+        for (int p = 1; p < TALL; ++p) {
+            const double* other = found[p * D + column];
+            least = fmin(least, other[0]); most = fmax(most, other[1]); sum += other[2]; missing += other[3];
+        }
+        double* out = partial + ((i64)blockIdx.x * D + column) * 4;
+        out[0] = least; out[1] = most; out[2] = sum; out[3] = missing;
+    }
+}
+#endif
+// Squared distance of each row to the centre of its label, in the eight partial sums of kernels/plain.py.
+extern "C" __global__ __launch_bounds__(256)
+void row_cost(const RAW* __restrict__ raw, i64 n, const double* __restrict__ encoding, const double* __restrict__ centres, const int* __restrict__ labels, double* __restrict__ cost) {
+    const i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= n) return;
+    const double* centre = centres + (i64)labels[row] * D;
+    double part[8] = {};
+    for (int first = 0; first < D; first += 8)
+#pragma unroll
+        for (int j = 0; j < 8; ++j)
+            if (first + j < D) {
+                const double away = __dsub_rn((double)number_of(raw[row * D + first + j], encoding, first + j, D), centre[first + j]);
+                part[j] = __dadd_rn(part[j], __dmul_rn(away, away));
+            }
+    const double a = __dadd_rn(part[0], part[4]), b = __dadd_rn(part[1], part[5]), c = __dadd_rn(part[2], part[6]), d = __dadd_rn(part[3], part[7]);
+    cost[row] = __dadd_rn(__dadd_rn(a, c), __dadd_rn(b, d));
+}

@@ -1,0 +1,199 @@
+"""A table on a device: its rows as they were given, and what kernels are made from, kept between passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ilk.kernels.gpu import plans
+from ilk.kernels.gpu.launch import Array, Device, DeviceArray, Kernel
+from ilk.kernels.gpu.layouts import Scaled, lift_of
+from ilk.kernels.gpu.nvrtc import Unavailable
+from ilk.kernels.pairs import add_pairs
+
+SURVEY_COLUMNS = 1024
+GRID = 8  # blocks of plain kernels on a multiprocessor
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Per column: least, largest, sum about the pivot, missing cells."""
+
+    low: Array
+    high: Array
+    total: Array
+    missing: Array
+
+
+class DeviceTable:
+    """Rows (n, d) one after the other, of float16, float32 or float64, with the encoding of the CPU's numbers."""
+
+    def __init__(self, device: Device, raw: DeviceArray) -> None:
+        self.device, self.raw = device, raw
+        self.n_rows, self.n_columns = raw.shape
+        self.dtype = raw.dtype.name
+        self._floats: dict[tuple[bytes, int], DeviceArray] = {}
+        self._held: dict[Any, Any] = {}
+
+    # --- kernels
+
+    def build(self, build: plans.Build) -> Kernel:
+        """A kernel of a plan."""
+        return self.device.kernel(build.name, build.source(), build.macros, build.shared)
+
+    def plain(self, name: str, *, factor: bool = False) -> Kernel:
+        """A kernel of `table.cu`."""
+        return self.build(plans.table(name, self.n_columns, self.dtype, factor=factor))
+
+    @property
+    def grid(self) -> int:
+        return self.device.multiprocessors * GRID
+
+    # --- rows
+
+    def take(self, rows: Array) -> Array:
+        """Rows by number, on the host, in their own type."""
+        chosen = self.device.array(rows, np.int64)
+        found = self.device.empty((len(rows), self.n_columns), self.raw.dtype)
+        if len(rows):
+            self.plain("gather")(self.grid, 256, self.raw, chosen, len(rows), found)
+        return found.fetch()
+
+    def ranges(self, pivot: Array, shrink: float = 1.0) -> Ranges:
+        """What one pass tells of all columns; sums are about `pivot` after multiplication by `shrink`."""
+        if self.n_columns > SURVEY_COLUMNS:
+            raise Unavailable(f"tables of more than {SURVEY_COLUMNS} columns are surveyed on the CPU")
+        partial = self.device.empty((self.device.multiprocessors, self.n_columns, 4), np.float64)
+        given = self.device.array(pivot, np.float64), self.device.array([shrink], np.float64)
+        self.plain("survey")(len_of(partial), 1024, self.raw, self.n_rows, *given, partial)
+        found = partial.fetch()
+        return Ranges(
+            found[..., 0].min(axis=0),
+            found[..., 1].max(axis=0),
+            found[..., 2].sum(axis=0),
+            found[..., 3].sum(axis=0),
+        )
+
+    # --- numbers
+
+    def largest(self, encoding: Encoding) -> float:
+        """Largest encoded number in size."""
+        ranges: Ranges = self.kept("ranges", lambda: self.ranges(np.zeros(self.n_columns)))
+        real: Any = np.float64 if self.dtype == "float64" else np.float32
+        ends = np.stack([ranges.low, ranges.high]).astype(real)
+        numbers = ends * real(encoding.power) - encoding.centre.astype(real)
+        if encoding.factor is not None:
+            numbers = numbers * encoding.factor.astype(real)
+        return float(np.abs(numbers).max())
+
+    def ends(self) -> tuple[float, float]:
+        """Least and largest raw cell."""
+        ranges: Ranges = self.kept("ranges", lambda: self.ranges(np.zeros(self.n_columns)))
+        return float(ranges.low.min()), float(ranges.high.max())
+
+    def encoding_array(self, encoding: Encoding) -> DeviceArray:
+        """Power, centres and factors as the kernels read them."""
+        key = "encoding", encoding.key
+        if key not in self._held:
+            factor = np.ones_like(encoding.centre) if encoding.factor is None else encoding.factor
+            values = np.concatenate([[encoding.power], encoding.centre, factor])
+            self._held[key] = self.device.array(values, np.float64)
+        return self._held[key]  # type: ignore[no-any-return]
+
+    def squares(self, encoding: Encoding, weight: DeviceArray | None) -> Array:
+        """Sum of weight * |row|^2 in encoded units, as a pair; kept."""
+        key = "squares", encoding.key, None if weight is None else weight.address
+        if key not in self._held:
+            partial = self.device.empty((self.grid, 2), np.float64)
+            kernel = self.plain("squares", factor=encoding.factor is not None)
+            kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), weight, partial)
+            total = np.zeros(2)
+            for part in partial.fetch():
+                total = add_pairs(total, part)
+            self._held[key] = total
+        return np.array(self._held[key])
+
+    def floats(self, encoding: Encoding, wide: int, largest: float) -> tuple[DeviceArray, Scaled]:
+        """The rows as floats of `wide` columns, and how they become numbers of at most 64: the rows themselves where a
+        kernel can read them, else a copy, made once."""
+        lift = lift_of(largest)
+        scale = encoding.power * lift
+        plain = self.dtype == "float32" and encoding.factor is None and wide == self.n_columns
+        shift = encoding.centre.astype(np.float32).astype(np.float64) / encoding.power
+        usable = 2.0**-40 < scale < 2.0**40 and isfinite(float(np.abs(shift).max(initial=0.0)))
+        if plain and usable and self.raw.address % 16 == 0:
+            return self.raw, Scaled(shift.astype(np.float32), scale, lift)
+        key = encoding.key, wide
+        if key not in self._floats:
+            self._floats.clear()
+            copy = self.device.empty((self.n_rows, wide), np.float32)
+            kernel = self.plain("encode", factor=encoding.factor is not None)
+            kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), wide, copy)
+            self._floats[key] = copy
+        return self._floats[key], Scaled(np.zeros(wide, dtype=np.float32), lift, lift)
+
+    def own_numbers(self, encoding: Encoding, wide: int) -> DeviceArray:
+        """Encoded numbers in float32 or float64, whichever the table has, in `wide` columns; a copy, made once."""
+        key = b"own" + encoding.key, wide
+        if key not in self._floats:
+            self._floats.clear()
+            copy = self.device.empty((self.n_rows, wide), "f8" if self.dtype == "float64" else "f4")
+            kernel = self.plain("encode_own", factor=encoding.factor is not None)
+            kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), wide, copy)
+            self._floats[key] = copy
+        return self._floats[key]
+
+    def kept(self, key: Any, make: Any) -> Any:
+        """Something made once for this table."""
+        if key not in self._held:
+            self._held[key] = make()
+        return self._held[key]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """`numbers = (raw * power - centre) * factor`, in the type of the table."""
+
+    power: float
+    centre: Array
+    factor: Array | None = None
+
+    @property
+    def key(self) -> bytes:
+        """What tells encodings apart."""
+        factor = b"" if self.factor is None else self.factor.tobytes()
+        return np.float64(self.power).tobytes() + self.centre.tobytes() + factor
+
+
+def len_of(array: DeviceArray) -> int:
+    return array.shape[0]
+
+
+def on_device(device: Device, given: Any) -> DeviceArray | None:
+    """A CUDA array of another library as ours, uncopied where its rows lie one after the other; None for anything else.
+
+    What its library has begun is waited for: the legacy stream that kernels here run on does so by itself, but for
+    streams that were made not to.
+    """
+    described = getattr(given, "__cuda_array_interface__", None)
+    if described is None:
+        return None
+    shape, kind = tuple(described["shape"]), np.dtype(described["typestr"])
+    if len(shape) != 2 or kind.name not in plans.RAW:
+        raise Unavailable(
+            f"a CUDA array of shape {shape} and type {kind} is none of float16, float32, float64 in rows"
+        )
+    address = int(described["data"][0] or 0)
+    here = DeviceArray(device, shape, kind, address=address, owner=given)
+    strides = described.get("strides")
+    size = kind.itemsize
+    if strides is None or tuple(strides) == (shape[1] * size, size):
+        return here
+    packed = device.empty(shape, kind)
+    build = plans.table("pack", shape[1], kind.name, factor=False)
+    kernel = device.kernel(build.name, build.source(), build.macros)
+    kernel(device.multiprocessors * GRID, 256, here, shape[0], strides[0] // size, strides[1] // size, packed)
+    return packed

@@ -1,0 +1,181 @@
+"""Rows on a GPU keep the protocol; where there is no GPU, the CPU does it and says so."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import ilk
+from ilk.engines import gpu
+from ilk.engines.gpu import GpuRows, placed
+from ilk.engines.memory import MemoryRows
+from ilk.errors import EngineError, IlkWarning, UsageError
+from ilk.families.base import KEEP_ALL
+from ilk.families.centroid import Means
+from ilk.fitting.loop import run_starts
+from ilk.kernels.gpu import launch
+from ilk.kernels.gpu.nvrtc import Unavailable
+from ilk.table.block import BLOCK_ROWS
+from ilk.table.condition import encoding_of, survey
+
+
+@pytest.fixture(scope="module")
+def card():
+    try:
+        return launch.open_device()
+    except Unavailable as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture(scope="module")
+def table():
+    generator = np.random.default_rng(0)
+    centres = generator.normal(size=(5, 6)) * 4
+    return centres[generator.integers(0, 5, 5 * BLOCK_ROWS + 17)] + generator.normal(
+        size=(5 * BLOCK_ROWS + 17, 6)
+    )
+
+
+def memory_rows(X, weight=None):
+    facts = survey(X, weight=weight)
+    return MemoryRows(X, encoding_of(X, facts, weight=weight), weight=weight, complete=facts.complete)
+
+
+# --- without a GPU
+
+
+def no_card(*_):
+    raise Unavailable("no NVIDIA GPU was found")
+
+
+def test_without_a_gpu_the_cpu_does_it_and_says_so(monkeypatch, table):
+    monkeypatch.setattr(gpu, "open_device", no_card)
+    rows = memory_rows(table)
+    with pytest.warns(
+        IlkWarning, match="device='cuda' was asked for, and no NVIDIA GPU was found: the CPU does it"
+    ):
+        assert placed(rows, "cuda") is rows
+    assert placed(rows, "auto") is rows
+
+
+def test_an_estimator_without_a_gpu_gives_the_same_answer(monkeypatch, table):
+    monkeypatch.setattr(gpu, "open_device", no_card)
+    usual = ilk.KMeans(5, random_state=0, n_init=1, device="cpu").fit(table)
+    with pytest.warns(IlkWarning, match="the CPU does it"):
+        asked = ilk.KMeans(5, random_state=0, n_init=1, device="cuda").fit(table)
+    assert np.array_equal(usual.cluster_centers_, asked.cluster_centers_)
+    assert np.array_equal(usual.labels_, asked.labels_)
+
+
+def test_a_device_that_there_is_not_is_refused(table):
+    with pytest.raises(UsageError, match="device='tpu'"):
+        ilk.KMeans(2, device="tpu").fit(table)
+
+
+def test_missing_values_and_small_tables_stay_on_the_cpu(monkeypatch, table):
+    monkeypatch.setattr(gpu, "open_device", lambda: pytest.fail("it need not be opened"))
+    gaps = table.copy()
+    gaps[3, 2] = np.nan
+    for rows, why in ((memory_rows(gaps), "missing values"), (memory_rows(table[:100]), "fewer than")):
+        with pytest.warns(IlkWarning, match=why):
+            assert placed(rows, "cuda") is rows
+
+
+def test_too_old_a_card_and_no_driver_are_one_sentence(monkeypatch):
+    monkeypatch.setattr(launch, "_libraries", [])
+    monkeypatch.setitem(launch._DRIVER, sys.platform, "libnothing.so.1")
+    with pytest.raises(Unavailable, match="there is no NVIDIA driver on this machine"):
+        launch.Device()
+
+
+class Elsewhere:
+    """An array that says it lies on a GPU."""
+
+    shape = (5000, 3)
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self.shape, "typestr": "<f4", "data": (0, False), "version": 3}
+
+
+def test_cells_on_a_gpu_that_cannot_be_reached_are_refused(monkeypatch):
+    monkeypatch.setattr(gpu, "open_device", no_card)
+    with pytest.raises(EngineError, match="the cells lie on a GPU, and no NVIDIA GPU was found"):
+        ilk.KMeans(2).fit(Elsewhere())
+    with pytest.raises(EngineError, match="Give them as a NumPy array"):
+        ilk.KMeans(2, device="cpu").fit(Elsewhere())
+
+
+def test_nothing_of_it_is_imported_unless_asked():
+    code = (
+        "import sys, numpy as np, ilk; ilk.KMeans(2).fit(np.eye(5));"
+        "print([name for name in sys.modules if name.startswith('ilk.kernels.gpu') or name == 'ilk.engines.gpu'])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+# --- with one
+
+
+def test_rows_on_a_card_keep_the_protocol(card, table):
+    memory = memory_rows(table)
+    rows = placed(memory, "cuda")
+    assert isinstance(rows, GpuRows)
+    assert np.array_equal(rows.sample(500, 7).raw, memory.sample(500, 7).raw)
+    some = np.array([3, len(table) - 1, 3, 0])
+    assert np.array_equal(rows.take(some).numbers, memory.take(some).numbers)
+    rows._host = None
+    assert np.array_equal(rows.take(some).numbers, memory.take(some).numbers)
+    family = Means()
+    params = family.start(memory.sample(4, 0).numbers[:4])
+    one, other = family.step(params, memory.whole, KEEP_ALL), family.step(params, rows.whole, KEEP_ALL)
+    assert np.array_equal(one.sums["weight"], other.sums["weight"])
+    assert np.allclose(one.sums["total"].value, other.sums["total"].value, rtol=0, atol=1e-9)
+    assert float(one.cost.value) == pytest.approx(float(other.cost.value), rel=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_runs_end_at_the_same_labels(card, table, dtype, weighted):
+    X = table.astype(dtype)
+    weight = np.random.default_rng(1).integers(0, 3, len(X)) / 2 if weighted else None
+    memory = memory_rows(X, weight)
+    rows, family = placed(memory, "cuda"), Means()
+    starts = [family.start(memory.sample(5, seed).numbers[:5].astype(np.float64)) for seed in (0, 1)]
+    here = run_starts(rows, [family] * 2, starts)
+    there = run_starts(memory, [family] * 2, starts)
+    for one, other in zip(here, there, strict=True):
+        assert one.cost == pytest.approx(other.cost, rel=1e-9)
+        assert np.allclose(one.params.centre, other.params.centre, atol=1e-8)
+
+
+def test_estimators_give_the_answer_of_the_cpu(card, table):
+    X = table.astype(np.float32)
+    for make in (
+        lambda device: ilk.KMeans(5, random_state=0, device=device),
+        lambda device: ilk.GaussianMixture(5, random_state=0, device=device),
+        lambda device: ilk.GaussianMixture(5, structure="EEI", random_state=0, device=device),
+        lambda device: ilk.GaussianMixture(5, structure="EEE", random_state=0, device=device),
+        lambda device: ilk.GaussianMixture(4, structure="VEV", noise=True, random_state=0, device=device),
+    ):
+        cpu, cuda = make("cpu").fit(X), make("cuda").fit(X)
+        assert (cpu.labels_ == cuda.labels_).mean() > 0.9999
+        centre = "cluster_centers_" if isinstance(cpu, ilk.KMeans) else "means_"
+        assert np.allclose(getattr(cpu, centre), getattr(cuda, centre), atol=1e-4)
+
+
+def test_tensors_on_the_card_come_in_uncopied(card, table):
+    torch = pytest.importorskip("torch")
+    X = table.astype(np.float32)
+    there = torch.from_numpy(X).cuda()
+    cpu = ilk.KMeans(5, random_state=0, n_init=1, device="cpu").fit(X)
+    for given in (there, there.t().contiguous().t()):
+        cuda = ilk.KMeans(5, random_state=0, n_init=1).fit(given)
+        assert np.array_equal(cpu.labels_, cuda.labels_)
+        assert np.array_equal(cuda.predict(there), cuda.labels_)
+    assert ilk.GaussianMixture(3, random_state=0).fit(there.double()).converged_
+    assert ilk.KMeans(5, random_state=0).fit(there.half()).converged_

@@ -1,0 +1,89 @@
+"""Every source compiles for every class of shapes, without spills where registers were counted; no GPU is needed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ilk.kernels.gpu import nvrtc, plans
+
+if nvrtc.find_nvrtc() is None:
+    pytest.skip("NVRTC is not installed (ilk[gpu])", allow_module_level=True)
+
+CLASSES = [
+    (2, 100),
+    (3, 9),
+    (16, 10),
+    (32, 10),
+    (12, 9),
+    (32, 100),
+    (16, 240),
+    (64, 50),
+    (128, 20),
+    (128, 1000),
+    (64, 300),
+]
+
+
+def compiled(build, monkeypatch):
+    """Size of the stack frame, and spilled bytes, of each kernel."""
+    monkeypatch.setattr(nvrtc, "COMPILER_OPTIONS", (*nvrtc.COMPILER_OPTIONS, "--ptxas-options=-v"))
+    cubin, said = nvrtc.compile_now(build.source(), build.macros, "sm_90a")
+    assert cubin[:4] == b"\x7fELF"
+    return sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", said))
+
+
+@pytest.mark.parametrize(("d", "k"), CLASSES)
+def test_k_means(d, k, monkeypatch):
+    plan = plans.kmeans_plan(d, k)
+    for build in (
+        plan.screen(True),
+        plan.settle(False),
+        plans.exact(plan, "float32", factor=False, labels=True),
+    ):
+        if build is not None:
+            assert compiled(build, monkeypatch) <= (64 if build.macros.get("GATHER") else 0), build
+
+
+@pytest.mark.parametrize(("d", "k"), [(128, 1000), (64, 300)])
+def test_k_means_of_halves(d, k, monkeypatch):
+    plan = plans.kmeans_plan(d, k, True)
+    assert compiled(plan.screen(True), monkeypatch) == 0
+    assert compiled(plan.settle(True), monkeypatch) <= 64  # of the few rows on the list
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_what_is_asked_of_tables(dtype, monkeypatch):
+    for name in ("encode", "pack", "gather", "squares", "survey", "row_cost"):
+        compiled(plans.table(name, 20, dtype, factor=dtype == "float64"), monkeypatch)
+        break  # one source holds them all
+    compiled(plans.sums_any(20, 100, dtype, factor=True, weighted=True), monkeypatch)
+
+
+def test_small_ones(monkeypatch):
+    for build in (
+        plans.reduction(True),
+        plans.seeding(32),
+        plans.sums(128, 1000, False),
+        plans.sums(128, 1000, True),
+    ):
+        assert compiled(build, monkeypatch) == 0
+
+
+def test_an_error_of_the_compiler_is_one_sentence():
+    with pytest.raises(nvrtc.Unavailable, match="did not compile"):
+        nvrtc.compile_now("this is no code", {}, "sm_90a")
+
+
+def test_what_was_compiled_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("ILK_CACHE", str(tmp_path))
+    build = plans.reduction(True)
+    first = nvrtc.compiled(build.source(), {}, "sm_90a")
+    (held,) = tmp_path.iterdir()
+    monkeypatch.setattr(nvrtc, "compile_now", lambda *_: pytest.fail("it is there already"))
+    assert nvrtc.compiled(build.source(), {}, "sm_90a") == first == held.read_bytes()
+    held.write_bytes(b"damaged")
+    monkeypatch.undo()
+    monkeypatch.setenv("ILK_CACHE", str(tmp_path))
+    assert nvrtc.compiled(build.source(), {}, "sm_90a")[:4] == b"\x7fELF"

@@ -1,0 +1,158 @@
+"""K-means on a card against the CPU: the same labels and costs, the same sums but for rounding, the same bits again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ilk import kernels
+from ilk.kernels.gpu import layouts, plans
+from ilk.kernels.gpu.kmeans import KMeans
+from ilk.kernels.gpu.launch import open_device
+from ilk.kernels.gpu.nvrtc import Unavailable
+from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.table.condition import encoding_of, survey
+
+SHAPES = [
+    *((2, 100), (1, 5), (3, 9), (4, 33), (2, 3000)),  # tiny
+    *((16, 10), (8, 3), (10, 7), (32, 10), (5, 1)),  # few, two of them padded
+    *((32, 100), (16, 40), (64, 50), (20, 60), (128, 20), (32, 200), (96, 40)),  # fused
+    *((128, 1000), (64, 300), (100, 400), (64, 2500)),  # large
+]
+
+
+@pytest.fixture(scope="module")
+def device():
+    try:
+        return open_device()
+    except Unavailable as why:
+        pytest.skip(str(why))
+
+
+def blobs(n, d, k, dtype, seed=0):
+    generator = np.random.default_rng(seed)
+    centres = generator.normal(size=(k, d)) * 3
+    return (centres[generator.integers(0, k, n)] + generator.normal(size=(n, d))).astype(dtype)
+
+
+def encoded(x, scale=None):
+    facts = survey(x)
+    found = encoding_of(x, facts, scale=scale)
+    return Encoding(found.power, found.centre, found.factor)
+
+
+def job_of(device, x, k, scale=None):
+    encoding = encoded(x.astype(np.float32) if x.dtype == np.float16 else x, scale)
+    return KMeans(DeviceTable(device, device.array(x, x.dtype)), encoding, k), encoding
+
+
+def compare(device, x, centres_raw, *, weight=None, scale=None, kind=None):
+    """One pass on both sides."""
+    job, encoding = job_of(device, x, len(centres_raw), scale)
+    assert kind is None or job.plan.kind == kind
+    host = x.astype(np.float32) if x.dtype == np.float16 else x
+    code = encoding.power, encoding.centre, encoding.factor
+    centres = np.asarray(centres_raw, dtype=np.float64) * encoding.power - encoding.centre
+    centres = centres if encoding.factor is None else centres * encoding.factor
+    label, cost = kernels.nearest(host, *code, centres)
+    mine = job.labels(centres)
+    found = mine.fetch()
+    assert np.array_equal(found, label), f"{(found != label).sum()} of {len(label)} labels differ"
+    assert np.array_equal(job.row_costs(centres, mine).fetch(), cost)
+    sums, weights, total = kernels.nearest_step(host, *code, weight, centres)
+    on_card = None if weight is None else device.array(weight, np.float64)
+    heaviest = 1.0 if weight is None else float(weight.max())
+    first = job.step(centres, on_card, heaviest)
+    assert np.allclose(first[1], weights, rtol=1e-12, atol=0)
+    # Every value is rounded to 2^-30 of the range here (2^-45 under weights and for float64), and to 2^-24 of itself
+    # there, where numbers of float32 are encoded before they are added.
+    room = (
+        np.sqrt(np.maximum(weights, 1))[:, None]
+        * 8
+        * (2.0**-30 + (0 if x.dtype == np.float64 else 2.0**-25))
+        * (1.0 if encoding.factor is None else 64.0)
+    )
+    away = np.abs(kernels.round_pairs(first[0]) - kernels.round_pairs(sums))
+    assert (away <= room * max(1.0, float(np.abs(centres).max())) * heaviest).all(), (away / room).max()
+    assert first[2].sum() == pytest.approx(total.sum(), rel=1e-9)
+    again = job.step(centres, on_card, heaviest)
+    job.grid = 97
+    other = job.step(centres, on_card, heaviest)
+    for one, two, three in zip(first, again, other, strict=True):
+        assert np.array_equal(one, two)
+        assert np.array_equal(one, three)
+    return job, centres, first, found
+
+
+@pytest.mark.parametrize(("d", "k"), SHAPES)
+def test_a_pass_is_that_of_the_cpu(device, d, k):
+    x = blobs(70_001, d, k, np.float32)
+    compare(device, x, x[:k])
+
+
+@pytest.mark.parametrize(("d", "k"), [(2, 7), (16, 10), (20, 60), (32, 100), (100, 300), (17, 40)])
+def test_float64(device, d, k):
+    x = blobs(50_001, d, k, np.float64)
+    compare(device, x, x[:k] + 0.01)
+
+
+@pytest.mark.parametrize(("d", "k"), [(128, 300), (64, 500), (20, 60), (3, 5)])
+def test_float16(device, d, k):
+    x = blobs(50_001, d, k, np.float16)
+    job, *_ = compare(device, x, x[:k])
+    assert job.plan.half == (d % 64 == 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("d", "k"), [(2, 7), (32, 100), (100, 300), (20, 2000)])
+def test_weights(device, d, k, dtype):
+    x = blobs(50_001, d, min(k, 300), dtype)
+    weight = np.random.default_rng(1).integers(0, 5, len(x)) / 4
+    compare(device, x, x[:k], weight=weight)
+
+
+@pytest.mark.parametrize(("d", "k"), [(3, 7), (16, 10), (32, 100), (100, 300)])
+def test_standardised_columns(device, d, k):
+    x = blobs(50_001, d, k, np.float32) * np.linspace(0.1, 30, d, dtype=np.float32)
+    compare(device, x, x[:k], scale="standard")
+
+
+@pytest.mark.parametrize(("d", "k"), [(2, 20), (16, 10), (32, 60), (128, 300)])
+def test_ties_go_to_the_lowest_label(device, d, k):
+    x = np.random.default_rng(3).integers(-2, 3, (50_001, d)).astype(np.float32)
+    centres = x[:k].copy()
+    centres[k // 2] = centres[1]
+    compare(device, x, centres)
+
+
+@pytest.mark.parametrize(("d", "k"), [(2, 20), (16, 10), (32, 60), (64, 300)])
+def test_far_from_zero_and_one_huge_value(device, d, k):
+    far = blobs(50_001, d, k, np.float32) + np.float32(1000)
+    compare(device, far, far[:k])
+    huge = blobs(50_001, d, k, np.float32)
+    huge[77, 0] = 1e6
+    compare(device, huge, huge[:k])
+
+
+@pytest.mark.parametrize(("d", "k"), [(32, 60), (64, 300)])
+def test_one_shapeless_cloud(device, d, k):
+    x = np.random.default_rng(4).normal(size=(100_001, d)).astype(np.float32) * np.float32(1e-3)
+    compare(device, x, x[:k] * np.float32(0.05))
+
+
+@pytest.mark.parametrize(("d", "k", "bits"), [(32, 100, 16), (16, 10, 16), (128, 1000, 15)])
+def test_sums_have_the_bits_of_the_twin(device, d, k, bits):
+    x = blobs(70_001, d, k, np.float32)
+    job, centres, (sums, _, _), label = compare(device, x, x[:k])
+    largest = max(job.table.largest(job.encoding), float(np.abs(centres).max()))
+    _, scaled = job.table.floats(job.encoding, job.plan.wide, largest)
+    whole, count = layouts.integer_sums(x, label, k, scaled, bits=bits)
+    about = layouts.rounded_shift(scaled.shift, scaled.scale * 256)
+    assert np.array_equal(layouts.encoded_sums(whole, count, scaled, about, bits=bits), sums)
+
+
+def test_what_is_not_made_for_it_is_refused(device):
+    with pytest.raises(Unavailable):
+        job_of(device, blobs(plans.LEAST_ROWS - 1, 3, 2, np.float32), 2)
+    with pytest.raises(Unavailable):
+        job_of(device, blobs(5000, 300, 2, np.float32), 900)

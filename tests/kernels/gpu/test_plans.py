@@ -1,0 +1,87 @@
+"""Plans fit the card and never run over: pure functions, so no GPU is needed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ilk.kernels.gpu import plans
+
+SHAPES = [
+    (d, k)
+    for d in (1, 2, 3, 4, 5, 8, 16, 20, 31, 32, 33, 64, 100, 128)
+    for k in (1, 2, 7, 10, 100, 248, 249, 1000, 5000)
+]
+
+
+def builds(plan):
+    yield plan.screen(True)
+    yield plan.screen(False)
+    if plan.kind == "fused":
+        yield plan.screen(False, 3)
+    settle = plan.settle(True)
+    if settle is not None:
+        yield settle
+    yield plans.exact(plan, "float32", factor=False, labels=True)
+    yield plans.sums(plan.wide, plan.k, plan.half)
+    yield plans.sums_any(plan.columns, plan.k, "float64", factor=True, weighted=True)
+
+
+@pytest.mark.parametrize(("d", "k"), SHAPES)
+def test_every_plan_fits_the_card(d, k):
+    plan = plans.kmeans_plan(d, k)
+    assert plan is not None
+    assert plan.wide >= d
+    for build in builds(plan):
+        assert build.shared <= 232_448, build
+        assert build.threads <= 1024
+
+
+def test_which_kernel_for_which_table():
+    kinds = {
+        shape: plans.kmeans_plan(*shape).kind
+        for shape in ((2, 100), (16, 10), (32, 100), (32, 200), (128, 1000))
+    }
+    assert list(kinds.values()) == ["tiny", "few", "fused", "fused", "large"]
+    assert plans.kmeans_plan(32, 100).screen(False).macros["WGS"] == 4
+    assert plans.kmeans_plan(300, 100) is None
+
+
+def test_wide_tables_are_padded_as_far_as_their_kernel_reads():
+    assert [plans.kmeans_plan(d, k).wide for d, k in ((3, 5), (5, 5), (20, 60), (100, 300))] == [
+        3,
+        8,
+        32,
+        128,
+    ]
+
+
+def test_halves_are_read_where_rows_are_whole_pieces():
+    assert plans.kmeans_plan(128, 300, True).half
+    assert not plans.kmeans_plan(100, 300, True).half
+
+
+@pytest.mark.parametrize(("rows", "part_bits"), [(plans.FLUSH_ROWS, 15), (65_536, 14)])
+def test_integers_do_not_run_over_between_writings(rows, part_bits):
+    highest = 64 * 256  # scaled numbers are below 64, in units of 1 / 256
+    assert rows * highest < 2**31
+    assert rows * 2**part_bits < 2**31  # the low part is at most half a unit of 2^16 or 2^15
+
+
+@pytest.mark.parametrize("n", [4096, 70_001, 10**8])
+@pytest.mark.parametrize("grid", [97, 132])
+@pytest.mark.parametrize(("d", "k"), [(32, 100), (64, 100), (32, 200)])
+def test_stretches_hold_all_tiles(n, grid, d, k):
+    plan = plans.kmeans_plan(d, k)
+    screen, settle = plan.screen(False), plan.settle(False)
+    cut = plans.stretches(n, grid, screen, settle)
+    for rows, ctas, stretches, build in ((n, grid, cut.first, screen), (cut.room, 1, cut.second, settle)):
+        groups = build.macros["WGS"]
+        rounds = plans.FLUSH_ROWS // (64 * groups)
+        assert stretches * rounds * groups * ctas * 64 >= rows
+        assert rounds * groups * 64 <= plans.FLUSH_ROWS
+    assert cut.room * grid * plans.LIST_SHARE >= n
+
+
+def test_rows_of_a_list_fit_its_numbers():
+    assert np.iinfo(np.int32).max >= plans.MOST_ROWS
