@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import Any
 
@@ -175,6 +175,8 @@ class Search:
         "limit" or "time" where that ended the search while more groups lowered the BIC.
     rivals : tuple of Model
         Mixtures that came near the winner.
+    models : dict of int and Model
+        The best mixture of every K, as the rows of the search left it.
     chosen : Candidate
         The chosen candidate.
     single : None or int
@@ -204,6 +206,7 @@ class Search:
     few: MemoryRows | None = None  # on which mixtures were searched, in the units of the winner
     ended_by: str | None = None  # what ended the search where more groups might have paid: "limit" or "time"
     rivals: tuple[Model, ...] = ()  # mixtures that came near, for a contest where there are more rows
+    models: Mapping[int, Model] = field(default_factory=dict)  # the best mixture of every K
 
     def __repr__(self) -> str:
         """BIC by structure and K, the best marked; a cell without one shows its status."""

@@ -70,6 +70,7 @@ def decide(
         n_rows_searched=min(rows.n_rows, SEARCH_ROWS),
         interrupted=interrupted or found.reason == INTERRUPTED,
         rivals=tuple((cell.family, cell.best.params) for cell in rivals),
+        models=grid.models,
     )
 
 

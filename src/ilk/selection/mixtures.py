@@ -12,6 +12,7 @@ the best few then see all rows, several models in each pass.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -32,10 +33,11 @@ from ilk.fitting.restarts import memberships_of
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
-from ilk.selection.candidates import Candidate, Search
+from ilk.selection.candidates import Candidate, Model, Search
 from ilk.selection.finalists import FINAL_STOP, decide
 from ilk.selection.first_sums import FirstSums
 from ilk.selection.growing import Growth
+from ilk.selection.k_range import K_MOST
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import end_of_search
 from ilk.selection.search_rows import each_once, searched
@@ -46,8 +48,8 @@ N_DONORS = 4
 N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column costs little
 SPLIT_PASSES = 5
 QUICK_SPLITS = ("EEE", "VVV")  # structures that a quick search also starts from splits
-N_IMPROVED = 10  # cells of a quick search that get other starts
-N_MORE_STARTS = slice(2, 5)  # those of the other starts for cells whose K is not near the best
+N_IMPROVED = 6  # cells of one K that get other starts in a quick search
+REACH = 0.2  # of what the best cell gains on one component: cells further behind get no other starts
 RACE_STOP = Stop(tolerance=1e-5, max_passes=15)  # how far the other starts of a quick search go before
 MOST_JOINED = 12  # components of which every two are tried as one; beyond, growth tries the nearest
 N_RACED = 2  # the best so many of a cell go on
@@ -90,8 +92,8 @@ class GridCell:
 class Grid:
     """The cells while they are filled, K after K."""
 
-    def __init__(self, rows: Rows, structures: Sequence[Structure], seed: int) -> None:
-        self.rows, self.seed = rows, seed
+    def __init__(self, rows: Rows, structures: Sequence[Structure], ks: Sequence[int], seed: int) -> None:
+        self.rows, self.ks, self.seed = rows, ks, seed
         self.moments = table_moments(rows)
         if not (self.moments.variance > 0).all():
             raise NoModelError(
@@ -143,29 +145,51 @@ class Grid:
         labels = distinct([self.partitioner.labels(name, k, i) for i, name in names[which]])
         return [memberships_of(label, k) for label in labels if len(np.unique(label)) == k]
 
-    def improve(self, n_cells: int, stop: Stop) -> None:
-        """The most promising cells, and those beside the best one, once more from other starts and from
-        each other's memberships; again as long as that finds another best cell."""
-        done: set[tuple[Structure, int]] = set()
-        while True:
-            ranked = sorted(self.cells.values(), key=self.bic)
-            best = ranked[0]
-            beside = [(best.structure, best.k + step) for step in (-1, 1)]
-            wanted = [(cell.structure, cell.k) for cell in ranked[:n_cells] if math.isfinite(self.bic(cell))]
-            fresh = [
-                key for key in [*wanted, *beside] if key in self.cells and key not in done and key[1] > 1
-            ]
-            if not fresh or (
-                done and (best.structure, best.k) in done and all(key in done for key in beside)
-            ):
-                return
+    def wanted(self, k: int) -> bool:
+        """Whether K was asked for; smaller ones are there to be cut in two."""
+        return k in self.ks or k > self.ks[-1]
+
+    @property
+    def ranked(self) -> list[GridCell]:
+        """The cells that may be chosen, the best first."""
+        return sorted((cell for cell in self.cells.values() if self.wanted(cell.k)), key=self.bic)
+
+    @property
+    def models(self) -> dict[int, Model]:
+        """The best mixture of every K that may be chosen."""
+        best = {cell.k: cell for cell in reversed(self.ranked) if math.isfinite(self.bic(cell))}
+        return {k: (cell.family, cell.best.params) for k, cell in best.items()}
+
+    def improve(self, stop: Stop) -> None:
+        """The promising cells of the best K and of those beside it once more from other starts and from each other's
+        memberships; again as long as that finds another best K.
+
+        A K that was given is searched in the same way, so that a cell is the same however it was reached.
+        """
+        done: set[int] = set()
+        while fresh := [k for k in self._near_best() if k not in done]:
+            reach = self._reach()
             done.update(fresh)
-            for k in sorted({k for _, k in fresh}):
-                cells = [self.cells[key] for key in fresh if key[1] == k]
-                near = abs(k - best.k) <= 1 or self.rows.n_columns == 1
-                self._race(cells, self._partitions(k, slice(1, None) if near else N_MORE_STARTS), stop)
+            for k in fresh:
+                of_k = [cell for cell in self.ranked if cell.k == k]
+                cells = [cell for cell in of_k if self.bic(cell) <= reach][:N_IMPROVED]
+                if not cells:
+                    continue
+                self._race(cells, self._partitions(k, slice(1, None)), stop)
                 self._run_splits([c for c in cells if c.structure.name not in QUICK_SPLITS], stop)
                 self._exchange(cells, stop)
+
+    def _near_best(self) -> list[int]:
+        """The K of the best cell and those beside it, the smallest first: larger ones are cut from them."""
+        best = self.ranked[0].k
+        return [k for k in (best - 1, best, best + 1) if k > 1 and any(c.k == k for c in self.ranked)]
+
+    def _reach(self) -> float:
+        """The highest BIC that is worth other starts: any finite one where K was given."""
+        lowest = self.bic(self.ranked[0])
+        alone = min(self.bic(cell) for cell in self.cells.values() if cell.k == 1)
+        far = len(self.ks) == 1 or not lowest < alone < math.inf
+        return sys.float_info.max if far else lowest + REACH * (alone - lowest)
 
     def _run(
         self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop, *, thorough: bool = False
@@ -222,9 +246,9 @@ class Grid:
         """All structures with one component less than the best cell, from its partition with two components
         joined; again as long as one of them is better."""
         joined: set[int] = set()
-        while 2 < (best := min(self.cells.values(), key=self.bic)).k <= MOST_JOINED and best.k not in joined:
+        while 2 < (best := self.ranked[0]).k <= MOST_JOINED and best.k not in joined:
             joined.add(best.k)
-            below = [cell for cell in self.cells.values() if cell.k == best.k - 1]
+            below = [cell for cell in self.ranked if cell.k == best.k - 1]
             labels = joined_labels(self.block, best.family, best.best.params)
             self._run_trials(self._first(below, labels), stop)
 
@@ -286,6 +310,16 @@ class Grid:
         )
 
 
+def ladder(ks: Sequence[int]) -> tuple[int, ...]:
+    """The K that are fitted: those asked for, and those below, from which components are cut in two.
+
+    >>> ladder((3,)), ladder((2, 4)), ladder((40,))
+    ((1, 2, 3), (1, 2, 3, 4), (1, 40))
+    """
+    below = range(1, ks[-1] if ks[-1] <= K_MOST else 2)
+    return tuple(sorted({*below, *ks}))
+
+
 def search_mixtures(
     rows: Rows,
     ks: Sequence[int],
@@ -307,12 +341,12 @@ def search_mixtures(
     """
     deadline = (deadline or Deadline.none()).within()
     few = searched(rows, seed) if few is None else few
-    grid = Grid(each_once(few), structures, seed)
+    grid = Grid(each_once(few), structures, ks, seed)
     rises = dict.fromkeys(grid.structures, 0)
     least = dict.fromkeys(grid.structures, math.inf)
     interrupted = False
     candidates: list[Candidate] = []
-    every = ks if 1 in ks else (1, *ks)
+    every = ladder(ks)
     for done, k in enumerate(every, start=1):
         active = [s for s in grid.structures if patience is None or rises[s] < patience or k in (1, *ks[:1])]
         if interrupted or (deadline.over and any(known in ks for _, known in grid.cells)):
@@ -323,7 +357,7 @@ def search_mixtures(
             stop = replace(SEARCH_STOP if thorough else QUICK_STOP, deadline=deadline)
             if deadline.over and not heard():  # the first K has an answer whatever the time
                 stop = Stop(max_passes=1)
-            cells = grid.fill(k, active, stop, thorough=thorough)
+            cells = grid.fill(k, active, stop, thorough=thorough and k in ks)
             interrupted = any(run.reason == INTERRUPTED for cell in cells for run in cell.runs)
         except KeyboardInterrupt:
             if not grid.cells:
@@ -344,7 +378,7 @@ def search_mixtures(
         )
     try:
         if not thorough and not interrupted and not deadline.over:
-            grid.improve(N_IMPROVED, replace(SEARCH_STOP, deadline=deadline))
+            grid.improve(replace(SEARCH_STOP, deadline=deadline))
         if not interrupted and not deadline.over:
             Growth(grid, ks[-1], most or ks[-1], replace(QUICK_STOP, deadline=deadline)).run()
         if not interrupted and not deadline.over:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
@@ -29,7 +29,7 @@ from ilk.fitting.fit import finish
 from ilk.fitting.loop import OK, run_starts
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
-from ilk.selection.candidates import Candidate, Search
+from ilk.selection.candidates import Candidate, Model, Search
 from ilk.selection.finalists import FINAL_STOP, full_bic
 from ilk.selection.first_sums import FirstSums
 from ilk.selection.mixtures import RACE_STOP, search_mixtures
@@ -41,6 +41,7 @@ from ilk.table.condition import short
 
 UNIT_BOUND = tuple(Structure(name) for name in ("EII", "VII", "EVE", "VVE", "EEV", "VEV"))
 NEAR = 0.15  # of what the best model gained on one cluster: a structure further behind, in the new units too, is left
+CLOSE = 0.05  # the same for the K beside the best, each in the units of its own best model
 PATIENCE = 3  # a structure is left once its BIC has risen at so many K in a row
 
 
@@ -56,58 +57,85 @@ def search_in_units(
     """The quick search over all structures, and the rows in the units of its winner."""
     deadline = deadline or Deadline.none()
     few = searched(rows, seed)
-    quick = partial(search_mixtures, thorough=False, patience=PATIENCE, most=most, deadline=deadline)
-    first = quick(rows, ks, seed, callback=callback, few=few)
+    quick = partial(search_mixtures, seed=seed, thorough=False, patience=PATIENCE, deadline=deadline)
+    first = quick(rows, ks, most=most, callback=callback, few=few)
     if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or deadline.over:
         return first, rows
+    contest = UnitContest(rows, few, first, quick, deadline)
     try:
-        unit = deviations_within(few, first)
-        encoding = rescaled(rows.encoding, unit)
-        own_few = few.reencoded(encoding)
-        structures = came_near(own_few, _memberships(few, first), first, deadline)
+        contest.enter((cast(Gaussian, first.recipe.family), first.fit.params), ks, most, NEAR)
+        best = contest.won.chosen.k
+        for k in (best - 1, best, best + 1):  # as they are searched where they are given
+            if k not in (1, first.chosen.k) and k in first.models:
+                contest.enter(first.models[k], (k,), None, CLOSE)
+    except KeyboardInterrupt:  # before a cell was fitted: what was found before is there
+        return replace(contest.won, interrupted=True), contest.own
+    return contest.won, contest.own
+
+
+@dataclass
+class UnitContest:
+    """The best search so far and the rows in its units, while others in other units are held against it."""
+
+    rows: Rows
+    few: MemoryRows
+    first: Search
+    quick: Callable[..., Search]
+    deadline: Deadline
+
+    def __post_init__(self) -> None:
+        self.won, self.own = self.first, self.rows
+
+    def enter(self, model: Model, ks: Sequence[int], most: int | None, near: float) -> None:
+        """A search of some K in the standard deviations within the components of a model, by the structures that
+        come near the best so far there."""
+        if self.won.interrupted or self.deadline.over:
+            return
+        encoding = rescaled(self.rows.encoding, deviations_within(self.few, model))
+        few = self.few.reencoded(encoding)
+        structures = self._came_near(few, memberships_in(self.few, model), near)
         if not structures:
-            return first, rows
-        few = own_few
-        second = quick(few, ks, seed, structures=structures)
-    except NoModelError:
-        return first, rows
-    except KeyboardInterrupt:  # before a cell was fitted: the first search is there
-        return replace(first, interrupted=True), rows
-    own = reencoded(rows, encoding)
-    if rows.n_rows > SEARCH_ROWS:  # those that decide have seen all rows
-        seen = [c.bic for c in first.candidates if c.bic_all_rows is not None and c.bic is not None]
-        if second.interrupted or (second.chosen.bic or math.inf) >= max(seen, default=math.inf):
-            return _joined(first, second), rows
-        second = _on_all_rows(second, own, deadline)
-        if not second.chosen.eligible:
-            return _joined(first, second), rows
-    if second.chosen.last_bic < first.chosen.last_bic:
-        return _joined(second, first), own
-    return _joined(first, second), rows
+            return
+        try:
+            found = self.quick(few, ks, most=most, structures=structures)
+        except NoModelError:
+            return
+        self._hold(found, reencoded(self.rows, encoding))
+
+    def _hold(self, found: Search, own: Rows) -> None:
+        """Whichever has the lower BIC, on all rows where there are more than were searched."""
+        if self.rows.n_rows > SEARCH_ROWS:  # those that decide have seen all rows
+            seen = [c.bic for c in self.won.candidates if c.bic_all_rows is not None and c.bic is not None]
+            if found.interrupted or (found.chosen.bic or math.inf) >= max(seen, default=math.inf):
+                self.won = _joined(self.won, found)
+                return
+            found = _on_all_rows(found, own, self.deadline)
+        if found.chosen.eligible and found.chosen.last_bic < self.won.chosen.last_bic:
+            self.won, self.own = _joined(found, self.won), own
+        else:
+            self.won = _joined(self.won, found)
+
+    def _came_near(self, few: MemoryRows, membership: Array, near: float) -> list[Structure]:
+        """The structures that mean something else in the units of `few`, and that come near the best model there: by
+        a short fit from these memberships."""
+        moments, sums = table_moments(few), FirstSums(few.take(np.arange(few.n_rows)), membership)
+        families = [Gaussian(structure, moments.variance) for structure in UNIT_BOUND]
+        pairs = [(family, start) for family in families for start in sums.first(family) if start.status == OK]
+        stop = replace(RACE_STOP, deadline=self.deadline)
+        runs = run_quick(few, [family for family, _ in pairs], [start for _, start in pairs], stop)
+        lowest = dict.fromkeys(UNIT_BOUND, math.inf)
+        for (family, _), run in zip(pairs, runs, strict=True):
+            lowest[family.structure] = min(lowest[family.structure], full_bic(moments, few, run))
+        alone = min((c.bic for c in self.won.candidates if c.k == 1 and c.bic is not None), default=math.inf)
+        best = math.inf if self.won.chosen.bic is None else self.won.chosen.bic
+        reach = best + near * (alone - best) if math.isfinite(best) else math.inf
+        return [structure for structure, value in lowest.items() if value <= reach]
 
 
-def came_near(few: MemoryRows, membership: Array, found: Search, deadline: Deadline) -> list[Structure]:
-    """The structures that mean something else in the units of `few`, and that come near the best model there: by a
-    short fit from its memberships."""
-    moments, sums = table_moments(few), FirstSums(few.take(np.arange(few.n_rows)), membership)
-    families = [Gaussian(structure, moments.variance) for structure in UNIT_BOUND]
-    pairs = [(family, start) for family in families for start in sums.first(family) if start.status == OK]
-    stop = replace(RACE_STOP, deadline=deadline)
-    runs = run_quick(few, [family for family, _ in pairs], [start for _, start in pairs], stop)
-    lowest = dict.fromkeys(UNIT_BOUND, math.inf)
-    for (family, _), run in zip(pairs, runs, strict=True):
-        lowest[family.structure] = min(lowest[family.structure], full_bic(moments, few, run))
-    alone = min((c.bic for c in found.candidates if c.k == 1 and c.bic is not None), default=math.inf)
-    best = math.inf if found.chosen.bic is None else found.chosen.bic
-    reach = best + NEAR * (alone - best) if math.isfinite(best) else math.inf
-    return [structure for structure, value in lowest.items() if value <= reach]
-
-
-def _memberships(rows: Rows, found: Search) -> Array:
-    """Of the rows in the components of the model chosen."""
-    block = rows.take(np.arange(rows.n_rows))
-    family = cast(Gaussian, found.recipe.family)
-    return kernels.memberships(family.scores(found.fit.params, block), False)[0]
+def memberships_in(rows: Rows, model: Model) -> Array:
+    """Of the rows in the components of a model."""
+    family, params = model
+    return kernels.memberships(family.scores(params, rows.take(np.arange(rows.n_rows))), False)[0]
 
 
 def _on_all_rows(found: Search, rows: Rows, deadline: Deadline) -> Search:
@@ -135,10 +163,10 @@ def _on_all_rows(found: Search, rows: Rows, deadline: Deadline) -> Search:
     )
 
 
-def deviations_within(rows: Rows, found: Search) -> Array:
+def deviations_within(rows: Rows, model: Model) -> Array:
     """Standard deviation of each encoded column about the mean of the row's component, 1 where there is none."""
     block = rows.take(np.arange(rows.n_rows))
-    label = found.recipe.family.assign(found.fit.params, block)[0]
+    label = model[0].assign(model[1], block)[0]
     numbers, weight = block.numbers.astype(np.float64), block.weights
     size = np.bincount(label, weights=weight)
     within = np.zeros(rows.n_columns)
