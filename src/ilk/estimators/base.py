@@ -16,13 +16,10 @@ from ilk.estimators.frames import check_count, frame_rows, is_frame, opened, rea
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.read import Table
-from ilk.table.sparse import compressed, is_sparse_input
+from ilk.table.sparse import SPARSE_ESTIMATORS, compressed, is_sparse_input
 from ilk.table.sparse import encoding_of as sparse_encoding
 from ilk.table.sparse import survey as sparse_survey
 from ilk.table.weights import check_weight, conditioned_weight
-
-SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture", "AssortedMixture")
-"""Those that take a sparse matrix without making it an array."""
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
