@@ -9,7 +9,9 @@ from benchmarks.mixture import MIXTURE
 from benchmarks.seeding import SEEDING
 from benchmarks.selection import SELECTION
 from benchmarks.silhouette import SILHOUETTE
+from benchmarks.sparse import SPARSE
 
 BENCHMARKS: dict[str, Benchmark] = {
-    benchmark.name: benchmark for benchmark in (KMEANS, SEEDING, SILHOUETTE, MIXTURE, SELECTION, MIXED)
+    benchmark.name: benchmark
+    for benchmark in (KMEANS, SPARSE, SEEDING, SILHOUETTE, MIXTURE, SELECTION, MIXED)
 }

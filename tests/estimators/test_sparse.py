@@ -16,7 +16,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import ilk
 from ilk.errors import DataError, IlkWarning, UsageError
-from ilk.estimators.base import SPARSE_ESTIMATORS
+from ilk.table.sparse import SPARSE_ESTIMATORS
 
 FORMATS = (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_matrix, sp.lil_array, sp.dok_array, sp.bsr_array)
 tables = {
@@ -394,6 +394,27 @@ OTHERS = [
 def test_every_other_estimator_says_which_take_a_sparse_matrix(name):
     with pytest.raises(UsageError) as refused:
         getattr(ilk, name)().fit(sp.csr_array(groups(0)[0]))
+    assert refused.value.code == "sparse-input"
+    assert all(taker in str(refused.value) for taker in SPARSE_ESTIMATORS)
+
+
+# --- the whole answer
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.dok_array])
+def test_a_small_matrix_is_read_as_any_other_table(form, tmp_path):
+    X, _ = groups(10, n=200, d=20)
+    whole, few = ilk.cluster(X, k=3, random_state=0), ilk.cluster(form(X), k=3, random_state=0)
+    assert np.array_equal(few.labels, whole.labels)
+    assert few.model.names == whole.model.names
+    few.model.save(tmp_path / "model.ilk")
+    placed = ilk.load(tmp_path / "model.ilk").assign(form(X))
+    assert placed["group"].to_pylist() == few.model.assign(X)["group"].to_pylist()
+
+
+def test_a_large_matrix_is_refused_by_the_whole_answer():
+    with pytest.raises(UsageError) as refused:
+        ilk.cluster(sp.csr_array((50_000, 20_000)))
     assert refused.value.code == "sparse-input"
     assert all(taker in str(refused.value) for taker in SPARSE_ESTIMATORS)
 

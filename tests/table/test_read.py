@@ -290,7 +290,7 @@ def test_number_kinds_of_arrays():
 @pytest.mark.badinput("C16")
 def test_objects_that_are_no_tables():
     class Sparse:
-        shape, nnz = (1000, 1000), 3
+        shape, nnz = (100_000, 1000), 3
 
         def tocsr(self):
             return self
@@ -298,7 +298,7 @@ def test_objects_that_are_no_tables():
     class Cuda:
         is_cuda = True
 
-    assert "8 MB" in refused(Sparse(), "sparse-input", UsageError)
+    assert "800 MB" in refused(Sparse(), "sparse-input", UsageError)
     refused(Cuda(), "device-array", UsageError)
     for odd in (3, None, object(), pd.Series([1, 2]), pa.array([1, 2])):
         with pytest.raises(UsageError):

@@ -71,7 +71,7 @@ class SparsePoints(EmbeddedRows):
     """Rows as compressed points, an axis for each column."""
 
     @property
-    def dependence(self) -> Array:  # type: ignore[override]
+    def dependence(self) -> Array:
         """Alike for all columns: what they say together is told by the axes of correspondence analysis."""
         return np.ones(self.n_columns)
 

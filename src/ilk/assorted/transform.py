@@ -322,10 +322,11 @@ class TransformPlan:
         codes = [category.codes(block) for category in self.categories]
         return np.ascontiguousarray(np.column_stack(codes)) if codes else None
 
-    def _sparse_codes(self, codes: Any) -> Any:
+    def _sparse_codes(self, codes: Any) -> Array:
         """Compressed codes of 0 and 1, as they are."""
         kept = [category.source for category in self.categories]
-        return codes if kept == list(range(codes.shape[1])) else codes.tocsc()[:, kept].tocsr()
+        few: Array = codes if kept == list(range(codes.shape[1])) else codes.tocsc()[:, kept].tocsr()
+        return few
 
     def treated_numbers(self, block: Block, scales: Sequence[int]) -> Array:
         """The numbers alone (rows, numbers)."""

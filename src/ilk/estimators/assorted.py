@@ -40,7 +40,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     In every column most clusters share one background distribution; a cluster has its own only where that lowers
     the objective J: minus the log-likelihood, plus what the parameters and the choice of columns cost. Numbers are
     Gaussian on a scale chosen by J, categories have free shares, a missing value says nothing. J never rises, and
-    with n_components="auto" the number of clusters is the one of least J that splits, merges and births reach.
+    with n_components="auto" the number of clusters is the one of least J that splits, merges and births reach. A
+    sparse matrix of 0 and 1 is taken as it is, with selection="bic" and sharing="background".
 
     Parameters
     ----------

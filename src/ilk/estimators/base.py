@@ -16,13 +16,11 @@ from ilk.estimators.frames import check_count, frame_rows, is_frame, opened, rea
 from ilk.table.block import Array
 from ilk.table.condition import encoding_of, precision_cautions, survey
 from ilk.table.read import Table
-from ilk.table.sparse import compressed, is_sparse_input
+from ilk.table.sparse import SPARSE_ESTIMATORS, compressed, is_sparse_input
 from ilk.table.sparse import encoding_of as sparse_encoding
 from ilk.table.sparse import survey as sparse_survey
 from ilk.table.weights import check_weight, conditioned_weight
 
-SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture", "AssortedMixture")
-"""Those that take a sparse matrix without making it an array."""
 DEVICES = ("auto", "cpu", "cuda")
 AUTO_CELLS = 1 << 26  # of a table in memory: below, copying it to a device costs more than is gained
 

@@ -29,7 +29,7 @@ class KMeans(CentroidEstimator):
 
     Minimises the sum over rows of `weight * |x - centre|^2` by Lloyd's steps from several starts that advance
     together. A table of one column is solved to the proven optimum. Missing values are NaN: distances are taken
-    over the observed columns and scaled up.
+    over the observed columns and scaled up. A sparse matrix is taken as it is.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class TrimmedKMeans(CentroidEstimator):
     """K-means that leaves out the share `trim` of the rows that fit worst, in every step.
 
     The rows left out still get the label of their nearest centre; `outliers_` marks them. Missing values are NaN:
-    distances are taken over the observed columns and scaled up.
+    distances are taken over the observed columns and scaled up. A sparse matrix is taken as it is.
 
     Parameters
     ----------

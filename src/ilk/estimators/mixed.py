@@ -40,7 +40,8 @@ class MixedMixture(MixtureEstimator):
     Within a component the numbers are Gaussian with any of the fourteen covariance structures, every category has
     its own shares, every count is Poisson, and these three kinds are independent. With categories alone this is
     latent class analysis. Missing values drop out of the likelihood: nothing is imputed. An ordered category is
-    taken as a category.
+    taken as a category. Of a sparse matrix, taken as it is, columns of 0 and 1 are categories and other counts are
+    counts; `smoothing=1` suits it.
 
     Parameters
     ----------

@@ -108,7 +108,6 @@ def _column(name: str, asked: str | None, other: bool, low: float, high: float) 
 
 def _refuse_others(cells: Any, columns: list[ColumnInfo]) -> None:
     """Cells that are not of the kind of their column."""
-    _refuse_no_counts(cells)
     binary = np.array([c.kind == "binary" for c in columns])
     refuse_cells(
         cells,

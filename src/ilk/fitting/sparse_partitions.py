@@ -66,7 +66,7 @@ class SparsePartitioner(Partitioner):
         """The cells as they are."""
         from scipy.sparse import hstack
 
-        parts = [cells for cells in (self.sample.raw, self.sample.codes) if is_sparse(cells)]
+        parts: list[Any] = [cells for cells in (self.sample.raw, self.sample.codes) if is_sparse(cells)]
         return self._held(hstack(parts, format="csr", dtype=np.float64))
 
     @cached_property

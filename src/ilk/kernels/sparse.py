@@ -276,8 +276,8 @@ def product_sums(
 
 def says_nothing(raw: Any, codes: Any) -> Array:
     """Mask of the rows without an observed cell."""
-    lost = np.bincount(_row_of(codes)[codes.data < 0], minlength=codes.shape[0]) == codes.shape[1]
-    return lost & np.isnan(raw).all(axis=1) if raw.shape[1] else lost
+    lost: Array = np.bincount(_row_of(codes)[codes.data < 0], minlength=codes.shape[0]) == codes.shape[1]
+    return np.asarray(lost & np.isnan(raw).all(axis=1) if raw.shape[1] else lost)
 
 
 def _row_of(cells: Any) -> Array:

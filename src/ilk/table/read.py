@@ -17,6 +17,7 @@ from ilk.table.block import Array
 from ilk.table.cells import ColumnCells, HeldCells
 from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, unsupported, usable_names
 from ilk.table.ledger import Ledger
+from ilk.table.sparse import is_sparse_input, whole_table
 
 if TYPE_CHECKING:
     pass
@@ -173,6 +174,8 @@ def _read_object(data: Any) -> Table:
         return data
     if isinstance(data, np.ndarray):
         return from_array(data)
+    if is_sparse_input(data):
+        return from_array(whole_table(data))
     if isinstance(data, (list, tuple)):
         return _from_rows(data)
     if isinstance(data, Mapping):
@@ -201,13 +204,6 @@ def _read_frame(data: Any) -> Table:
     if known.is_polars_dataframe(data) or known.is_modin_dataframe(data) or known.is_cudf_dataframe(data):
         arrow = nw.from_native(data, eager_only=True).to_arrow()
         return replace(from_arrow(arrow, "DataFrame"), native=data)
-    if hasattr(data, "tocsr") and hasattr(data, "nnz"):
-        size = 8 * data.shape[0] * data.shape[1] / 1e6
-        raise UsageError(
-            "sparse-input",
-            "sparse matrices are not read",
-            do=f"Make it dense with .toarray() (about {size:,.0f} MB)",
-        )
     if hasattr(data, "to_arrow_table") and hasattr(data, "columns"):  # a DuckDB relation
         return from_arrow(data.to_arrow_table(), "DuckDB relation")
     if hasattr(data, "__arrow_c_stream__"):

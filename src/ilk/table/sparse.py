@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ilk.errors import DataError, names_shown, rows_shown
+from ilk.errors import DataError, UsageError, names_shown, rows_shown
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
 from ilk.table.condition import (
     Spread,
@@ -22,11 +22,28 @@ from ilk.table.condition import (
 )
 
 ROBUST = (0.16, 0.5, 0.84)
+SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture", "AssortedMixture")
+"""Those that take a sparse matrix without making it an array."""
+MOST_CELLS = 1 << 24
+"""Up to here a sparse matrix is read as any other table (128 MiB of numbers)."""
 
 
 def is_sparse_input(data: Any) -> bool:
     """Whether the user gave a SciPy sparse matrix or array, of any format."""
     return hasattr(data, "tocsr") and hasattr(data, "nnz")
+
+
+def whole_table(data: Any) -> Array:
+    """A sparse matrix as an array, for what looks at whole columns; a large one is refused."""
+    n_cells = data.shape[0] * data.shape[-1]
+    if n_cells > MOST_CELLS:
+        raise UsageError(
+            "sparse-input",
+            f"a sparse matrix of {data.shape[0]:,} x {data.shape[-1]:,} is too large to be read as a table "
+            f"(about {8 * n_cells / 1e6:,.0f} MB)",
+            do=f"Fit one of {', '.join(SPARSE_ESTIMATORS)}, which take it as it is, or give fewer rows or columns",
+        )
+    return np.asarray(compressed(data).toarray())
 
 
 def compressed(data: Any) -> Any:
