@@ -1,4 +1,4 @@
-"""Dense factors of wide tables: found where many columns make an axis, taken out, and priced as a Gaussian model does."""
+"""Dense factors of wide tables: found where many columns make an axis, taken out, and priced as a model does."""
 
 from __future__ import annotations
 
