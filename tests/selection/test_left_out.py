@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
@@ -10,6 +12,7 @@ import ilk
 from ilk.assorted.transform import Category, TransformPlan
 from ilk.measures.dip import dip
 from ilk.selection.left_out import LEAST_VARIANCE, LeftOut, LeftOutOdds
+from ilk.selection.samples import MOST_ALONE, thresholds_between
 from ilk.selection.valley import NUMBERS, NumberGround
 from ilk.table.block import Block, Encoding
 from tests.assorted.test_screening import groups
@@ -156,3 +159,29 @@ def test_a_label_left_among_the_columns_does_not_hide_the_others():
     result = ilk.cluster(table, threads=1)
     assert result.k == 3
     assert adjusted_rand_score(label, result.labels) == 1.0
+
+
+def line_ground(points: np.ndarray, label: np.ndarray) -> NumberGround:
+    block = Block(points, Encoding(1.0, np.zeros(points.shape[1])))
+    ground = NumberGround.of(block, label, seed=0)
+    return replace(ground, thresholds=NUMBERS.among(300), by_several=NUMBERS)
+
+
+@pytest.mark.parametrize(("apart", "by_one"), [([4.0, 0.3, 0.3], True), ([2.0, 2.0, 2.0], False)])
+def test_a_line_that_one_column_bears_has_the_mark_of_the_deepest_column(apart, by_one):
+    """And one that independent columns bear together that of any line: by chance they do not agree."""
+    draws, label = np.random.default_rng(3), np.arange(150) % 2
+    ground = line_ground(draws.normal(size=(150, 3)) + label[:, None] * np.array(apart), label)
+    assert (ground.borne_by_one([0], [1]) > MOST_ALONE) == by_one
+    doubtful, clear = [[None, 0.6], [0.6, None]], [[None, 0.9], [0.9, None]]
+    mark = thresholds_between(ground, [[0], [1]], doubtful)
+    assert mark == (NUMBERS.among(300) if by_one else NUMBERS)
+    assert thresholds_between(ground, [[0], [1]], clear) == NUMBERS
+    assert thresholds_between(replace(ground, by_several=None), [[0], [1]], doubtful) == NUMBERS.among(300)
+
+
+def test_columns_that_say_the_same_bear_a_line_as_one():
+    draws, label = np.random.default_rng(4), np.arange(150) % 2
+    one = draws.normal(size=150) + 3 * label
+    ground = line_ground(one[:, None] + 0.1 * draws.normal(size=(150, 4)), label)
+    assert ground.borne_by_one([0], [1]) > MOST_ALONE

@@ -20,7 +20,7 @@ from ilk.assorted.fit import SEARCH_ROWS
 from ilk.assorted.problem import CELLS
 from ilk.engines.derived import derive
 from ilk.engines.memory import MemoryRows
-from ilk.errors import Caution
+from ilk.errors import Caution, NoModelError
 from ilk.fitting.weights import row_weights
 from ilk.report.figures import letter, plural
 from ilk.selection.candidates import Search
@@ -62,6 +62,8 @@ def clearer(view: View, look: Callable[[Input], View]) -> View:
         if factors is None:
             return view
         other = look(replace(view.given, rows=derive(view.given.rows, factors)))
+    except NoModelError:  # of the rest; the table has one
+        return view
     except KeyboardInterrupt:
         return replace(view, grouping=replace(view.grouping, interrupted=True))
     treat = other.seen.treat

@@ -91,10 +91,11 @@ class DenseFactors:
     def cost(self, block: Block) -> float:
         """Nats by which rows are less likely than what is left of them, given their factors.
 
-        sum_i [f'f + log det precision]/2 + sum_d n_d/2 log(1 + l'precision^-1 l/s2_d)
+        sum_i [f'f + log det precision + tr precision^-1 - r]/2 + sum_d n_d/2 log(1 + l'precision^-1 l/s2_d)
 
-        The first is -log p(z) + log p(z | f) of a Gaussian row, the second what the variance s2 about the likeliest f
-        lacks of that about the true one.
+        The first is the divergence of what a row tells of its factors from what is known without it, the second what
+        the variance s2 about the likeliest factors lacks of that about the true ones; together with J of the rest a
+        bound on -log p, which is exact where the loadings are the likeliest.
         """
         z, weight = self.standardised(block), block.weights
         factors, precision = self.scores(z)
@@ -103,9 +104,11 @@ class DenseFactors:
         observed = np.maximum(known.sum(axis=0), 1e-9)
         mean = (known * np.where(known > 0, rest, 0.0)).sum(axis=0) / observed
         left = (known * np.square(np.where(known > 0, rest - mean, 0.0))).sum(axis=0) / observed
-        unsure = np.einsum("di,nij,dj->nd", self._loading, np.linalg.inv(precision), self._loading)
+        inverse = np.linalg.inv(precision)
+        unsure = np.einsum("di,nij,dj->nd", self._loading, inverse, self._loading)
         unsure = (known * unsure).sum(axis=0) / observed
         rows = np.square(factors).sum(axis=1) + np.linalg.slogdet(precision)[1]
+        rows = rows + np.trace(inverse, axis1=1, axis2=2) - self.n_factors
         hidden = observed * np.log1p(unsure / np.maximum(left, 1e-12))
         return float((weight * rows).sum() + hidden.sum()) / 2
 
