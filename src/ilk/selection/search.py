@@ -78,7 +78,10 @@ def search(
     for recipe in recipes:
         table.grow(recipe, ks[-1], most or ks[-1])
     found = table.choose()
-    found = replace(found, ended_by=end_of_search(found.chosen.k, ks, most, deadline))
+    ended = end_of_search(found.chosen.k, ks, most, deadline)
+    if ended is None and table.tiled and found.chosen.k >= ks[-1]:
+        ended = "no dips"
+    found = replace(found, ended_by=ended)
     return found if few.n_rows == rows.n_rows else _on_all_rows(found, rows, deadline)
 
 
@@ -97,6 +100,7 @@ class _CandidateTable:
         self.recipes: list[Recipe] = []
         self.sharpness: list[Sharpness | None] = []
         self.interrupted = False
+        self.tiled = False  # whether more groups were not tried, since those found lie side by side
 
     @property
     def best_bic(self) -> float | None:
@@ -131,7 +135,9 @@ class _CandidateTable:
             return
         recipe = replace(recipe, stop=replace(recipe.stop, deadline=self.deadline))
         try:
-            MoreGroups(self, recipe, last, most).run()
+            more = MoreGroups(self, recipe, last, most)
+            more.run()
+            self.tiled |= more.tiled
         except KeyboardInterrupt:
             self.interrupted = True
 
