@@ -3,6 +3,9 @@ callback; that there was a signal must not be.
 
 While a job listens, signals do what they did before (raise KeyboardInterrupt) and leave a mark, which every deadline
 counts as its end. A job that is done asks once more.
+
+Once there is a model to keep, a signal raises only where somebody waits for it with that model in hand (`exposed`);
+anywhere else it would be lost on the way, and the mark is enough. Who insists (`INSISTING` signals) is let out.
 """
 
 from __future__ import annotations
@@ -14,7 +17,24 @@ from types import FrameType
 from typing import Any
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+INSISTING = 3
 _marks: list[int] = []
+_open: list[bool] = [True]  # whether a signal raises, and before that whether it did
+
+
+def keep() -> None:
+    """There is a model from now on."""
+    _open[0] = False
+
+
+@contextlib.contextmanager
+def exposed() -> Iterator[None]:
+    """Where a signal raises, since the caller takes it with what was found so far."""
+    _open.append(True)
+    try:
+        yield
+    finally:
+        _open.pop()
 
 
 def heard() -> bool:
@@ -40,11 +60,12 @@ def listening() -> Iterator[None]:
             signal.signal(number, handler)
         if old:
             _marks.clear()
+        _open[:] = [True]
 
 
 def _marking(handler: Any) -> Any:
     def mark(number: int, frame: FrameType | None) -> Any:
         _marks.append(number)
-        return handler(number, frame)
+        return handler(number, frame) if _open[-1] or len(_marks) >= INSISTING else None
 
     return mark

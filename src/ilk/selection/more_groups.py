@@ -3,8 +3,8 @@
 Many small parts are put together two by two, and the partition of the lowest BIC is a start. Then every group whose
 halves pay is cut in two (Pelleg and Moore 2000), and neighbours that are cheaper as one are joined.
 
-BIC is that of round groups of one size, and a single skewed cloud is a poor one: there it falls on for hundreds of groups,
-which all lie side by side. So more groups are tried only where those at hand lie apart.
+BIC is that of round groups of one size, and a single skewed cloud is none of them: there it falls on for hundreds of
+groups, which all lie side by side. So more groups are tried only where those at hand lie apart.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from ilk.families.centroid import Means
 from ilk.fitting.coreset import coreset
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, fit
+from ilk.fitting.interrupt import exposed, keep
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
@@ -114,10 +115,12 @@ class _CandidateTable:
             return
         clock = Deadline.none()
         try:
-            found = fit_cell(self.rows, recipe, k, self.seed, deadline=self.deadline)
-            self.interrupted |= found.reason == INTERRUPTED
-            costs = partial(recipe.family.cost, found.params)
-            sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
+            with exposed():
+                found = fit_cell(self.rows, recipe, k, self.seed, deadline=self.deadline)
+                self.interrupted |= found.reason == INTERRUPTED
+                costs = partial(recipe.family.cost, found.params)
+                sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
+            keep()
         except KeyboardInterrupt:
             if not started:
                 raise
@@ -136,7 +139,8 @@ class _CandidateTable:
         recipe = replace(recipe, stop=replace(recipe.stop, deadline=self.deadline))
         try:
             more = MoreGroups(self, recipe, last, most)
-            more.run()
+            with exposed():
+                more.run()
             self.tiled |= more.tiled
         except KeyboardInterrupt:
             self.interrupted = True

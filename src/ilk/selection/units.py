@@ -26,6 +26,7 @@ from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
+from ilk.fitting.interrupt import exposed
 from ilk.fitting.loop import OK, run_starts
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
@@ -61,14 +62,15 @@ def search_in_units(
     if first.interrupted or first.chosen.k == 1 or rows.n_columns == 1 or deadline.over:
         return first, rows
     try:
-        unit = deviations_within(few, first)
-        encoding = rescaled(rows.encoding, unit)
-        own_few = few.reencoded(encoding)
-        structures = came_near(own_few, _memberships(few, first), first, deadline)
-        if not structures:
-            return first, rows
-        few = own_few
-        second = quick(few, ks, seed, structures=structures)
+        with exposed():
+            unit = deviations_within(few, first)
+            encoding = rescaled(rows.encoding, unit)
+            own_few = few.reencoded(encoding)
+            structures = came_near(own_few, _memberships(few, first), first, deadline)
+            if not structures:
+                return first, rows
+            few = own_few
+            second = quick(few, ks, seed, structures=structures)
     except NoModelError:
         return first, rows
     except KeyboardInterrupt:  # before a cell was fitted: the first search is there
