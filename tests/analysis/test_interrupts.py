@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
 import warnings
 
@@ -366,3 +367,23 @@ def test_who_insists_is_let_out(signals, numbers, monkeypatch):
     monkeypatch.setattr(mixtures, "decide", never)
     with pytest.raises(KeyboardInterrupt):
         ilk.cluster(numbers, threads=1)
+
+
+def test_runs_within_runs_and_in_threads_leave_signals_as_they_were(signals, numbers):
+    def inner(progress):
+        if progress.stage == "resampling":
+            ilk.cluster(numbers[:40], k=2, threads=1)
+
+    def another():
+        ilk.cluster(numbers[:40], k=2, threads=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        thread = threading.Thread(target=another)
+        thread.start()
+        ilk.cluster(numbers, threads=1, callback=inner)
+        thread.join()
+        assert ilk.cluster(numbers, threads=1, callback=_signal_at("describing", 0)).interrupted
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)

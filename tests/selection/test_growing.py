@@ -89,7 +89,7 @@ def test_k_means_does_not_cut_one_skewed_cloud_into_hundreds(columns):
 
 @pytest.mark.parametrize("columns", [2, 3])
 def test_k_means_goes_on_where_groups_lie_apart(columns):
-    X, label = apart(30, columns, 40, seed=1)
+    X, _ = apart(30, columns, 40, seed=1)
     found = ilk.cluster(X, method="k-means")
     assert found.k == 30
     assert "k-stopped" not in dict(found.warnings)

@@ -41,7 +41,7 @@ from ilk.table.weights import MEANINGS
 
 N_STARTS = 30  # of K-means and its kin, for each K
 SEARCH_SHARE = (
-    0.75  # of a budget, once the table is read; the rest is for resamples, and to tell what was found
+    0.75  # of what is left of a budget after reading; the rest is for resamples and the description
 )
 
 

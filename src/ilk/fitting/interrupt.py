@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -19,22 +20,32 @@ from typing import Any
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 INSISTING = 3
 _marks: list[int] = []
-_open: list[bool] = [True]  # whether a signal raises, and before that whether it did
+_open: list[bool] = [
+    True
+]  # whether a signal raises, the last entry for now; of the main thread, which alone hears
 
 
 def keep() -> None:
     """There is a model from now on."""
-    _open[0] = False
+    if _hears():
+        _open[0] = False
 
 
 @contextlib.contextmanager
 def exposed() -> Iterator[None]:
     """Where a signal raises, since the caller takes it with what was found so far."""
-    _open.append(True)
+    depth = len(_open)
+    if _hears():
+        _open.append(True)
     try:
         yield
     finally:
-        _open.pop()
+        if _hears():
+            del _open[depth:]
+
+
+def _hears() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def heard() -> bool:
@@ -46,6 +57,9 @@ def heard() -> bool:
 def listening() -> Iterator[None]:
     """Remember the signals that have a Python handler; in threads other than the main one there are none to hear."""
     old: dict[int, Any] = {}
+    before = list(_open)
+    if _hears():
+        _open[:] = [True]
     with contextlib.suppress(ValueError):  # not the main thread
         for name in NAMES:
             number = getattr(signal, name, None)
@@ -60,7 +74,8 @@ def listening() -> Iterator[None]:
             signal.signal(number, handler)
         if old:
             _marks.clear()
-        _open[:] = [True]
+        if _hears():
+            _open[:] = before
 
 
 def _marking(handler: Any) -> Any:
