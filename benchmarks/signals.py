@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -128,11 +129,14 @@ def _once(run: Callable[[], Any], after: float, whole: Any) -> tuple[str, str]:
         ended.set()
         thread.join()
         time.sleep(TICK)  # a signal on its way comes now
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
         late = ended.is_set()
         ended.set()
         thread.join()
-        return ("late", "") if late else ("early", f"nothing after {after:.1f} s")
+        where = [
+            frame.name for frame in traceback.extract_tb(stopped.__traceback__) if "ilk" in frame.filename
+        ]
+        return ("late", "") if late else ("early", f"after {after:.1f} s in {' '.join(where[-6:])}")
     except Exception as error:
         ended.set()
         thread.join()

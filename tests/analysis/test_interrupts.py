@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import threading
 import time
 import warnings
 
@@ -19,10 +20,12 @@ import ilk.analysis.run
 import ilk.analysis.shown
 import ilk.cli.main
 import ilk.cli.run_folder
+import ilk.selection.assorted
+import ilk.selection.search
 from ilk.analysis import on_cluster as afar
 from ilk.assorted.growth import GrowthSearch as Growth
 from ilk.fitting import loop
-from ilk.fitting.interrupt import heard
+from ilk.fitting.interrupt import INSISTING, heard
 from ilk.selection import finalists, mixtures, resampling, units
 from ilk.selection import from_partition as parted
 from ilk.selection import mixture_vs_assorted as contest
@@ -275,3 +278,110 @@ def test_a_signal_whose_exception_is_caught_on_its_way_is_heard(signals, monkeyp
     assert result.interrupted
     assert result.verdict.word == "not tested"
     assert result.verdict.stability_min is None
+
+
+def signal_in(monkeypatch, holder, name):
+    """The first call of a function gets a signal while it works, with nobody near to take the exception."""
+    whole, calls = getattr(holder, name), []
+
+    def sent(*given, **options):
+        calls.append(name)
+        if len(calls) == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)
+        return whole(*given, **options)
+
+    monkeypatch.setattr(holder, name, sent)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "options"),
+    [
+        (mixtures.Grid, "candidate", {}),  # after the search, before its end
+        (mixtures, "decide", {}),
+        (finalists, "finish", {}),
+        (ilk.analysis.run, "better", {}),
+        (ilk.analysis.run, "_with_its_end", {}),
+        (ilk.selection.search, "scored", {"method": "k-means"}),
+        (ilk.selection.search, "end_of_search", {"method": "k-means"}),
+        (mixtures, "decide", {"k": 4}),
+    ],
+)
+def test_a_signal_between_two_stages_keeps_what_was_found(
+    signals, numbers, monkeypatch, holder, name, options
+):
+    calls = signal_in(monkeypatch, holder, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ilk.cluster(numbers, threads=1, **options)
+    assert calls
+    assert result.interrupted
+    assert "no-mixture" not in dict(result.warnings)
+    assert result.components == options.get("k", result.components)
+    assert not heard()
+
+
+def test_a_signal_in_the_search_of_a_mixed_table_once_it_has_ended(signals, mixed, monkeypatch):
+    calls = signal_in(monkeypatch, ilk.selection.assorted, "_as_search")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ilk.cluster(mixed, ignore="count", threads=1)
+    assert calls
+    assert result.interrupted
+    assert result.k == 2
+
+
+def test_before_anything_was_found_a_signal_ends_the_run(signals, numbers, monkeypatch):
+    signal_in(monkeypatch, units, "searched")
+    with pytest.raises(KeyboardInterrupt):
+        ilk.cluster(numbers, threads=1)
+    assert not heard()
+
+
+def test_the_search_of_a_given_k_keeps_that_k(signals, numbers, monkeypatch):
+    """The first K of a search is one, and nobody asked for it."""
+    fill = mixtures.Grid.fill
+
+    def stopped(grid, k, *given, **options):
+        if k == 4 and not heard():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)
+        return fill(grid, k, *given, **options)
+
+    monkeypatch.setattr(mixtures.Grid, "fill", stopped)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = ilk.cluster(numbers, threads=1, k=4, method="gaussian", merge="none")
+    assert result.interrupted
+    assert result.components == 4
+
+
+def test_who_insists_is_let_out(signals, numbers, monkeypatch):
+    def never(*_):
+        for _ in range(INSISTING):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0)
+        raise AssertionError("still here")
+
+    monkeypatch.setattr(mixtures, "decide", never)
+    with pytest.raises(KeyboardInterrupt):
+        ilk.cluster(numbers, threads=1)
+
+
+def test_runs_within_runs_and_in_threads_leave_signals_as_they_were(signals, numbers):
+    def inner(progress):
+        if progress.stage == "resampling":
+            ilk.cluster(numbers[:40], k=2, threads=1)
+
+    def another():
+        ilk.cluster(numbers[:40], k=2, threads=1)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        thread = threading.Thread(target=another)
+        thread.start()
+        ilk.cluster(numbers, threads=1, callback=inner)
+        thread.join()
+        assert ilk.cluster(numbers, threads=1, callback=_signal_at("describing", 0)).interrupted
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -8,6 +8,7 @@ import pytest
 import ilk
 from benchmarks.ceiling import apart
 from ilk.measures import ari
+from ilk.report.page import page
 from ilk.selection.fine_parts import FineParts, ward_merges
 
 
@@ -70,3 +71,25 @@ def test_wards_merges_are_those_of_scipy():
         for a, b in ward_merges(np.ones(60), X, k):
             group[group == b] = a
         assert ari(group, fcluster(linkage(X, "ward"), k, "maxclust")) == 1.0
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_k_means_does_not_cut_one_skewed_cloud_into_hundreds(columns):
+    """Its BIC falls on and on there, and the groups lie side by side."""
+    X = np.exp(np.random.default_rng(0).normal(size=(3000, columns)))
+    found = ilk.cluster(X, method="k-means")
+    assert found.k == 1
+    assert found.components <= 9
+    if columns > 1:  # more would have a lower BIC, and that is said
+        assert found.summary()["search"]["ended_by"] == "no dips"
+        text = dict(found.warnings)["k-stopped"]
+        assert f"stopped at K={found.components}" in text
+        assert "no density dips between them" in page(found.summary())
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_k_means_goes_on_where_groups_lie_apart(columns):
+    X, _ = apart(30, columns, 40, seed=1)
+    found = ilk.cluster(X, method="k-means")
+    assert found.k == 30
+    assert "k-stopped" not in dict(found.warnings)

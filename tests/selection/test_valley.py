@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ilk.selection.merging import lowest, merge_pieces, valley_matrix, weakest_pair
+from ilk.selection.merging import MergePath, lowest, merge_pieces, numbered, valley_matrix, weakest_pair
 from ilk.selection.valley import (
     LEAST_KEPT,
     NumberGround,
@@ -166,3 +166,19 @@ def test_steps_that_a_scale_stretches_are_no_modes():
     assert np.isfinite(untied(counts, 0, scale)).all()
     fine = np.random.default_rng(1).normal(size=(50, 2))
     assert np.array_equal(untied(fine, 0, np.exp), np.exp(fine))
+
+
+def test_a_merge_goes_on_from_where_it_was():
+    """Down to any number of groups it is the merge that was made for that number alone."""
+    draws = np.random.default_rng(0)
+    X = draws.normal(0, 1, (900, 2)) + 9 * draws.integers(0, 2, (900, 2))
+    label = np.random.default_rng(1).normal(0, 4, (30, 2))
+    label = np.square(X[:, None] - 4.5 - label).sum(axis=2).argmin(axis=1)
+    ground = ground_of(X, label)
+    way = MergePath(ground, 30)
+    by_rule = merge_pieces(ground, 30, threshold=0.40, whole_path=False)
+    assert way.merged(0.40, 1) == by_rule.groups
+    for n_groups in (2, 5, 12, 26, 29, 30, 1):
+        alone = merge_pieces(ground, 30, threshold=np.inf, least=n_groups, whole_path=False)
+        assert way.at(n_groups).tolist() == alone.group_of.tolist()
+    assert numbered(alone.groups).max() == 0

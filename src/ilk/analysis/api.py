@@ -127,7 +127,8 @@ def cluster(
     random_state : None, int, Generator, RandomState or SeedSequence, default=None
         Another spelling of `seed`; give one of them.
     budget : None or float, default=None
-        Seconds after which the best found so far is taken.
+        Seconds for all of it, reading included, kept within a second or a tenth; what there was no time for is said
+        (`time-limit`, "not tested"). Reading, and the methods that are no search, cannot be cut short.
     threads : None or int, default=None
         Number of threads; None and -1 use all cores. The result does not depend on it.
     n_jobs : None or int, default=None
@@ -266,7 +267,8 @@ def select(
     random_state : None, int, Generator, RandomState or SeedSequence, default=None
         Another spelling of `seed`; give one of them.
     budget : None or float, default=None
-        Seconds after which the best found so far is taken.
+        Seconds for all of it, reading included, kept within a second or a tenth; what there was no time for is said
+        (`time-limit`, "not tested"). Reading, and the methods that are no search, cannot be cut short.
     threads : None or int, default=None
         Number of threads; None and -1 use all cores. The result does not depend on it.
     n_jobs : None or int, default=None

@@ -102,6 +102,13 @@ def _choice_of_k(search: Search) -> list[Caution]:
         more = Option("k", range(1, 2 * limit + 1))
         text = f"the search stopped at K={limit}, the largest K that was allowed; more groups may fit better: {more}"
         made.append(Caution("k-at-limit", text, [more]))
+    if search.ended_by == "no dips":
+        limit = search.chosen.k
+        more = Option("k", range(1, 2 * limit + 1))
+        text = (
+            f"the search stopped at K={limit}, which have no density dips between them; to cut finer: {more}"
+        )
+        made.append(Caution("k-stopped", text, [more]))
     sharpest = max(search.candidates, key=lambda c: c.silhouette or 0.0)
     if len(search.fit.size) == 1 and (sharpest.silhouette or 0.0) >= SHARP:
         text = (

@@ -22,6 +22,7 @@ from ilk.families.base import Family
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import fit
+from ilk.fitting.interrupt import exposed
 from ilk.fitting.loop import INTERRUPTED, Run, Stop, run_starts
 from ilk.fitting.table_moments import table_moments
 from ilk.fitting.weights import row_weights
@@ -77,7 +78,8 @@ class ClusterFrame:
         if self.is_whole or found.interrupted:
             return found
         try:
-            return self._on_all_rows(given, seen, found, deadline)
+            with exposed():
+                return self._on_all_rows(given, seen, found, deadline)
         except KeyboardInterrupt:
             return replace(found, interrupted=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from ilk.assorted.width import is_crowded
 from ilk.engines.base import Rows
 from ilk.errors import Caution, NoModelError, Option, ResourceError, UsageError, shown
 from ilk.fitting.deadline import Deadline
-from ilk.fitting.interrupt import heard, listening
+from ilk.fitting.interrupt import exposed, heard, listening
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.methods import K_MEANS, METHODS, names, parted
@@ -44,7 +45,7 @@ from ilk.table.weights import MEANINGS
 
 N_STARTS = 30  # of K-means and its kin, for each K
 SEARCH_SHARE = (
-    0.75  # of a budget, once the table is read; the rest is for resamples, and to tell what was found
+    0.75  # of what is left of a budget after reading; the rest is for resamples and the description
 )
 
 
@@ -121,9 +122,10 @@ def _answer(findings: Findings) -> Result:
     job, labels = findings.job, findings.grouping.labels
     if not findings.grouping.interrupted:
         try:
-            _at(job, findings.search, "describing", findings.clock)
-            look = rows_at_a_glance if findings.clock.over else shown_rows
-            return answer_of(findings, look(findings.given, findings.seen, labels, job.seed))
+            with exposed():
+                _at(job, findings.search, "describing", findings.clock)
+                look = rows_at_a_glance if findings.clock.over else shown_rows
+                return answer_of(findings, look(findings.given, findings.seen, labels, job.seed))
         except KeyboardInterrupt:
             findings = replace(findings, grouping=replace(findings.grouping, interrupted=True))
     return answer_of(findings, rows_at_a_glance(findings.given, findings.seen, labels, job.seed))
@@ -141,10 +143,11 @@ def _grouped(job: Job, seen: Seen, found: Search, least: int, deadline: Deadline
     )
     untreat = _untreat(seen)
     try:
-        _at(job, found, "resampling", deadline)
-        return group(
-            seen.rows, replace(found, interrupted=found.interrupted or heard()), wish, job.seed, untreat
-        )
+        with exposed():
+            _at(job, found, "resampling", deadline)
+            return group(
+                seen.rows, replace(found, interrupted=found.interrupted or heard()), wish, job.seed, untreat
+            )
     except KeyboardInterrupt:
         return group(seen.rows, replace(found, interrupted=True), wish, job.seed, untreat)
 
@@ -188,7 +191,8 @@ def _pieces(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tu
     if stopped or (enough and _ends_at(job, seen, found, deadline)):
         return free
     if not found.interrupted:
-        return _searched(job, given, ks, deadline)
+        with contextlib.suppress(KeyboardInterrupt):
+            return _searched(job, given, ks, deadline)
     counted, seen, found = _searched(
         job, given, ks, deadline.within(0.0)
     )  # the least that has so many groups

@@ -273,7 +273,7 @@ def _batches(plan: TransformPlan, block: Block) -> Iterator[tuple[slice, Array]]
     n_at_once = max(1, CELLS_AT_ONCE // max(block.n_rows, 1))
     for start in range(0, len(plan.numbers), n_at_once):
         here = slice(start, min(start + n_at_once, len(plan.numbers)))
-        yield here, plan.values(block, plan.numbers[here])
+        yield here, plan.values_of(block, plan.numbers[here])
 
 
 def _steps(sample: Block, plan: TransformPlan) -> Array:

@@ -20,6 +20,7 @@ from ilk.engines.memory import held
 from ilk.families.base import GrowingFamily
 from ilk.fitting.coreset import coreset
 from ilk.fitting.fit import Fit, finish
+from ilk.fitting.interrupt import exposed, keep
 from ilk.fitting.loop import INTERRUPTED, Event, Run, Stop
 from ilk.table.block import Array
 
@@ -139,18 +140,19 @@ def fit_assorted(
     candidates = _candidates(search)
     state = _best(search, quest)
     try:
-        if scene is not whole:
-            there = replace(whole, scales=state.scene.scales, options=state.scene.options)
-            state = FitState(there, state.params, state.cost, search.stopped or state.reason, state.trace)
-            if not search.stopped:
-                state = _polished(search, state, quest)
-            if quest.k is None and not search.stopped:
-                state = search.born(state)
-                candidates = _with_born(candidates, scene, state)
-        if cools(options):
-            state = _cooled(search, state)
-            state = state if quest.k is None else _refilled(search, scene, state, quest)
-        return _finished(search, state, candidates)
+        with exposed():
+            if scene is not whole:
+                there = replace(whole, scales=state.scene.scales, options=state.scene.options)
+                state = FitState(there, state.params, state.cost, search.stopped or state.reason, state.trace)
+                if not search.stopped:
+                    state = _polished(search, state, quest)
+                if quest.k is None and not search.stopped:
+                    state = search.born(state)
+                    candidates = _with_born(candidates, scene, state)
+            if cools(options):
+                state = _cooled(search, state)
+                state = state if quest.k is None else _refilled(search, scene, state, quest)
+            return _finished(search, state, candidates)
     except KeyboardInterrupt:  # what the last whole step gave is there
         search.stopped = INTERRUPTED
         return _finished(search, state, candidates)
@@ -216,12 +218,15 @@ def _searched_in(model: AssortedProblem, before: GrowthSearch, quest: SearchOpti
     else:
         search = before.anew(best.k)
     try:
-        _search_scales(search, model, quest)
-        if quest.k is not None:
-            search.keep(filled(search, _best(search, quest), quest.k))
+        with exposed():
+            _search_scales(search, model, quest)
+            if quest.k is not None:
+                search.keep(filled(search, _best(search, quest), quest.k))
+        keep()
     except KeyboardInterrupt:
         if not search.best:
             raise
+        keep()
         search.stopped = INTERRUPTED
     return search
 

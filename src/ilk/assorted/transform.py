@@ -342,7 +342,7 @@ class TransformPlan:
         """Sum over the numbers of the log of d standardised / d user's value, per row."""
         total = np.zeros(block.n_rows)
         for number, scale in zip(self.numbers, scales, strict=True):
-            x = self.values(block, [number])[0]
+            x = self.values(block, number)
             slope = number.log_slope(np.nan_to_num(x, nan=number.low), scale) + np.log(number.unit)
             total += np.where(np.isnan(x), 0.0, slope)
         return total
@@ -387,7 +387,11 @@ class TransformPlan:
             placed[:, plain] = columns[plain].standardised(placed[:, plain], here)
         return placed
 
-    def values(self, block: Block, numbers: Sequence[Number]) -> Array:
+    def values(self, block: Block, number: Number) -> Array:
+        """Encoded values of one number."""
+        return np.asarray(self.values_of(block, [number])[0])
+
+    def values_of(self, block: Block, numbers: Sequence[Number]) -> Array:
         """Encoded values of some numbers (numbers, rows), NaN where missing or where one is its atom."""
         source = np.array([number.source for number in numbers])
         x = block.encoding.columns(source).apply(block.raw[:, source])

@@ -172,7 +172,8 @@ class Search:
     few : None or MemoryRows
         The rows on which mixtures were searched, in the units of the winner.
     ended_by : None or str
-        "limit" or "time" where that ended the search while more groups lowered the BIC.
+        "limit" or "time" where that ended the search while more groups lowered the BIC; "no dips" where the groups
+        of K-means lie side by side, and more would only cut a cloud finer.
     rivals : tuple of Model
         Mixtures that came near the winner.
     models : dict of int and Model
@@ -204,7 +205,7 @@ class Search:
     n_rows_searched: int
     interrupted: bool
     few: MemoryRows | None = None  # on which mixtures were searched, in the units of the winner
-    ended_by: str | None = None  # what ended the search where more groups might have paid: "limit" or "time"
+    ended_by: str | None = None  # what ended the search where more groups might have paid
     rivals: tuple[Model, ...] = ()  # mixtures that came near, for a contest where there are more rows
     models: Mapping[int, Model] = field(default_factory=dict)  # the best mixture of every K
 

@@ -18,6 +18,7 @@ from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
+from ilk.fitting.interrupt import exposed
 from ilk.fitting.loop import INTERRUPTED, OK, Run, Stop, run_starts
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.table_moments import TableMoments, table_moments
@@ -85,7 +86,8 @@ def _run_out(
     families = [replace(cell.family, column_variances=moments.variance) for cell in cells]
     starts = [cell.best.params for cell in cells]
     try:
-        return run_starts(rows, families, starts, stop=replace(FINAL_STOP, deadline=deadline)), False
+        with exposed():
+            return run_starts(rows, families, starts, stop=replace(FINAL_STOP, deadline=deadline)), False
     except KeyboardInterrupt:
         stop = replace(FINAL_STOP, deadline=deadline.within(0.0))
         return run_starts(rows, families, starts, stop=stop), True

@@ -11,6 +11,7 @@ from ilk.engines.base import Rows
 from ilk.errors import Option, UsageError
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, StartRecord
+from ilk.fitting.interrupt import exposed, keep
 from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
 from ilk.fitting.restarts import Recipe
 from ilk.measures.counts import contingency
@@ -67,10 +68,14 @@ def part_rows(
     few = material.take(counted) if len(counted) < rows.n_rows else material
     labels = parting.labels[counted]
     seconds = clock.spent
+    keep()
     try:
-        sharp = _silhouettes(few, labels, parting.n_groups)
-        found = search_of(paradigm, parting, labels, seconds, sharp)
-        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock))
+        with exposed():
+            sharp = _silhouettes(few, labels, parting.n_groups)
+            found = search_of(paradigm, parting, labels, seconds, sharp)
+            return Parted(
+                counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock)
+            )
     except KeyboardInterrupt:  # the groups are there: once more without what takes time
         found = replace(search_of(paradigm, parting, labels, seconds, None), interrupted=True)
         return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock))
@@ -169,8 +174,9 @@ def _grouping(
     gap, stable, interrupted = None, None, found.interrupted
     if k > 1 and not interrupted and not deadline.over:
         try:
-            gap = gap_between(material.take(looked), labels[looked]) if paradigm.any_shape else None
-            stable = _returns(material, paradigm, labels, seed, deadline)
+            with exposed():
+                gap = gap_between(material.take(looked), labels[looked]) if paradigm.any_shape else None
+                stable = _returns(material, paradigm, labels, seed, deadline)
         except KeyboardInterrupt:  # only the verdict knows less
             interrupted = True
     return Grouping(

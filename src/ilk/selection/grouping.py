@@ -14,7 +14,7 @@ from ilk.assorted.width import is_crowded
 from ilk.engines.base import Rows
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
-from ilk.fitting.interrupt import heard
+from ilk.fitting.interrupt import exposed, heard
 from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.restarts import from_labels
@@ -178,7 +178,8 @@ def group(
         deadline=wish.deadline,
     )
     try:
-        return _tested(made, found, wish, _Looked(rows, samples, ground, plan, seed))
+        with exposed():
+            return _tested(made, found, wish, _Looked(rows, samples, ground, plan, seed))
     except KeyboardInterrupt:  # the groups are there; only the verdict knows less
         return replace(made, interrupted=True)
 

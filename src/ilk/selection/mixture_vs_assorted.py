@@ -16,6 +16,7 @@ from ilk.assorted.fit import glimpse
 from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
 from ilk.fitting.deadline import Deadline
+from ilk.fitting.interrupt import exposed
 from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Candidate, Search
@@ -44,23 +45,24 @@ def search_rival(
     if found.interrupted or deadline.over:
         return CANCELLED if found.interrupted else "did_not_start"
     try:
-        plan = plan_of(rows, schema)
-        if plan.categories or plan.set_aside:
-            return OTHER_SCALE
-        if not _promises(found, rows, plan):
-            return FAR_OFF
-        grown = search_assorted(
-            rows,
-            schema,
-            ks,
-            seed,
-            plan=plan,
-            search_rows=SEARCH_ROWS,
-            criterion="plain",
-            most=most,
-            deadline=deadline,
-            callback=callback,
-        )
+        with exposed():
+            plan = plan_of(rows, schema)
+            if plan.categories or plan.set_aside:
+                return OTHER_SCALE
+            if not _promises(found, rows, plan):
+                return FAR_OFF
+            grown = search_assorted(
+                rows,
+                schema,
+                ks,
+                seed,
+                plan=plan,
+                search_rows=SEARCH_ROWS,
+                criterion="plain",
+                most=most,
+                deadline=deadline,
+                callback=callback,
+            )
     except KeyboardInterrupt:  # the mixtures are there
         return CANCELLED
     return COMPONENT_VANISHED if len(grown.search.fit.size) < min(ks) else grown

@@ -25,7 +25,7 @@ from ilk.errors import NoModelError
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.deadline import Deadline
-from ilk.fitting.interrupt import heard
+from ilk.fitting.interrupt import exposed, heard, keep
 from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
@@ -54,6 +54,7 @@ RACE_STOP = Stop(tolerance=1e-5, max_passes=15)  # how far the other starts of a
 MOST_JOINED = 12  # components of which every two are tried as one; beyond, growth tries the nearest
 N_RACED = 2  # the best so many of a cell go on
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
+AT_ONCE = Stop(max_passes=1)
 QUICK_STOP = Stop(tolerance=1e-5, max_passes=500)
 SAME_OPTIMUM = 1e-5  # relative difference of costs below which two runs ended in the same place
 
@@ -349,22 +350,27 @@ def search_mixtures(
     every = ladder(ks)
     for done, k in enumerate(every, start=1):
         active = [s for s in grid.structures if patience is None or rises[s] < patience or k in (1, *ks[:1])]
-        if interrupted or (deadline.over and any(known in ks for _, known in grid.cells)):
+        enough = any(known in ks for _, known in grid.cells)
+        if enough and (interrupted or deadline.over):
             status = "cancelled" if interrupted else "did_not_start"
             candidates += [Candidate("gaussian", s.name, k, status) for s in active]
             continue
         try:
             stop = replace(SEARCH_STOP if thorough else QUICK_STOP, deadline=deadline)
-            if deadline.over and not heard():  # the first K has an answer whatever the time
-                stop = Stop(max_passes=1)
-            cells = grid.fill(k, active, stop, thorough=thorough and k in ks)
-            interrupted = any(run.reason == INTERRUPTED for cell in cells for run in cell.runs)
+            if deadline.over and (grid.cells or not heard()):  # the first K has an answer whatever the time
+                stop = AT_ONCE
+            with exposed():
+                cells = grid.fill(k, active, stop, thorough=thorough and k in ks)
+            keep()
+            interrupted |= any(run.reason == INTERRUPTED for cell in cells for run in cell.runs)
         except KeyboardInterrupt:
             if not grid.cells:
                 raise
             interrupted = True
-            candidates += [Candidate("gaussian", s.name, k, "cancelled") for s in active]
-            continue
+            if enough:
+                candidates += [Candidate("gaussian", s.name, k, "cancelled") for s in active]
+                continue
+            grid.fill(k, active, AT_ONCE, thorough=False)
         for structure in active:
             value = grid.bic(grid.cells[structure, k])
             rises[structure] = 0 if value < least[structure] else rises[structure] + 1
@@ -377,12 +383,13 @@ def search_mixtures(
             ),
         )
     try:
-        if not thorough and not interrupted and not deadline.over:
-            grid.improve(replace(SEARCH_STOP, deadline=deadline))
-        if not interrupted and not deadline.over:
-            Growth(grid, ks[-1], most or ks[-1], replace(QUICK_STOP, deadline=deadline)).run()
-        if not interrupted and not deadline.over:
-            grid.join(replace(SEARCH_STOP, deadline=deadline))
+        with exposed():
+            if not thorough and not interrupted and not deadline.over:
+                grid.improve(replace(SEARCH_STOP, deadline=deadline))
+            if not interrupted and not deadline.over:
+                Growth(grid, ks[-1], most or ks[-1], replace(QUICK_STOP, deadline=deadline)).run()
+            if not interrupted and not deadline.over:
+                grid.join(replace(SEARCH_STOP, deadline=deadline))
     except KeyboardInterrupt:
         interrupted = True
     for cell in grid.cells.values():

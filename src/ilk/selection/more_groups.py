@@ -2,6 +2,9 @@
 
 Many small parts are put together two by two, and the partition of the lowest BIC is a start. Then every group whose
 halves pay is cut in two (Pelleg and Moore 2000), and neighbours that are cheaper as one are joined.
+
+BIC is that of round groups of one size, and a single skewed cloud is none of them: there it falls on for hundreds of
+groups, which all lie side by side. So more groups are tried only where those at hand lie apart.
 """
 
 from __future__ import annotations
@@ -25,8 +28,13 @@ from ilk.selection.fine_parts import FineParts, ward_merges
 from ilk.selection.growing import EVEN_STEP, MOST_PARTS, N_ALONE, ROWS_PER_PART
 from ilk.selection.rounding import recording_step
 from ilk.selection.split_merge import FEWEST_ROWS, two_means
+from ilk.selection.valley import NumberGround
 from ilk.table.block import Array, Block
 
+MOST_LOOKED, HALF = (
+    30,
+    0.5,
+)  # groups that are looked at for dips, and the part of them that has one where groups lie apart
 Half = tuple[float, Array]  # by how much a cut pays, and the rows of the new group
 
 
@@ -50,6 +58,7 @@ class MoreGroups:
     recipe: Recipe
     last: int
     most: int
+    tiled: bool = False  # whether it ended at groups that lie side by side
 
     def run(self) -> None:
         """More groups as long as they are the best candidate."""
@@ -58,6 +67,9 @@ class MoreGroups:
             return
         self.leap()
         while self.best.k >= self.last and not self.table.deadline.over:
+            if not self.apart(np.asarray(self._found[1].labels)):
+                self.tiled = True
+                return
             moved = (
                 self.beside() if self._exact else self.split() or (self.best.k > self.last and self.join())
             )
@@ -101,8 +113,22 @@ class MoreGroups:
         )
         few, _ = parts.best_partition(self._spherical, 1, rounds=1)
         many, label = parts.best_partition(self._spherical, self.last + 1, rounds=1)
-        if many <= few:
+        if many <= few and self.apart(label):
             self._fit(label)
+
+    def apart(self, label: Array) -> bool:
+        """Whether half of the groups or more have a density dip towards the nearest other one; of many the larger are
+        looked at."""
+        ground = NumberGround.of(self.block, label, seed=self.table.seed)
+        size = np.bincount(label[label >= 0], minlength=int(label.max()) + 1)
+        there = np.flatnonzero(size)
+        if len(there) < 2:
+            return True
+        away = ground.distances([(int(group),) for group in there])
+        np.fill_diagonal(away, np.inf)
+        looked = np.argsort(-size[there], kind="stable")[:MOST_LOOKED]
+        valleys = [ground.project((int(there[i]),), (int(there[away[i].argmin()]),)).valley for i in looked]
+        return bool(np.mean(np.array(valleys) >= ground.thresholds.merge) >= HALF)
 
     def _spherical(self, size: Array, scatter: Array) -> float:
         """BIC of hard labels in the units of the rows."""

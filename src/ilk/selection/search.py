@@ -25,6 +25,7 @@ from ilk.families.centroid import Means
 from ilk.fitting.coreset import coreset
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, fit
+from ilk.fitting.interrupt import exposed, keep
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
@@ -78,7 +79,10 @@ def search(
     for recipe in recipes:
         table.grow(recipe, ks[-1], most or ks[-1])
     found = table.choose()
-    found = replace(found, ended_by=end_of_search(found.chosen.k, ks, most, deadline))
+    ended = end_of_search(found.chosen.k, ks, most, deadline)
+    if ended is None and table.tiled and found.chosen.k >= ks[-1]:
+        ended = "no dips"
+    found = replace(found, ended_by=ended)
     return found if few.n_rows == rows.n_rows else _on_all_rows(found, rows, deadline)
 
 
@@ -97,6 +101,7 @@ class _CandidateTable:
         self.recipes: list[Recipe] = []
         self.sharpness: list[Sharpness | None] = []
         self.interrupted = False
+        self.tiled = False  # whether more groups were not tried, since those found lie side by side
 
     @property
     def best_bic(self) -> float | None:
@@ -110,10 +115,12 @@ class _CandidateTable:
             return
         clock = Deadline.none()
         try:
-            found = fit_cell(self.rows, recipe, k, self.seed, deadline=self.deadline)
-            self.interrupted |= found.reason == INTERRUPTED
-            costs = partial(recipe.family.cost, found.params)
-            sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
+            with exposed():
+                found = fit_cell(self.rows, recipe, k, self.seed, deadline=self.deadline)
+                self.interrupted |= found.reason == INTERRUPTED
+                costs = partial(recipe.family.cost, found.params)
+                sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
+            keep()
         except KeyboardInterrupt:
             if not started:
                 raise
@@ -131,7 +138,10 @@ class _CandidateTable:
             return
         recipe = replace(recipe, stop=replace(recipe.stop, deadline=self.deadline))
         try:
-            MoreGroups(self, recipe, last, most).run()
+            more = MoreGroups(self, recipe, last, most)
+            with exposed():
+                more.run()
+            self.tiled |= more.tiled
         except KeyboardInterrupt:
             self.interrupted = True
 

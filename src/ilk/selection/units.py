@@ -26,6 +26,7 @@ from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
+from ilk.fitting.interrupt import exposed
 from ilk.fitting.loop import OK, run_starts
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
@@ -63,11 +64,12 @@ def search_in_units(
         return first, rows
     contest = UnitContest(rows, few, first, quick, deadline)
     try:
-        contest.enter((cast(Gaussian, first.recipe.family), first.fit.params), ks, most, NEAR)
-        best = contest.won.chosen.k
-        for k in (best - 1, best, best + 1):  # as they are searched where they are given
-            if k not in (1, first.chosen.k) and k in first.models:
-                contest.enter(first.models[k], (k,), None, CLOSE)
+        with exposed():
+            contest.enter((cast(Gaussian, first.recipe.family), first.fit.params), ks, most, NEAR)
+            best = contest.won.chosen.k
+            for k in (best - 1, best, best + 1):  # as they are searched where they are given
+                if k not in (1, first.chosen.k) and k in first.models:
+                    contest.enter(first.models[k], (k,), None, CLOSE)
     except KeyboardInterrupt:  # before a cell was fitted: what was found before is there
         return replace(contest.won, interrupted=True), contest.own
     return contest.won, contest.own

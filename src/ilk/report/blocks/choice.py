@@ -56,7 +56,7 @@ def _words(view: View) -> str:
         )
     ended = view.summary["search"].get("ended_by")
     if chosen.get("bic") is not None and ended:
-        end = {"limit": "the most that were allowed", "time": "where the time was over"}[ended]
+        end = _ENDS[ended]
         stopped = f"The search stopped at {plural(pieces, thing)} ({_model(chosen)}), {end}"
         parts.append(f"{stopped}: more may have a lower BIC.")
     elif chosen.get("bic") is not None:
@@ -72,6 +72,13 @@ def _words(view: View) -> str:
     if icl is not None:
         parts.append(f"ICL, which also penalises overlap, prefers {plural(int(icl), 'component')}.")
     return " ".join(parts)
+
+
+_ENDS = {
+    "limit": "the most that were allowed",
+    "time": "where the time was over",
+    "no dips": "which have no density dips between them",
+}
 
 
 def _method(cell: Mapping[str, Any]) -> str:
