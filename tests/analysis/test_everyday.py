@@ -102,6 +102,7 @@ def test_repeated_rows_constants_and_codes():
     assert result.model.schema["const"].reason == "constant"
 
 
+@pytest.mark.slow
 def test_a_series_of_hours():
     """Its load swings between day and night: groups of load, and none of the time itself."""
     result = ilk.cluster(everyday("time.csv"))
