@@ -79,6 +79,7 @@ bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench,spark]'
 	$(RUN) benchmarks
 	$(RUN) benchmarks.stream
+	$(RUN) benchmarks.reading
 	$(RUN) benchmarks.spark
 
 docs: setup  ## the documentation, into build/docs; a warning is an error

@@ -82,7 +82,7 @@ def test_the_numbers_are_those_of_scikit_learn(letters):
     texts = letters["notes"].dropna().tolist()
     count = TfidfVectorizer(analyzer=words_of, sublinear_tf=True, max_df=0.5, min_df=3, max_features=1000)
     table = count.fit_transform(texts)
-    for topic in topics_of(texts, "notes", 0).values():
+    for topic in topics_of(texts, "notes").values():
         own = topic.numbers(read({"t": texts}).column("t")).to_numpy()
         np.testing.assert_allclose(own, table @ np.array(topic.weights), atol=1e-10)
 

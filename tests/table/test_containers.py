@@ -17,7 +17,6 @@ import pytest
 
 import ilk
 from ilk.errors import DataError, IlkError, ResourceError, UsageError
-from ilk.measures.external import ari
 from ilk.table.read import read
 from ilk.table.understand import understand
 from tests.conftest import OWN, SHARED
@@ -105,16 +104,6 @@ def test_the_values_of_every_day():
 
     assert encode(table, schema).numbers[0].tolist() == [6059.76, 12.8]
     assert table.column("Stadt")[0].as_py() in ("München", "Köln", "Zürich", "Düsseldorf")
-
-
-@pytest.mark.slow
-def test_segments_of_a_crm_export():
-    truth = pd.read_csv(EVERYDAY / "crm_truth.csv")["_seg"].to_numpy()
-    result = ilk.cluster(EVERYDAY / "crm.csv")
-    assert result.k == 3
-    assert ari(truth, result.labels) > 0.95
-    codes = [code for code, _ in result.warnings]
-    assert {"numbers-read", "dates-read", "truth-read"} <= set(codes)
 
 
 def test_workbooks():

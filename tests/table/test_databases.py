@@ -107,6 +107,10 @@ def _cell(value):
 def test_a_query_joins_all_tables_of_a_source(made, tmp_path):
     path = made(tmp_path)
     check_join(read(path, sql=JOIN))
+    using = JOIN.replace(
+        "orders o on o.customer = p.id", "(select customer id, amount from orders) o using (id)"
+    )
+    check_join(read(path, sql=using.replace("p.id", "id")))
     only = {"sheet": "orders"} if made is workbook_file else {"table": "orders"}
     assert read(path, sql="select amount from data where amount > 100", **only).n_rows == N
     with pytest.raises(UsageError, match="refused") as error:

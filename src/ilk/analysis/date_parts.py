@@ -70,7 +70,7 @@ def with_parts(table: Table, schema: Schema, seed: int) -> Schema:
         return schema
     first = shown(made[0].source)
     option = Option("types", {first: "numeric"})
-    told = f"parts of dates that tell groups apart are used: {names_shown(c.name for c in made)}"
+    told = f"parts of dates that distinguish groups are used: {names_shown(c.name for c in made)}"
     return replace(
         chosen, warnings=(*chosen.warnings, Caution("date-parts", f"{told}; days alone: {option}", [option]))
     )

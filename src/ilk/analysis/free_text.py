@@ -12,7 +12,7 @@ from ilk.table.read import Table
 from ilk.table.schema import TEXT, ColumnInfo, Schema
 
 
-def with_topics(table: Table, schema: Schema, seed: int) -> Schema:
+def with_topics(table: Table, schema: Schema) -> Schema:
     """The schema with the topics of every column that was asked for as text."""
     asked = [column for column in schema.columns if column.reason == TEXT]
     if not asked:
@@ -22,7 +22,7 @@ def with_topics(table: Table, schema: Schema, seed: int) -> Schema:
     made: list[ColumnInfo] = []
     for column in asked:
         texts = pc.drop_null(table.column(column.name).cast(pa.large_string())).to_pylist()
-        for name, topic in topics_of(texts, column.name, seed).items():
+        for name, topic in topics_of(texts, column.name).items():
             info = ColumnInfo(name, "numeric", "topic of a text", "text", topic=topic, source=column.name)
             made.append(replace(info, missing=column.missing, distinct=len(set(texts))))
     told = f"words of texts are used as topics: {names_shown(c.name for c in made)}"

@@ -173,7 +173,7 @@ def _typed(job: Job, table: Table | PieceTable) -> Schema:
 
 
 def _in_memory(job: Job, table: Table, threads: int) -> Input:
-    schema = with_topics(table, _typed(job, table), job.seed)
+    schema = with_topics(table, _typed(job, table))
     if job.method in ("auto", ASSORTED):
         schema = with_parts(table, schema, job.seed)
     encoded = encode(table, schema, weights_are=job.weights_are)

@@ -22,11 +22,11 @@ LEAST_TEXTS = 3  # that hold a word
 TURNS, STILL = 100, 1e-9
 
 
-def topics_of(texts: Sequence[str], name: str, seed: int) -> dict[str, Topic]:
+def topics_of(texts: Sequence[str], name: str) -> dict[str, Topic]:
     """Topics by what they are called: the column and their strongest words.
 
     >>> texts = ["late and broken", "broken, refund", "late refund", "great service", "service great"] * 4
-    >>> list(topics_of(texts, "notes", 0))[0].startswith("notes: ")
+    >>> list(topics_of(texts, "notes"))[0].startswith("notes: ")
     True
     """
     from sklearn.decomposition import TruncatedSVD
@@ -43,7 +43,7 @@ def topics_of(texts: Sequence[str], name: str, seed: int) -> dict[str, Topic]:
     n_topics = min(MOST_TOPICS, len(words) - 1, len(texts) - 1)
     if n_topics < 1:
         raise _no_words(name)
-    found = TruncatedSVD(n_topics, algorithm="arpack", random_state=seed).fit(table)
+    found = TruncatedSVD(n_topics, algorithm="arpack", random_state=0).fit(table)
     weights = _turned(found.components_.T)
     made: dict[str, Topic] = {}
     for column in weights.T:

@@ -9,10 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ilk.errors import Caution, DataError, Option, listed, shown
 from ilk.table.cells import ColumnCells, TableColumns, TableView
@@ -179,7 +181,7 @@ def _read(column: ColumnCells, found: Found, name: str) -> ReadColumn:
     cells = column.as_read(ReadBySpelling(spelling, name), kind)
     if spelling.kind == "date":
         spelling = replace(spelling, origin=float(np.floor(cells.ends()[0])))
-        cells = column.as_read(ReadBySpelling(spelling, name), kind)
+        cells = cells.as_read(partial(pc.add, -spelling.origin), kind)
     if spelling.kind == "time":
         times = np.concatenate([*cells.number_parts()]) / 24
         spelling = replace(spelling, origin=emptiest(times))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -16,12 +17,13 @@ from ilk.table.addresses import place_of, without_secrets
 from ilk.table.columns import from_objects, usable_names
 from ilk.table.files import TextOptions, damaged
 from ilk.table.ledger import Ledger
-from ilk.table.read import Table, bad_query, from_arrow, query
+from ilk.table.read import Table, from_arrow, query
 
 SQLITE = b"SQLite format 3\0"
 DRIVER = 'Install its driver: pip install "ilk[postgres]"'
 DATA = "data"
 """What the table is called in a query."""
+AS_DATA = re.compile(r"(?:\b(?:from|join)\s|,)\s*\"?data\b", re.IGNORECASE)
 OWN_TABLES = (
     "select case when n.nspname = 'public' then c.relname else n.nspname || '.' || c.relname end "
     "from pg_class c join pg_namespace n on n.oid = c.relnamespace "
@@ -49,22 +51,16 @@ def query_tables(
     >>> query_tables(tables, "select y from a join b using (x)", "shop.sqlite", lambda: "a").n_rows
     1
     """
-    named = {name.casefold() for name in _named_in(sql)}
-    held = {name: make() for name, make in tables.items() if name.casefold() in named}
-    if DATA in named and DATA not in map(str.casefold, held):
+    held = {name: make() for name, make in tables.items() if _is_named(name, sql)}
+    if AS_DATA.search(sql) and DATA not in map(str.casefold, held):
         held[DATA] = tables[wanted()]()
     return query(held, sql, source)
 
 
-def _named_in(sql: str) -> set[str]:
-    """The tables that a query names."""
-    import duckdb
-
-    with closing(duckdb.connect()) as con:
-        try:
-            return set(con.get_table_names(sql))
-        except duckdb.Error as error:
-            raise bad_query(str(error)) from None
+def _is_named(name: str, sql: str) -> bool:
+    """Whether a query has the name of a table in it; one that only seems to is read in vain."""
+    spelled = name.casefold().replace('"', '""')
+    return re.search(rf"(?<!\w){re.escape(spelled)}(?!\w)", sql.casefold()) is not None
 
 
 def _of_tables(tables: Mapping[str, Callable[[], Table]], source: str, options: TextOptions) -> Table:

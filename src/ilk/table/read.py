@@ -145,14 +145,14 @@ def query(tables: Mapping[str, Table], sql: str, source: str) -> Table:
             raise UsageError("bad-sql", "the query gives no table", do="Write one select statement over data")
         made = from_arrow(result.to_arrow_table(), source)
     except duckdb.Error as error:
-        raise bad_query(str(error)) from None
+        raise _bad_query(str(error)) from None
     finally:
         con.close()
     told = (caution for table in tables.values() for caution in table.warnings)
     return replace(made, warnings=(*told, *made.warnings))
 
 
-def bad_query(why: str) -> UsageError:
+def _bad_query(why: str) -> UsageError:
     """The refusal of a query."""
     text = shown(why.splitlines()[0], 200)
     return UsageError(

@@ -163,7 +163,7 @@ def emptiest(times: Array) -> float:
     """The part of the day at which fewest of the `times` are: where the circle of hours is cut to a line.
 
     >>> emptiest(np.array([0.9, 0.95, 0.0, 0.05]))
-    0.46875
+    0.4791666666666667
     """
     counts = np.bincount(
         (np.asarray(times) % 1 * HALF_HOURS).astype(np.int64) % HALF_HOURS, minlength=HALF_HOURS

@@ -222,7 +222,7 @@ def spelling_of(texts: Sequence[str], decimal: str = "") -> Found:
     """How the different texts of a column are written; `decimal` decides where "1,234" is all there is.
 
     >>> spelling_of(["1.234,50 EUR", "12,00 EUR"]).spelling
-    Spelling(kind='number', decimal=',', unit='EUR', order='', origin=0.0)
+    Spelling(kind='number', decimal=',', unit='EUR', order='', origin=0.0, part='')
     >>> spelling_of(["red", "blue"]).spelling
     """
     first = [text for text in texts[:LOOKED_AT] if text.strip().casefold() not in NOT_KNOWN]

@@ -21,7 +21,7 @@ from ilk.table.read import Table
 from ilk.table.text_cells import (
     as_text,
     as_typed,
-    look_at,
+    looked_and_typed,
     mark_cautions,
     marks_of,
     marks_taken,
@@ -71,12 +71,14 @@ def read_text(path: str, name: str, options: TextOptions, *, packed: bool = Fals
     if ledger.used == 0:
         raise DataError("no-rows", f"{name} has a header and no rows", do="Give at least one row")
     marks = marks_of(options)
-    looks = settled([look_at(column, marks, options.decimal, sep=dialect.sep) for column in columns])
+    seen = [looked_and_typed(column, marks, options.decimal, sep=dialect.sep) for column in columns]
+    looks = settled([look for look, _ in seen])
     looks = [
         as_text(look) if own in options.as_text else look for own, look in zip(names, looks, strict=True)
     ]
     typed = [
-        as_typed(column, marks, options.decimal, look) for column, look in zip(columns, looks, strict=True)
+        cells if look == first else as_typed(column, marks, options.decimal, look)
+        for column, look, (first, cells) in zip(columns, looks, seen, strict=True)
     ]
     table = Table(name, names, ledger, tuple(typed))
     taken: Counter[tuple[str, str]] = Counter()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ilk.errors import SHOWN_ROWS, Caution, Option, shown
+from ilk.table.cells import EXACT_WHOLE
 from ilk.table.columns import NUMBER, Column
 from ilk.table.files import TextOptions
 
@@ -69,17 +70,14 @@ class Look:
         return pa.bool_() if self.truth else pa.large_string()
 
 
-def _known(column: Column, marks: tuple[str, ...]) -> Column:
-    """The cells with null for marks."""
+def _known(column: Column, marks: tuple[str, ...], decimal: str) -> tuple[Column, Column]:
+    """The cells with null for marks, and the same without blanks around them and with a decimal point."""
     trimmed = pc.utf8_trim_whitespace(column)
-    return pc.if_else(
-        pc.is_in(trimmed, pa.array(marks, type=trimmed.type)), pa.scalar(None, column.type), column
-    )
-
-
-def _bare(known: Column, decimal: str) -> Column:
-    cells = pc.utf8_trim_whitespace(known)
-    return cells if decimal == "." else pc.replace_substring(cells, decimal, ".")
+    taken = pc.is_in(trimmed, pa.array(marks, type=trimmed.type))
+    if pc.any(taken).as_py():
+        none = pa.scalar(None, column.type)
+        column, trimmed = pc.if_else(taken, none, column), pc.if_else(taken, none, trimmed)
+    return column, trimmed if decimal == "." else pc.replace_substring(trimmed, decimal, ".")
 
 
 def settled(looks: Sequence[Look]) -> list[Look]:
@@ -102,35 +100,63 @@ def as_text(look: Look) -> Look:
 def look_at(column: Column, marks: tuple[str, ...], decimal: str, *, sep: str = ",") -> Look:
     """What the cells of a text column are: numbers, whole numbers, truth values, or text; commas are looked at where
     they do not separate fields."""
-    known = _known(column, marks)
-    if known.null_count == len(known):
-        return Look()
-    cells = _bare(known, decimal)
+    return _looked(_known(column, marks, decimal)[1], sep)[0]
+
+
+def looked_and_typed(
+    column: Column, marks: tuple[str, ...], decimal: str, *, sep: str = ","
+) -> tuple[Look, Column]:
+    """`look_at` and `as_typed` in one: what both need is made once."""
+    known, cells = _known(column, marks, decimal)
+    look, numbers = _looked(cells, sep)
+    return look, _typed(known, cells, look, numbers)
+
+
+def _looked(cells: Column, sep: str) -> tuple[Look, Column | None]:
+    """What cells are, and their numbers where they were needed for that."""
+    if cells.null_count == len(cells):
+        return Look(), None
 
     def every(pattern: str) -> bool:
         return bool(pc.all(pc.match_substring_regex(cells, pattern)).as_py())
 
-    if every(f"{_NUMBER_CELL}|{_INFINITY_CELL}"):
+    numbers = _numbers(cells)
+    if numbers is not None or every(f"{_NUMBER_CELL}|{_INFINITY_CELL}"):
         padded = bool(pc.any(pc.match_substring_regex(cells, "^[+-]?0[0-9]")).as_py())
         whole = every("^[+-]?[0-9]{1,18}$")
         grouped = sep != "," and not whole and every(_GROUPED)
-        return Look(True, True, padded, whole, False, grouped or whole, False)
+        return Look(True, True, padded, whole, False, grouped or whole, False), numbers
     truth = every("^(?i:true|false)$")
     form = sep != "," and every(_COMMA_FORM)
     comma = form and bool(pc.any(pc.match_substring_regex(cells, _COMMA)).as_py())
-    return Look(True, False, False, False, truth, False, form, comma)
+    return Look(True, False, False, False, truth, False, form, comma), None
+
+
+def _numbers(cells: Column) -> Column | None:
+    """The cells as float64 where Arrow reads all of them as numbers, which is faster than to look for a pattern; words
+    for "not a number" are none."""
+    try:
+        numbers = cells.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return None if pc.any(pc.is_nan(numbers)).as_py() else numbers
 
 
 def as_typed(column: Column, marks: tuple[str, ...], decimal: str, look: Look) -> Column:
     """A text column as int64, float64 or bool where every cell is one, else as text; marks become null."""
+    known, cells = _known(column, marks, decimal)
+    return _typed(known, cells, look, None)
+
+
+def _typed(known: Column, cells: Column, look: Look, numbers: Column | None) -> Column:
     if pa.types.is_null(look.type):
-        return pa.nulls(len(column))
-    known = _known(column, marks)
+        return pa.nulls(len(known))
     if look.type == pa.large_string():
         return known.cast(pa.large_string())
-    cells = _bare(known, decimal)
     if look.type == pa.bool_():
         return pc.equal(pc.utf8_lower(cells), "true")
+    if numbers is not None and (look.type == pa.float64() or pc.max(pc.abs(numbers)).as_py() <= EXACT_WHOLE):
+        return numbers.cast(look.type)
     return pc.replace_substring_regex(cells, r"^\+", "").cast(look.type)
 
 
