@@ -36,6 +36,7 @@ from ilk.table.out_of_core.disk import Sliceable
 from ilk.table.out_of_core.memory_limit import memory_bytes, open_table
 from ilk.table.out_of_core.pack import Layout, PackedTable, pack
 from ilk.table.out_of_core.table import PieceTable
+from ilk.table.own_transforms import OwnTransforms, asked_transforms, transforms_elsewhere
 from ilk.table.read import Table
 from ilk.table.schema import Schema, asked_kinds
 from ilk.table.understand import understand
@@ -63,6 +64,7 @@ class Input:
     skipped: Array  # numbers of the rows that are not used, in order
     ledger: Ledger
     warnings: tuple[Caution, ...]
+    transforms: OwnTransforms = field(default_factory=OwnTransforms)
 
     def numbers_of(self, places: Array) -> Array:
         """Numbers in the table of the rows at these places among those used."""
@@ -179,7 +181,10 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
     used = replace(schema, warnings=()) if mixed else numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
-    cells = _Cells.of(encoded, None if mixed else used)
+    own = OwnTransforms.learned(
+        asked_transforms(job.transforms, table.names), encoded.numbers, encoded.weight, schema
+    )
+    cells = _Cells.of(encoded, None if mixed else used, own)
     blank, ledger, notes = cells.blank, encoded.ledger, _of_weights(job, cells)
     if blank.all():
         raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
@@ -187,6 +192,7 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         ledger = ledger.without(f"without a value that {method} can use", cells.row_numbers[blank])
         notes.append(_no_group(int(blank.sum()), method))
         cells = cells.without(blank, job.weights_are)
+    notes += own.told()
     rows = _conditioned(cells, None if mixed else job.scale, threads, cells.codes if mixed else None)
     if mixed:
         need_numbers(method, weights)
@@ -207,6 +213,7 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         skipped=np.flatnonzero(skipped),
         ledger=ledger,
         warnings=(*table.warnings, *schema.warnings, *encoded.warnings, *notes),
+        transforms=own,
     )
 
 
@@ -223,10 +230,11 @@ class _Cells:
     unit: float
 
     @classmethod
-    def of(cls, encoded: Encoded, used: Schema | None) -> _Cells:
-        """`used` are the columns of a method of numbers."""
+    def of(cls, encoded: Encoded, used: Schema | None, own: OwnTransforms) -> _Cells:
+        """`used` are the columns of a method of numbers, `own` the transforms of what it sees."""
         numbers, codes = encoded.numbers, encoded.codes
-        raw = numbers if used is None else design(numbers, codes, encoded.schema, used)
+        seen = own(numbers, encoded.schema)
+        raw = seen if used is None else design(seen, codes, encoded.schema, used)
         blank = np.zeros(len(raw), dtype=bool)
         if used is not None and not np.isfinite(raw).all():
             blank = np.asarray(np.isnan(raw).all(axis=1))
@@ -265,6 +273,8 @@ def _of_weights(job: Job, cells: _Cells) -> list[Caution]:
 
 def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     """A table larger than memory: a pass for the schema, one to pack the rows, and two for their conditioning."""
+    if job.transforms is not None:
+        raise transforms_elsewhere()
     table.gather(asked_kinds(job.types, ignored(job, table)), threads)
     schema = _typed(job, table)
     method = ASSORTED if job.method == "auto" and schema.coded else job.method
