@@ -175,15 +175,12 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
     schema = _typed(job, table)
     encoded = encode(table, schema, weights_are=job.weights_are)
     method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
-    weights = job.column_weights or {}
-    method = weighing_method(method, job.method, weights)
+    method = weighing_method(method, job.method, job.column_weights or {})
     mixed = method == ASSORTED or (_takes_anything(method) and (bool(schema.coded) or not encoded.complete))
     used = replace(schema, warnings=()) if mixed else numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
-    own = OwnTransforms.learned(
-        asked_transforms(job.transforms, table.names), encoded.numbers, encoded.weight, schema
-    )
+    own = OwnTransforms.learned(asked_transforms(job.transforms, table.names), encoded)
     cells = _Cells.of(encoded, None if mixed else used, own)
     blank, ledger, notes = cells.blank, encoded.ledger, _of_weights(job, cells)
     if blank.all():
@@ -194,10 +191,7 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         cells = cells.without(blank, job.weights_are)
     notes += own.told()
     rows = _conditioned(cells, None if mixed else job.scale, threads, cells.codes if mixed else None)
-    if mixed:
-        need_numbers(method, weights)
-    else:
-        rows = rows.reencoded(weighed(rows.encoding, used, method, weights))
+    rows = _weighed_rows(job, rows, used, method) if job.column_weights else rows
     skipped = np.ones(table.n_rows, dtype=bool)
     skipped[cells.row_numbers] = False
     return Input(
@@ -215,6 +209,16 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         warnings=(*table.warnings, *schema.warnings, *encoded.warnings, *notes),
         transforms=own,
     )
+
+
+def _weighed_rows(job: Job, rows: MemoryRows, used: Schema, method: str) -> MemoryRows:
+    """The rows with columns that count by their weights; the assorted model takes them from its plan."""
+    weights = job.column_weights or {}
+    if method == ASSORTED:
+        return rows
+    if rows.codes is not None or not rows.complete:
+        need_numbers(method, weights)
+    return rows.reencoded(weighed(rows.encoding, used, method, weights))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -291,13 +295,12 @@ def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     facts = survey(packed.raw, weight=weight, names=names)
     if method == "auto":
         method = method_for(schema, packed.raw, facts.complete)
-    weights = job.column_weights or {}
-    method = weighing_method(method, job.method, weights)
+    method = weighing_method(method, job.method, job.column_weights or {})
     used = numbers_only(schema, method)
     scale = None if method == ASSORTED else job.scale
     encoding = encoding_of(packed.raw, facts, scale=scale, weight=weight)
     if method != ASSORTED:
-        encoding = weighed(encoding, used, method, weights)
+        encoding = weighed(encoding, used, method, job.column_weights or {})
     ledger, notes = _set_aside(table, packed, method)
     return Input(
         table=table,

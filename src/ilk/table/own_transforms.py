@@ -15,6 +15,7 @@ import numpy as np
 
 from ilk.errors import Caution, DataError, Option, UsageError, rows_shown, shown
 from ilk.table.block import Array
+from ilk.table.encode import Encoded
 from ilk.table.schema import Schema
 
 KINDS_OF_TRANSFORM = ("log", "rank", "none")
@@ -73,10 +74,9 @@ class OwnTransforms:
         return made
 
     @classmethod
-    def learned(
-        cls, asked: Mapping[str, str], numbers: Array, weight: Array | None, schema: Schema
-    ) -> OwnTransforms:
+    def learned(cls, asked: Mapping[str, str], encoded: Encoded) -> OwnTransforms:
         """Those that were asked for, with what they need to know of the table."""
+        numbers, weight, schema = encoded.numbers, encoded.weight, encoded.schema
         made: dict[str, OwnTransform] = {}
         names = [column.name for column in schema.numeric]
         for name, kind in asked.items():
