@@ -93,6 +93,14 @@ def test_a_weight_of_0_leaves_a_column_out(table, method):
     assert ("column-weights", "as asked, y is left out") in [tuple(w[:2]) for w in found.warnings]
 
 
+def test_missing_values_are_compared_by_gower_which_weighs_nothing(table):
+    table.loc[3, "x"] = np.nan
+    with pytest.raises(UsageError, match="Gower"):
+        ilk.cluster(table[["x", "y"]], k=2, method="average-linkage", column_weights={"x": 2})
+    found = ilk.cluster(table[["x", "y"]], k=2, method="k-means", column_weights={"x": 30})
+    assert ilk.measures.ari(found.labels, np.arange(240) % 2) > 0.9
+
+
 def test_auto_takes_the_assorted_model(table):
     found = ilk.cluster(table[["x", "y"]], column_weights={"x": 2})
     assert found.summary()["chosen"]["method"] == "assorted"

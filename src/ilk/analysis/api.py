@@ -42,6 +42,7 @@ def cluster(
     ignore: str | Sequence[str] = (),
     columns: str | Sequence[str] | None = None,
     column_weights: Mapping[str, float] | None = None,
+    transforms: Mapping[str, str] | None = None,
     scale: str | None = "standard",
     merge: str = "separation",
     min_size: int | None = None,
@@ -102,6 +103,10 @@ def cluster(
     column_weights : None or mapping, default=None
         How much columns count, such as {"income": 2}: a weight of 2 is the column twice, one of 0 leaves it out. Any
         number for methods of distances, whole numbers for the assorted model, which "auto" then is.
+    transforms : None or mapping, default=None
+        What methods see of columns of numbers, such as {"income": "log", "visits": "rank"}: the logarithm, the rank
+        among the rows of the fit, or with "none" the value, also where the assorted model would choose a scale. Groups
+        are described in the units given.
     scale : None or "standard", default="standard"
         "standard" divides each column by its standard deviation; None keeps the units given.
     merge : "separation" or "none", default="separation"
@@ -206,6 +211,7 @@ def cluster(
         match_to=match_to.model if isinstance(match_to, Result) else match_to,
         memory=memory,
         column_weights=column_weights,
+        transforms=transforms,
         known=known,
         must_link=must_link,
         cannot_link=cannot_link,

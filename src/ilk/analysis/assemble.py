@@ -104,6 +104,7 @@ def model_of(findings: Findings, shown: Shown, scored: Scored | None, groups: Se
             "columns": baseline(shown.columns, shown.weight),
         },
         treat=seen.treat,
+        transforms=given.transforms,
     )
 
 

@@ -37,6 +37,7 @@ class Job:
     memory: Any = None
     labels: Any = None  # of groups that came from elsewhere: the name of a column, or one for each row
     column_weights: Mapping[str, float] | None = None
+    transforms: Mapping[str, str] | None = None
     known: Any = None  # labels of some rows, in the same way
     must_link: Any = None
     cannot_link: Any = None

@@ -39,6 +39,7 @@ from ilk.table.out_of_core.disk import Sliceable
 from ilk.table.out_of_core.memory_limit import memory_bytes, open_table
 from ilk.table.out_of_core.pack import Layout, PackedTable, pack
 from ilk.table.out_of_core.table import PieceTable
+from ilk.table.own_transforms import OwnTransforms, asked_transforms, transforms_elsewhere
 from ilk.table.read import Table
 from ilk.table.schema import Schema, asked_kinds
 from ilk.table.understand import understand
@@ -66,6 +67,7 @@ class Input:
     skipped: Array  # numbers of the rows that are not used, in order
     ledger: Ledger
     warnings: tuple[Caution, ...]
+    transforms: OwnTransforms = field(default_factory=OwnTransforms)
 
     def numbers_of(self, places: Array) -> Array:
         """Numbers in the table of the rows at these places among those used."""
@@ -178,13 +180,13 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         schema = with_parts(table, schema, job.seed)
     encoded = encode(table, schema, weights_are=job.weights_are)
     method = method_for(schema, encoded.numbers, encoded.complete) if job.method == "auto" else job.method
-    weights = job.column_weights or {}
-    method = weighing_method(method, job.method, weights)
+    method = weighing_method(method, job.method, job.column_weights or {})
     mixed = method == ASSORTED or (_takes_anything(method) and (bool(schema.coded) or not encoded.complete))
     used = replace(schema, warnings=()) if mixed else numbers_only(schema, method)
     if not used.used:
         raise _no_numbers(schema, table.source, method)
-    cells = _Cells.of(encoded, None if mixed else used)
+    own = OwnTransforms.learned(asked_transforms(job.transforms, table.names), encoded)
+    cells = _Cells.of(encoded, None if mixed else used, own)
     blank, ledger, notes = cells.blank, encoded.ledger, _of_weights(job, cells)
     if blank.all():
         raise DataError("no-rows", f"no row of {table.source} has a value in the columns used")
@@ -192,11 +194,9 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         ledger = ledger.without(f"without a value that {method} can use", cells.row_numbers[blank])
         notes.append(_no_group(int(blank.sum()), method))
         cells = cells.without(blank, job.weights_are)
+    notes += own.told()
     rows = _conditioned(cells, None if mixed else job.scale, threads, cells.codes if mixed else None)
-    if mixed:
-        need_numbers(method, weights)
-    else:
-        rows = rows.reencoded(weighed(rows.encoding, used, method, weights))
+    rows = _weighed_rows(job, rows, used, method) if job.column_weights else rows
     skipped = np.ones(table.n_rows, dtype=bool)
     skipped[cells.row_numbers] = False
     return Input(
@@ -212,7 +212,18 @@ def _in_memory(job: Job, table: Table, threads: int) -> Input:
         skipped=np.flatnonzero(skipped),
         ledger=ledger,
         warnings=(*table.warnings, *schema.warnings, *encoded.warnings, *notes),
+        transforms=own,
     )
+
+
+def _weighed_rows(job: Job, rows: MemoryRows, used: Schema, method: str) -> MemoryRows:
+    """The rows with columns that count by their weights; the assorted model takes them from its plan."""
+    weights = job.column_weights or {}
+    if method == ASSORTED:
+        return rows
+    if rows.codes is not None or not rows.complete:
+        need_numbers(method, weights)
+    return rows.reencoded(weighed(rows.encoding, used, method, weights))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -228,10 +239,11 @@ class _Cells:
     unit: float
 
     @classmethod
-    def of(cls, encoded: Encoded, used: Schema | None) -> _Cells:
-        """`used` are the columns of a method of numbers."""
+    def of(cls, encoded: Encoded, used: Schema | None, own: OwnTransforms) -> _Cells:
+        """`used` are the columns of a method of numbers, `own` the transforms of what it sees."""
         numbers, codes = encoded.numbers, encoded.codes
-        raw = numbers if used is None else design(numbers, codes, encoded.schema, used)
+        seen = own(numbers, encoded.schema)
+        raw = seen if used is None else design(seen, codes, encoded.schema, used)
         blank = np.zeros(len(raw), dtype=bool)
         if used is not None and not np.isfinite(raw).all():
             blank = np.asarray(np.isnan(raw).all(axis=1))
@@ -270,6 +282,8 @@ def _of_weights(job: Job, cells: _Cells) -> list[Caution]:
 
 def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     """A table larger than memory: a pass for the schema, one to pack the rows, and two for their conditioning."""
+    if job.transforms is not None:
+        raise transforms_elsewhere()
     table.gather(asked_kinds(job.types, ignored(job, table)), threads)
     schema = _typed(job, table)
     refuse_topics(schema)
@@ -287,13 +301,12 @@ def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     facts = survey(packed.raw, weight=weight, names=names)
     if method == "auto":
         method = method_for(schema, packed.raw, facts.complete)
-    weights = job.column_weights or {}
-    method = weighing_method(method, job.method, weights)
+    method = weighing_method(method, job.method, job.column_weights or {})
     used = numbers_only(schema, method)
     scale = None if method == ASSORTED else job.scale
     encoding = encoding_of(packed.raw, facts, scale=scale, weight=weight)
     if method != ASSORTED:
-        encoding = weighed(encoding, used, method, weights)
+        encoding = weighed(encoding, used, method, job.column_weights or {})
     ledger, notes = _set_aside(table, packed, method)
     return Input(
         table=table,

@@ -41,6 +41,7 @@ from ilk.selection.search import search
 from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.out_of_core.table import PieceTable
+from ilk.table.own_transforms import transforms_elsewhere
 from ilk.table.weights import MEANINGS
 
 N_STARTS = 30  # of K-means and its kin, for each K
@@ -67,6 +68,8 @@ def _run(job: Job) -> Result:
     old = None if job.match_to is None else earlier(job.match_to)
     job = with_weights(job)
     afar = ClusterFrame.of(job.data, job.seed)
+    if afar is not None and job.transforms is not None:
+        raise transforms_elsewhere()
     given = prepare(job if afar is None else replace(job, data=afar.table))
     ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)
     searching = deadline.part(SEARCH_SHARE)
@@ -264,13 +267,13 @@ def _by_growth(
     job: Job, given: Input, ks: Sequence[int], deadline: Deadline, numbers: str = CELLS
 ) -> tuple[Input, Seen, Search]:
     """The search of the assorted model, on the rows as it treats them."""
-    often = times(job.column_weights or {})
+    often, locked = times(job.column_weights or {}), tuple(given.transforms.of)
     grown = search_assorted(
         given.rows,
         given.used,
         ks,
         job.seed,
-        plan=plan_of(given.rows, given.used).repeated(often) if often else None,
+        plan=plan_of(given.rows, given.used).locked(locked).repeated(often) if often or locked else None,
         numbers=CELLS if often else numbers,
         most=_most(job, given, ks),
         deadline=deadline,

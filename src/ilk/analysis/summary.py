@@ -64,6 +64,7 @@ def _options(job: Job) -> dict[str, Any]:
         **{name: value if isinstance(value, str) else None for name, value in _labels_of(job).items()},
         **{name: [[int(row) for row in pair] for pair in value] for name, value in _pairs_of(job).items()},
         **({"column_weights": dict(job.column_weights)} if job.column_weights else {}),
+        **({"transforms": dict(job.transforms)} if job.transforms else {}),
         "match_to": _source_of(job.match_to),
         "types": job.types if isinstance(job.types, (str, dict)) else None,
         "reading": dict(job.reading),

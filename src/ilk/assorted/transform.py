@@ -58,6 +58,7 @@ SCALES = (
     NumberScale("high", 1.0),
 )
 PLAIN = 0
+NEVER = -1e200  # log-Jacobian of a scale that a number must not have
 RARE_LEVEL = 1.0  # nats that the free share of a level costs at least
 
 
@@ -293,6 +294,16 @@ class TransformPlan:
         numbers = tuple(n for n in self.numbers for _ in range(times.get(n.name, 1)))
         categories = tuple(c for c in self.categories for _ in range(times.get(c.of or c.name, 1)))
         return replace(self, numbers=numbers, categories=categories)
+
+    def locked(self, names: Sequence[str]) -> TransformPlan:
+        """The plan in which some numbers can have no scale but the plain one."""
+        numbers = tuple(
+            replace(n, log_jacobian=tuple(v if s == PLAIN else NEVER for s, v in enumerate(n.log_jacobian)))
+            if n.name in names
+            else n
+            for n in self.numbers
+        )
+        return replace(self, numbers=numbers)
 
     def weighing(self, share: float) -> TransformPlan:
         """The plan for a sample that holds `share` of the table's weight."""

@@ -114,6 +114,12 @@ def cli() -> None:
     metavar="COL=NUMBER",
     help="How much a column counts: 2 is the column twice, 0 leaves it out; repeatable.",
 )
+@click.option(
+    "--transform",
+    multiple=True,
+    metavar="COL=KIND",
+    help="What the method sees of a column of numbers: log, rank or none; repeatable.",
+)
 @click.option("--known", metavar="COL", help="A column with the labels of the rows whose group is known.")
 @click.option(
     "--must-link",

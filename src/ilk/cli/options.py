@@ -40,6 +40,7 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         match_to=options.get("match_to"),
         memory=options.get("memory"),
         column_weights=weights_of(options.get("column_weight") or ()) or None,
+        transforms=transforms_of(options.get("transform") or ()) or None,
         known=options.get("known"),
         must_link=options.get("must_link") or None,
         cannot_link=options.get("cannot_link") or None,
@@ -90,6 +91,18 @@ def weights_of(given: tuple[str, ...]) -> dict[str, float]:
                 f"--column-weight {shown(text)!r} is no weight of a column",
                 do="Use COL=NUMBER: income=2",
             )
+    return made
+
+
+def transforms_of(given: tuple[str, ...]) -> dict[str, str]:
+    """Transforms of columns as they were typed, `income=log`."""
+    made: dict[str, str] = {}
+    for text in given:
+        name, _, kind = text.rpartition("=")
+        if not name:
+            what = f"--transform {shown(text)!r} names no column and transform"
+            raise UsageError("bad-transforms", what, do="Use COL=KIND: income=log")
+        made[name] = kind
     return made
 
 

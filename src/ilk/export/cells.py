@@ -15,6 +15,7 @@ from ilk.errors import UsageError, shown
 from ilk.export.dialects import SqlDialect, less, number
 from ilk.model.model import Model
 from ilk.report.figures import plural
+from ilk.table.own_transforms import OwnTransforms
 from ilk.table.schema import ColumnInfo
 
 NAN = "CAST('NaN' AS DOUBLE)"
@@ -62,7 +63,10 @@ def cells_of(model: Model, dialect: SqlDialect) -> TableExpressions:
     if model.treat is not None:
         refuse_factors(model.treat)
         return _treated(model, model.treat, dialect)
-    read = tuple(CellExpression(dialect.name_of(name), _read(columns[name], dialect)) for name in names)
+    read = tuple(
+        CellExpression(dialect.name_of(name), _read(columns[name], dialect, model.transforms))
+        for name in names
+    )
     binary = [column for column in model.schema.coded if column.kind == "binary"]
     made = []
     for place, column in enumerate((*model.schema.numeric, *binary)):
@@ -96,7 +100,7 @@ def _tell_apart(names: Sequence[str]) -> None:
         seen[name.casefold()] = name
 
 
-def _read(column: ColumnInfo, dialect: SqlDialect) -> str:
+def _read(column: ColumnInfo, dialect: SqlDialect, own: OwnTransforms) -> str:
     """A column in the type that the model knows."""
     name = dialect.name_of(column.name)
     if column.source:
@@ -120,7 +124,7 @@ def _read(column: ColumnInfo, dialect: SqlDialect) -> str:
     if column.levels is None:
         text = column.type in ("text", "category")
         value = f"CAST({f'TRIM(CAST({name} AS STRING))' if text else name} AS DOUBLE)"
-        return _without_codes(f"NULLIF({value}, {NAN})", column)
+        return _transformed(_without_codes(f"NULLIF({value}, {NAN})", column), column, own)
     if column.type == "bool":
         return f"CAST({name} AS BOOLEAN)"
     if column.type.startswith(NUMBERS):
@@ -131,6 +135,18 @@ def _read(column: ColumnInfo, dialect: SqlDialect) -> str:
     no, yes = (dialect.text(level) for level in column.levels)
     truth = f"CASE CAST({name} AS BOOLEAN) WHEN TRUE THEN {yes} WHEN FALSE THEN {no} END"
     return f"CASE WHEN LOWER(TYPEOF({name})) = 'boolean' THEN {truth} ELSE {as_text} END"
+
+
+def _transformed(value: str, column: ColumnInfo, own: OwnTransforms) -> str:
+    """What the model sees of a number."""
+    kind = own.of[column.name].kind if column.name in own.of else "none"
+    if kind == "rank":
+        raise UsageError(
+            "not-exportable",
+            f"the column {shown(column.name)!r} is seen by its rank among the rows of the fit",
+            do="Use log or none for it, or ilk assign",
+        )
+    return f"CASE WHEN {value} > 0 THEN LN({value}) END" if kind == "log" else value
 
 
 def _without_codes(value: str, column: ColumnInfo) -> str:
@@ -180,7 +196,10 @@ def _treated(model: Model, treat: ColumnTransform, dialect: SqlDialect) -> Table
     sources += [(coded if c.kind == "levels" else numeric)[c.source] for c in plan.categories]
     wanted = dict.fromkeys(column.name for column in sources)
     columns = {column.name: column for column in sources}
-    read = tuple(CellExpression(dialect.name_of(name), _read(columns[name], dialect)) for name in wanted)
+    read = tuple(
+        CellExpression(dialect.name_of(name), _read(columns[name], dialect, model.transforms))
+        for name in wanted
+    )
     named = _numbered(plan.names)
     _tell_apart(named)
     n_numbers = len(plan.numbers)

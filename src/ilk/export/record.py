@@ -29,6 +29,12 @@ SCHEMA, VERSION = "ilk-model", (3, 2)
 
 def record(model: Model) -> dict[str, Any]:
     """All that is needed to place a row: columns, what is made of them, components, and the group of each component."""
+    if any(one.kind != "none" for one in model.transforms.of.values()):
+        raise UsageError(
+            "not-exportable",
+            "the model sees columns by transforms that were asked for, which this format does not have",
+            do="Transform the columns first and fit again, or place rows with ilk assign",
+        )
     with np.errstate(all="ignore"):  # what is not finite is refused
         made = _made(model)
     for component, group in zip(made["components"], model.group_of, strict=True):

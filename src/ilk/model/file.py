@@ -40,6 +40,7 @@ from ilk.store.check import (
     whole,
 )
 from ilk.table.block import Array, Encoding
+from ilk.table.own_transforms import KINDS_OF_TRANSFORM, MOST_KNOTS, OwnTransform, OwnTransforms
 from ilk.table.schema import KINDS, Schema
 
 METHOD = re.compile(r"[A-Za-z0-9 -]{1,60}")
@@ -147,7 +148,36 @@ def _model(tree: Mapping[str, Any]) -> Model:
         quantiles=quantiles,
         training=_training(tree.get("training"), schema),
         treat=treat,
+        transforms=_transforms(tree.get("transforms"), schema),
     )
+
+
+def _transforms(value: Any, schema: Schema) -> OwnTransforms:
+    """What the user asked to make of single columns; files from before that have none."""
+    if value is None:
+        return OwnTransforms()
+    need(isinstance(value, dict), "transforms", "they are not by column")
+    numbers = {column.name for column in schema.numeric}
+    made = {}
+    for name, entry in value.items():
+        plain = OWN_TRANSFORM(entry, "transforms")
+        need(name in numbers, "transforms", "one is of no number of the table")
+        values, ranks = (tuple(float(v) for v in plain[key]) for key in ("values", "ranks"))
+        known = len(values) == len(ranks) and (plain["kind"] == "rank") == (len(values) > 0)
+        need(known, "transforms", "ranks do not fit their values")
+        rises(values, "transforms values")
+        rises(ranks, "transforms ranks")
+        made[name] = OwnTransform(plain["kind"], values, ranks)
+    return OwnTransforms(made)
+
+
+OWN_TRANSFORM = record(
+    {
+        "kind": one_of(*KINDS_OF_TRANSFORM),
+        "values": listed(number(), most=MOST_KNOTS),
+        "ranks": listed(number(0.0, 1.0), most=MOST_KNOTS),
+    }
+)
 
 
 def _family(value: Any) -> tuple[str, SavedFamily]:

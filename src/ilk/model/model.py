@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from ilk.table.block import Array, Encoding
 from ilk.table.encode import Encoded, encode_new
 from ilk.table.out_of_core.memory_limit import open_table
 from ilk.table.out_of_core.table import PieceTable
+from ilk.table.own_transforms import OwnTransforms
 from ilk.table.read import Table, from_arrow, read
 from ilk.table.schema import Schema
 
@@ -76,6 +77,8 @@ class Model(Marked):
         What is known of the training rows.
     treat : None or Treat
         What the assorted model makes of the columns.
+    transforms : OwnTransforms
+        What the user asked to make of single columns.
     k : int
         Number of groups.
     grouped : Grouped
@@ -113,6 +116,7 @@ class Model(Marked):
     quantiles: Array  # (groups, N_QUANTILES) costs of the training rows
     training: Mapping[str, Any] = field(default_factory=dict)
     treat: ColumnTransform | None = None  # what the assorted model makes of the columns
+    transforms: OwnTransforms = field(default_factory=OwnTransforms)
 
     @property
     def k(self) -> int:
@@ -309,11 +313,13 @@ class Model(Marked):
         return self._rows(encoded)
 
     def _rows(self, encoded: Encoded) -> Rows:
+        numbers = self.transforms(encoded.numbers, self.schema)
         if known(self.family).takes == "numbers":
-            raw = design(encoded.numbers, encoded.codes, self.schema)
+            raw = design(numbers, encoded.codes, self.schema)
             return MemoryRows(raw, self.encoding, complete=bool(not np.isnan(raw).any()))
         codes = encoded.codes if self.schema.coded else None
-        rows = MemoryRows(encoded.numbers, self.encoding, codes=codes, complete=encoded.complete)
+        complete = encoded.complete and not (self.transforms and np.isnan(numbers).any())
+        rows = MemoryRows(numbers, self.encoding, codes=codes, complete=complete)
         return rows if self.treat is None else derive(rows, self.treat)
 
     def place_rows(self, rows: Rows) -> Placed:
@@ -366,6 +372,11 @@ class Model(Marked):
             "quantiles": self.quantiles,
             "training": dict(self.training),
             "treatment": None if self.treat is None else self.treat.to_dict(),
+            **(
+                {"transforms": {n: asdict(one) for n, one in self.transforms.of.items()}}
+                if self.transforms
+                else {}
+            ),
         }
 
 

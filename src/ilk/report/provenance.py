@@ -63,6 +63,8 @@ def command(options: Mapping[str, Any], source: str) -> str:
     for name in ("must_link", "cannot_link"):
         for one, other in options.get(name) or ():
             words += [f"--{name.replace('_', '-')}", f"{one},{other}"]
+    for name, kind in (options.get("transforms") or {}).items():
+        words += ["--transform", f"{name}={kind}"]
     for name, weight in (options.get("column_weights") or {}).items():
         words += ["--column-weight", f"{name}={weight:g}"]
     for name, value in (options.get("reading") or {}).items():
@@ -112,8 +114,7 @@ def call(options: Mapping[str, Any], source: str) -> str:
     if "known" in options:
         given.append("known=known" if options["known"] is None else f"known={options['known']!r}")
     given += [f"{name}={options[name]!r}" for name in ("must_link", "cannot_link") if options.get(name)]
-    if options.get("column_weights"):
-        given.append(f"column_weights={options['column_weights']!r}")
+    given += [f"{name}={options[name]!r}" for name in ("column_weights", "transforms") if options.get(name)]
     what = "cluster"
     if "labels" in options:
         what = "describe"
