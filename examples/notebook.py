@@ -41,7 +41,10 @@ result.importance
 # A short rule for a group, and what tells it from the group most like it.
 first = result.groups[0]
 print(first.rule)
-print(f"unlike {first.unlike.group}:", [(fact.column, fact.category or fact.value) for fact in first.unlike.facts])
+print(
+    f"unlike {first.unlike.group}:",
+    [(fact.column, fact.category or fact.value) for fact in first.unlike.facts],
+)
 print(pd.Series(result.letters).value_counts())
 
 # %%
@@ -58,7 +61,9 @@ print(ilk.cluster(penguins[["bill_depth_mm"]].head(60)).segments)
 # %%
 # A run that `ilk fit` wrote comes back as a result; later rows are held against it.
 with tempfile.TemporaryDirectory() as folder:
-    run([sys.executable, "-m", "ilk.cli.main", "fit", TABLE, "-q", "-o", f"{folder}/penguins.ilk"], check=True)
+    run(
+        [sys.executable, "-m", "ilk.cli.main", "fit", TABLE, "-q", "-o", f"{folder}/penguins.ilk"], check=True
+    )
     loaded = ilk.load(f"{folder}/penguins.ilk")
 print(ilk.check(loaded, penguins.tail(100)))
 
