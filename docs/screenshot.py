@@ -1,4 +1,4 @@
-"""The picture of the report's first block, from `ilk demo` in Chromium: `python docs/screenshot.py` writes docs/report.png."""
+"""Makes docs/report.png anew, the first block of the report of `ilk demo`: `python docs/screenshot.py`."""
 
 from __future__ import annotations
 

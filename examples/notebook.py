@@ -3,7 +3,7 @@ In a notebook: one table from file to decision
 ==============================================
 
 All that a result answers to, cell by cell, on the 344 penguins that come with ilk: what the columns are taken for, the
-groups, the rows with their groups, pictures, names, a second opinion, new rows, and the same as a scikit-learn estimator.
+groups, the rows with their groups, pictures, names, another number of groups, new rows, and the same as an estimator.
 """
 
 import sys
@@ -53,7 +53,7 @@ named = result.rename({first.letter: "small females of Adelie"})
 named.assign(penguins.head(3))
 
 # %%
-# Another opinion: do five groups, or K-means, put the same rows together? And a table without groups has segments.
+# Do five groups put the same rows together? And a table without groups has segments.
 other = ilk.cluster(penguins, k=5, truth="species", ignore="year")
 print(ilk.compare(named, other))
 print(ilk.cluster(penguins[["bill_depth_mm"]].head(60)).segments)
