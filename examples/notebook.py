@@ -3,7 +3,7 @@ In a notebook: one table from file to decision
 ==============================================
 
 All that a result answers to, cell by cell, on the 344 penguins that come with ilk: what the columns are taken for, the
-groups, the rows with their groups, pictures, names, a second opinion, new rows, and the same as a scikit-learn estimator.
+groups, the rows with their groups, pictures, names, another number of groups, new rows, and the same as an estimator.
 """
 
 import sys
@@ -41,7 +41,10 @@ result.importance
 # A short rule for a group, and what tells it from the group most like it.
 first = result.groups[0]
 print(first.rule)
-print(f"unlike {first.unlike.group}:", [(fact.column, fact.category or fact.value) for fact in first.unlike.facts])
+print(
+    f"unlike {first.unlike.group}:",
+    [(fact.column, fact.category or fact.value) for fact in first.unlike.facts],
+)
 print(pd.Series(result.letters).value_counts())
 
 # %%
@@ -50,7 +53,7 @@ named = result.rename({first.letter: "small females of Adelie"})
 named.assign(penguins.head(3))
 
 # %%
-# Another opinion: do five groups, or K-means, put the same rows together? And a table without groups has segments.
+# Do five groups put the same rows together? And a table without groups has segments.
 other = ilk.cluster(penguins, k=5, truth="species", ignore="year")
 print(ilk.compare(named, other))
 print(ilk.cluster(penguins[["bill_depth_mm"]].head(60)).segments)
@@ -58,7 +61,9 @@ print(ilk.cluster(penguins[["bill_depth_mm"]].head(60)).segments)
 # %%
 # A run that `ilk fit` wrote comes back as a result; later rows are held against it.
 with tempfile.TemporaryDirectory() as folder:
-    run([sys.executable, "-m", "ilk.cli.main", "fit", TABLE, "-q", "-o", f"{folder}/penguins.ilk"], check=True)
+    run(
+        [sys.executable, "-m", "ilk.cli.main", "fit", TABLE, "-q", "-o", f"{folder}/penguins.ilk"], check=True
+    )
     loaded = ilk.load(f"{folder}/penguins.ilk")
 print(ilk.check(loaded, penguins.tail(100)))
 

@@ -80,7 +80,7 @@ class Fact:
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
-    """What tells a group from the group most like it.
+    """What distinguishes a group from the group most like it.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Contrast:
         Letter of the group that is most like it.
     facts : tuple of Fact
         Columns in which the two differ beyond chance, the clearest first: `whole` is the value in the other group,
-        `nats` the Bhattacharyya distance of the two. Empty where no single column tells them apart.
+        `nats` the Bhattacharyya distance of the two. Empty where no single column does.
 
     See Also
     --------
@@ -166,7 +166,7 @@ class Group:
     nearest : None or dict
         The group it is least separated from, and the separation.
     unlike : None or Contrast
-        The group that is most like it in the columns, and what tells the two apart.
+        The group that is most like it in the columns, and what distinguishes the two.
     pair : None or Pair
         Two columns that show the group together, where no single column does.
 

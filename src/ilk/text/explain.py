@@ -82,14 +82,14 @@ def _together(pair: Mapping[str, Any]) -> str:
 
 
 def _unlike(group: Mapping[str, Any], surface: Surface) -> list[str]:
-    """What tells the group from the one most like it."""
+    """What distinguishes the group from the one most like it."""
     unlike, lines = group.get("unlike"), list[str]()
     if not unlike:
         return []
     for i, fact in enumerate(unlike["facts"]):
         text = fact_text(fact, f"in {unlike['group']}")
         lines += line("" if i else f"unlike {unlike['group']}", [(text, "")], surface)
-    alike = f"no single column tells it from {unlike['group']}, the group most like it"
+    alike = f"no single column distinguishes it from {unlike['group']}, the group most like it"
     return lines or line("unlike", [(alike, "")], surface)
 
 

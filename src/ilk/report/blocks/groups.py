@@ -150,7 +150,7 @@ def _pair(view: View, pair: Mapping[str, Any]) -> Html:
 
 
 def _unlike(view: View, group: Mapping[str, Any]) -> Html | None:
-    """What tells the group from the one most like it."""
+    """What distinguishes the group from the one most like it."""
     unlike = group.get("unlike")
     if not unlike:
         return None
@@ -160,7 +160,7 @@ def _unlike(view: View, group: Mapping[str, Any]) -> Html | None:
 
 
 def _but(unlike: Mapping[str, Any]) -> str:
-    return ", but:" if unlike["facts"] else "; no single column tells the two apart."
+    return ", but:" if unlike["facts"] else "; no single column distinguishes the two."
 
 
 def _closer(group: Mapping[str, Any]) -> Html | None:

@@ -162,7 +162,7 @@ def _names(made: Mapping[str, Any], full: float, zero: float) -> list[Html]:
 
 
 def _show(view: View) -> Html | None:
-    if not 1 < view.k <= 2 * COLOURED:
+    if not 1 < view.k <= 3 * COLOURED:
         return None
     buttons = [
         tag(

@@ -110,7 +110,7 @@ def _what(fact: Mapping[str, Any]) -> str:
 
 @dataclass(repr=False)
 class ImportanceDisplay(Display):
-    """How much each column tells the groups apart, in nats per row, the most telling on top.
+    """How much each column distinguishes the groups, in nats per row, the most relevant on top.
 
     Parameters
     ----------

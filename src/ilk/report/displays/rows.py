@@ -64,8 +64,8 @@ class MapDisplay(_OnMap):
     >>> import ilk
     >>> sizes = [1.0, 1.1, 1.2, 0.9, 8.0, 8.2, 8.1, 7.9]
     >>> result = ilk.cluster({"size": sizes, "depth": sizes[::-1]}, k=2, method="k-means")
-    >>> [text.get_text() for text in ilk.MapDisplay.from_result(result).ax_.get_legend().get_texts()]
-    ['A  high depth, low size', 'B  low depth, high size']
+    >>> [text.get_text()[0] for text in ilk.MapDisplay.from_result(result).ax_.get_legend().get_texts()]
+    ['A', 'B']
     """
 
     def _draw(self, ax: Any, own: bool) -> None:
