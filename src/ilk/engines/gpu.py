@@ -101,7 +101,7 @@ def _as_numbers(raw: Array) -> Array:
 
 
 def is_on_device(data: Any) -> bool:
-    """Whether these are cells on an NVIDIA GPU, of torch, CuPy, cuDF, Numba or JAX."""
+    """Whether these are cells on an NVIDIA GPU, of torch, CuPy, Numba or another library."""
     try:
         return getattr(data, "__cuda_array_interface__", None) is not None
     except (AttributeError, TypeError, RuntimeError):  # a tensor elsewhere says so by an error

@@ -199,4 +199,4 @@ def cost_from_sums(squares: Array, sums: Array, weights: Array, centres: Array) 
 def _dot(values: Array, by: Array) -> Array:
     """Sum of all products, as a pair."""
     flat = np.ascontiguousarray(values).reshape(-1, 1), np.ascontiguousarray(by).reshape(-1, 1)
-    return kernels.group_sums(*flat, np.zeros(values.size, dtype=np.int32), 1)[0, 0]
+    return np.asarray(kernels.group_sums(*flat, np.zeros(values.size, dtype=np.int32), 1)[0, 0])

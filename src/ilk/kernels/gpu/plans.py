@@ -134,7 +134,7 @@ def few(d: int, k: int, labels: bool) -> Build:
     at_once = 32 // d
     sums = at_once * (up((k + 1) * d * 8, 128) + d * 4)
     for warps in (16, 12, 8, 4):
-        place = up(16 + 2 * (k + 1) * 4, 128) + 2 * sums
+        place = up(32 + 2 * (k + 1) * 4, 128) + 2 * sums
         shared = up(place + warps * 64 * 4, 128) + warps * 2 * 64 * (d * 4 + 16)
         if shared <= SHARED_LIMIT:
             break
@@ -153,7 +153,7 @@ def fused(d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool 
     shared, groups, stages = 0, most, 2
     for groups, stages in [(g, s) for g in range(most, 0, -1) for s in ((2,) if gather else (4, 3, 2))]:
         warps = groups * 4
-        place = up(image + warps * stages * 8 + 16 + 2 * (k + 1) * 4, 128)
+        place = up(image + warps * stages * 8 + 32 + 2 * (k + 1) * 4, 128)
         shared = place + warps * 64 + warps * stages * 64 * d + 16 * (k + 1) * d
         if shared <= SHARED_LIMIT:
             break

@@ -12,7 +12,8 @@
 #define COPY_BYTES ((KR * D * 8 + 127) / 128 * 128 + D * 4)  // copies for rows added at once, banks apart
 #define SUM_BYTES (AT_ONCE * COPY_BYTES)
 #define OFF_FLAG 0
-#define OFF_COUNT 16
+#define OFF_FREED 16                 // barriers: a buffer is written out
+#define OFF_COUNT 32
 #define OFF_SUM ((OFF_COUNT + 2 * KR * 4 + 127) / 128 * 128)
 #define OFF_PLACE (OFF_SUM + 2 * SUM_BYTES)
 #define OFF_X ((OFF_PLACE + WARPS * TALL * 4 + 127) / 128 * 128)
@@ -26,10 +27,13 @@ void kmeans_few(const float* __restrict__ x, i64 n, const float* __restrict__ sh
                 float tolerance, float largest, int* __restrict__ open, i64 room_open, int* __restrict__ n_open) {
     const int warp = __shfl_sync(FULL, threadIdx.x >> 5, 0), lane = threadIdx.x & 31;
     volatile int* flags = (volatile int*)(pool + OFF_FLAG);
+    u64* freed = (u64*)(pool + OFF_FREED);
     int* counts = (int*)(pool + OFF_COUNT);
     int* place = (int*)(pool + OFF_PLACE) + warp * TALL;
     u8* ring = pool + OFF_X + warp * STAGES * SLOT;
     for (int i = threadIdx.x; i < OFF_PLACE / 4; i += WARPS * 32) ((int*)pool)[i] = 0;
+    __syncthreads();
+    if (threadIdx.x == 0) { barrier_init(freed, 1); barrier_init(freed + 1, 1); barrier_fence(); }
     __syncthreads();
     const int blocks = (int)((n + BLOCK_ROWS - 1) / BLOCK_ROWS);
     const int own = blocks > (int)blockIdx.x ? (blocks - 1 - blockIdx.x) / gridDim.x + 1 : 0;
@@ -62,7 +66,7 @@ void kmeans_few(const float* __restrict__ x, i64 n, const float* __restrict__ sh
         const int rows = (int)min((i64)BLOCK_ROWS, n - first);
         int* count = counts + (done & 1) * KR;
         u8* buffer = pool + OFF_SUM + (done & 1) * SUM_BYTES;
-        while (flags[2] < done - 1) {}
+        if (done >= 2) barrier_wait(freed + (done & 1), (done / 2 - 1) & 1);
         for (int at = warp * TALL; at < rows; at += WARPS * TALL) {
             asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
             __syncwarp();
@@ -149,7 +153,7 @@ void kmeans_few(const float* __restrict__ x, i64 n, const float* __restrict__ sh
             if (lane == 0) flags[done & 1] = 0;
             __threadfence_block();
             __syncwarp();
-            if (lane == 0) flags[2] = done + 1;
+            if (lane == 0) barrier_arrive(freed + (done & 1));
         }
     }
 }

@@ -33,7 +33,8 @@
 #define SUM_BYTES (KR * D * 8)       // of a buffer
 #define OFF_BAR IMAGE
 #define OFF_FLAG (OFF_BAR + WARPS * STAGES * 8)
-#define OFF_COUNT (OFF_FLAG + 16)
+#define OFF_FREED (OFF_FLAG + 16)    // barriers: a buffer is written out
+#define OFF_COUNT (OFF_FREED + 16)
 #define OFF_PLACE ((OFF_COUNT + 2 * KR * 4 + 127) / 128 * 128)
 #define OFF_X (OFF_PLACE + WARPS * 64)
 #define OFF_SUM (OFF_X + WARPS * STAGES * SLOT_X)
@@ -61,7 +62,8 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
     const int warp = __shfl_sync(FULL, threadIdx.x >> 5, 0), lane = threadIdx.x & 31, g = lane >> 2, q = lane & 3;
     const int wg = warp >> 2, quarter = warp & 3;
     u64* full = (u64*)(pool + OFF_BAR) + warp * STAGES;
-    volatile int* flags = (volatile int*)(pool + OFF_FLAG);  // warps that finished with buffer 0, 1; stretches written; rows on the list
+    volatile int* flags = (volatile int*)(pool + OFF_FLAG);  // warps that finished with buffer 0, 1; nothing; rows on the list
+    u64* freed = (u64*)(pool + OFF_FREED);
     int* counts = (int*)(pool + OFF_COUNT);
     int* place = (int*)(pool + OFF_PLACE) + warp * 16;
     u8* ring = pool + OFF_X + warp * STAGES * SLOT_X;
@@ -70,6 +72,7 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
     for (int i = threadIdx.x; i < 2 * KR; i += WARPS * 32) counts[i] = 0;
     if (threadIdx.x < 4) flags[threadIdx.x] = 0;
     if (lane == 0) { for (int s = 0; s < STAGES; ++s) barrier_init(full + s, 1); barrier_fence(); }
+    if (threadIdx.x == 0) { barrier_init(freed, 1); barrier_init(freed + 1, 1); barrier_fence(); }
     proxy_fence();
     __syncthreads();
 
@@ -118,7 +121,7 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
         int* count = counts + (done & 1) * KR;
         u8* buffer = pool + OFF_SUM + (done & 1) * SUM_BYTES;
         u8* sums = buffer + lane % LANES * 4;
-        while (flags[2] < done - 1) {}  // this buffer is written out
+        if (done >= 2) barrier_wait(freed + (done & 1), (done / 2 - 1) & 1);  // this buffer is written out
         const int end = min(tiles, (done + 1) * ROUNDS * pace);
         for (; tile < end; tile += pace) {
             const u8* slot = ring + stage * SLOT_X;
@@ -286,7 +289,7 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
             if (lane == 0) flags[done & 1] = 0;
             __threadfence_block();
             __syncwarp();
-            if (lane == 0) flags[2] = done + 1;
+            if (lane == 0) barrier_arrive(freed + (done & 1));
         }
     }
     if (TERMS == 1) {
