@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ilk.engines.base import Rows
@@ -10,6 +11,8 @@ from ilk.estimators.components import NumericMixture
 from ilk.estimators.constants import full_matrices
 from ilk.estimators.texts import documented
 from ilk.families.gaussian import Gaussian, Mixture
+from ilk.fitting.cut_starts import cut_starts
+from ilk.fitting.mixture import MixturePlan
 from ilk.fitting.table_moments import TableMoments
 from ilk.table.block import Array
 
@@ -94,6 +97,11 @@ class GaussianMixture(NumericMixture):
         self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose
+
+    def _plan(self) -> MixturePlan:
+        plan = super()._plan()
+        alone = plan.init == "auto" and plan.n_init is None and not plan.trim
+        return replace(plan, further=cut_starts) if alone else plan
 
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Gaussian:
         one_of("membership", self.membership, ("soft", "hard"))
