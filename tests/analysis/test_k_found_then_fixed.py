@@ -9,6 +9,7 @@ import pytest
 
 import ilk
 from ilk.measures import ari
+from tests.conftest import numeric_table
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -33,6 +34,16 @@ def test_a_k_reached_by_merging_is_reached_again():
 def test_no_merging_means_so_many_components():
     found = ilk.cluster(skewed(), method="gaussian", k=2, merge="none")
     assert (found.k, found.components) == (2, 2)
+
+
+def test_a_k_reached_because_groups_dissolve_is_reached_again():
+    """Dips leave three groups of the banknotes, of which some dissolve; the answer has two, and so has K = 2."""
+    X, _ = numeric_table("banknote_swiss")
+    found = ilk.cluster(X)
+    fixed = ilk.cluster(X, k=found.k)
+    assert fixed.k == found.k
+    assert (fixed.labels == found.labels).all()
+    assert fixed.verdict.word == found.verdict.word
 
 
 def test_another_k_is_a_number_of_components():

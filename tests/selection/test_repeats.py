@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ilk
-from ilk.selection.split_merge import two_means
+from ilk.fitting.split_merge import two_means
 
 
 def blobs(seed):

@@ -79,7 +79,9 @@ def test_deviations_are_pooled_over_the_components():
     rows = rows_of(X)
     found = search_mixtures(rows, [2], 0, thorough=False)
     expected = np.sqrt(sum(X[truth == g].var(axis=0) for g in (0, 1)) / 2) / X.std(axis=0)
-    assert deviations_within(rows, (found.recipe.family, found.fit.params)) == pytest.approx(expected, rel=1e-9)
+    assert deviations_within(rows, (found.recipe.family, found.fit.params)) == pytest.approx(
+        expected, rel=1e-9
+    )
     assert rescaled(rows.encoding, expected).unit == pytest.approx(rows.encoding.unit / expected)
 
 

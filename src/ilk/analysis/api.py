@@ -258,8 +258,8 @@ def select(
     structures : str or sequence of str, default="all"
         "all", or names such as "VEV".
     thorough : bool, default=True
-        False is several times faster: every candidate has one start (two for EEE and VVV), and only the ten most
-        promising have all.
+        False is several times faster: every candidate has one start (two for EEE and VVV), and only the
+        promising ones of the best K and of those beside it have all.
     weight : None or str, default=None
         Column that says how much a row counts.
     types : None, mapping or path, default=None

@@ -78,12 +78,15 @@ def _run(job: Job) -> Result:
         view = View(counted, Seen(counted.rows, counted.encoding), found, grouping)
         searched = searching.spent
     else:
-        counted, seen, sampled = _pieces(job, given, ks, searching)
+        counted, seen, sampled, own = _pieces(job, given, ks, searching)
         found = sampled if afar is None else afar.polished(counted, seen, sampled, searching)
         notes += [] if afar is None else afar.cautions(sampled, found)
         searched = searching.spent
         found = _with_its_end(found, searching)
-        view = View(counted, seen, found, _grouped(job, seen, found, ks[0], deadline))
+        if own is None or afar is not None:
+            wish, least = (job, ks[0]) if own is None else (replace(job, k="auto"), 1)
+            own = _grouped(wish, seen, found, least, deadline)
+        view = View(counted, seen, found, own)
         if afar is None and not searching.over:
             view = clearer(view, lambda rest: _grown_view(job, rest, ks, deadline))
     return _answer(
@@ -178,36 +181,35 @@ def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
     )
 
 
-def _pieces(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> tuple[Input, Seen, Search]:
-    """The search; where one K was given that "auto" reaches by merging components, that of "auto": what was found is
-    found again when it is asked for. Any other K is a number of components."""
+def _pieces(
+    job: Job, given: Input, ks: Sequence[int], deadline: Deadline
+) -> tuple[Input, Seen, Search, Grouping | None]:
+    """The search; where one K was given at which "auto" ends, that of "auto" with its groups: what was found is found
+    again when it is asked for. Any other K is a number of components."""
     if job.asked in (None, 1) or job.merge == "none" or METHODS[given.method].recipe is not None:
-        return _searched(job, given, ks, deadline)
+        return *_searched(job, given, ks, deadline), None
     try:
         free = _searched(replace(job, k="auto"), given, ks_to_try("auto", given.rows)[0], deadline)
     except NoModelError:  # a search of this K alone may have one
-        return _searched(job, given, ks, deadline)
+        return *_searched(job, given, ks, deadline), None
     _, seen, found = free
     n_components = len(found.fit.size)
-    stopped = found.interrupted and n_components == job.asked
-    enough = n_components >= (job.asked or 0)
-    if stopped or (enough and _ends_at(job, seen, found, deadline)):
-        return free
+    if found.interrupted and n_components == job.asked:
+        return *free, None
+    if n_components >= (job.asked or 0):
+        by_dips = groups_by_rule(seen.rows, found, job.seed, _untreat(seen))
+        if by_dips >= (job.asked or 0):
+            own = _grouped(replace(job, k="auto", callback=None), seen, found, 1, deadline)
+            if own.n_groups == job.asked:
+                return *free, own
+            if by_dips == job.asked:  # of which some dissolve, and they are asked for
+                return *free, None
     if not found.interrupted:
         with contextlib.suppress(KeyboardInterrupt):
-            return _searched(job, given, ks, deadline)
-    counted, seen, found = _searched(
-        job, given, ks, deadline.within(0.0)
-    )  # the least that has so many groups
-    return counted, seen, replace(found, interrupted=True)
-
-
-def _ends_at(job: Job, seen: Seen, found: Search, deadline: Deadline) -> bool:
-    """Whether the rule, left free, ends at the K that was given: by dips alone, or where some groups dissolve."""
-    by_dips = groups_by_rule(seen.rows, found, job.seed, _untreat(seen))
-    if by_dips <= (job.asked or 0):
-        return by_dips == job.asked
-    return _grouped(replace(job, k="auto", callback=None), seen, found, 1, deadline).n_groups == job.asked
+            return *_searched(job, given, ks, deadline), None
+    # the least that has so many groups
+    counted, seen, found = _searched(job, given, ks, deadline.within(0.0))
+    return counted, seen, replace(found, interrupted=True), None
 
 
 def _untreat(seen: Seen) -> InverseTransform | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from ilk.estimators.texts import documented
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.constrained import fit_components
 from ilk.fitting.constraints import Known
+from ilk.fitting.cut_starts import cut_starts
 from ilk.fitting.fit import Fit
 from ilk.fitting.mixture import MixturePlan, fit_mixture
 from ilk.fitting.table_moments import TableMoments
@@ -146,6 +148,11 @@ class GaussianMixture(NumericMixture):
         self._fit(X, sample_weight, solve)
         self.known_labels_ = facts.of_groups(self.labels_, len(self.weights_))
         return self
+
+    def _plan(self) -> MixturePlan:
+        plan = super()._plan()
+        alone = plan.init == "auto" and plan.n_init is None and not plan.trim
+        return replace(plan, further=cut_starts) if alone else plan
 
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Gaussian:
         one_of("membership", self.membership, ("soft", "hard"))

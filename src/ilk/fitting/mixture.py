@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.engines.memory import held
+from ilk.engines.memory import MemoryRows, held
 from ilk.families.base import KEEP_ALL, Family, Pair
 from ilk.families.mixture import MixtureFamily
 from ilk.fitting.fit import Fit, Labelled, LabelState, finish, told
@@ -33,6 +33,9 @@ class MixturePlan:
     n_init: int | None = None
     stop: Stop = Stop(tolerance=1e-8, max_passes=1000)
     trim: float = 0.0
+    further: Callable[[MemoryRows, Any, int, Partitioner], list[Any]] | None = (
+        None  # starts beside the partitions
+    )
 
 
 def fit_mixture(
@@ -58,6 +61,7 @@ def fit_mixture(
     names = start_names(plan.init, partitioner.mix, plan.n_init) if k > 1 else ("k-means",)
     labels = [partitioner.labels(name, k, number) for number, name in enumerate(names)]
     starts = [from_labels(sample, family, part, int(part.max()) + 1) for part in distinct(labels)]
+    starts += [] if plan.further is None else plan.further(sample, family, k, partitioner)
     families = [family] * len(starts)
     found = run_starts(sample, families, starts, trim=plan.trim, stop=SEARCH_STOP, callback=callback)
     chosen = sorted(found, key=rank_of)[:N_POLISHED]

@@ -19,6 +19,7 @@ from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.restarts import from_labels
 from ilk.fitting.small_tables import run_quick
+from ilk.fitting.split_merge import split_labels
 from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
 from ilk.model.grouped import Grouped
@@ -30,7 +31,6 @@ from ilk.selection.resampling import DISSOLVED, STABLE_MIN, Resampled, Resamplin
 from ilk.selection.samples import CloseUp, Samples, Scope, thresholds_between
 from ilk.selection.search_rows import each_once
 from ilk.selection.sizing import Joined, Sizing, join_small, limited
-from ilk.selection.split_merge import split_labels
 from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
 

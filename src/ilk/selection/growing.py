@@ -18,10 +18,10 @@ import numpy as np
 
 from ilk.families.covariance import Structure, n_covariance_parameters
 from ilk.fitting.loop import OK, PASS_LIMIT, Stop
+from ilk.fitting.split_merge import FEWEST_ROWS, two_means
 from ilk.measures.criteria import bic
 from ilk.selection.fine_parts import FineParts
 from ilk.selection.rounding import recording_step
-from ilk.selection.split_merge import FEWEST_ROWS, two_means
 from ilk.table.block import Array
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.restarts import memberships_of
 from ilk.fitting.small_tables import run_quick
+from ilk.fitting.split_merge import joined_labels, split_labels
 from ilk.fitting.table_moments import table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.candidates import Candidate, Model, Search
@@ -41,7 +42,6 @@ from ilk.selection.k_range import K_MOST
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import end_of_search
 from ilk.selection.search_rows import each_once, searched
-from ilk.selection.split_merge import joined_labels, split_labels
 from ilk.table.block import Array
 
 N_DONORS = 4

@@ -22,19 +22,17 @@ from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.partitions import Partitioner
 from ilk.fitting.restarts import Recipe, fit_exact, from_labels, solves_line
+from ilk.fitting.split_merge import FEWEST_ROWS, two_means
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
 from ilk.selection.candidates import Candidate
 from ilk.selection.fine_parts import FineParts, ward_merges
 from ilk.selection.growing import EVEN_STEP, MOST_PARTS, N_ALONE, ROWS_PER_PART
 from ilk.selection.rounding import recording_step
-from ilk.selection.split_merge import FEWEST_ROWS, two_means
 from ilk.selection.valley import NumberGround
 from ilk.table.block import Array, Block
 
-MOST_LOOKED, HALF = (
-    30,
-    0.5,
-)  # groups that are looked at for dips, and the part of them that has one where groups lie apart
+MOST_LOOKED = 30  # groups that are looked at for dips
+HALF = 0.5  # the part of them that has one where groups lie apart
 Half = tuple[float, Array]  # by how much a cut pays, and the rows of the new group
 
 

@@ -242,8 +242,10 @@ def refit_assorted(family: Assorted | Blended, stop: Stop) -> Refit:
     """Clusters of the same columns from cold starts: one pass with every cell chosen, then in groups; of a wide table
     from its screened columns."""
 
-    def in_time(rows: Rows, family: GrowingFamily[Any], starts: Sequence[Any], heat: Stop) -> list[Run]:
-        return run_plainly(rows, family, starts, replace(heat, deadline=stop.deadline))
+    deadline = stop.deadline
+
+    def in_time(rows: Rows, family: GrowingFamily[Any], starts: Sequence[Any], stop: Stop) -> list[Run]:
+        return run_plainly(rows, family, starts, replace(stop, deadline=deadline))
 
     def refit_wide(rows: MemoryRows, counted: Block, k: int, seed: int) -> tuple[Family[Any], Any] | None:
         # Each row once: one that was drawn four times is alike in all columns, and would make a cluster of its own.

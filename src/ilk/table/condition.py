@@ -252,7 +252,7 @@ def _middle(raw: Sliceable, power: float, weight: Sliceable | None) -> tuple[Arr
     done = np.zeros(raw.shape[1], dtype=bool)
     if heft is None and isinstance(raw, np.ndarray) and raw.size <= TOGETHER:
         sample = raw[rows].astype(np.float64) * power
-        done = ~np.isnan(sample).any(axis=0)
+        done = np.asarray(~np.isnan(sample).any(axis=0))
         low, middle[done], high = _low_ranks(np.ascontiguousarray(sample[:, done].T), SHARES).T
         spread[done] = np.maximum(middle[done] - low, high - middle[done])
     for j in np.flatnonzero(~done):
