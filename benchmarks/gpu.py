@@ -17,7 +17,7 @@ import numpy as np
 from ilk.kernels.gpu import launch, plans
 from ilk.kernels.gpu.kmeans import KMeans
 from ilk.kernels.gpu.mixture import GaussianMixture
-from ilk.kernels.gpu.table import DeviceTable, Encoding, on_device
+from ilk.kernels.gpu.table import DeviceTable, on_device
 
 READ = 4.3e12  # bytes a second: a copy on an H200, read and written
 HALF, DOUBLE = 790e12, 65e12  # products a second in f16 and f64
@@ -109,11 +109,11 @@ def blobs(n: int, d: int, k: int, dtype: str) -> tuple[Any, Any]:
     return x, x[:: max(1, n // k)][:k].double().cpu().numpy()
 
 
-def table_of(x: Any) -> tuple[DeviceTable, Encoding]:
+def table_of(x: Any) -> tuple[DeviceTable, CellEncoding]:
     device = launch.open_device()
     cells = on_device(device, x)
     assert cells is not None
-    return DeviceTable(device, cells), Encoding(2.0**-5, np.zeros(x.shape[1]))
+    return DeviceTable(device, cells), CellEncoding(2.0**-5, np.zeros(x.shape[1]))
 
 
 def line(

@@ -32,7 +32,7 @@ CLAIMS, CLAIMS_NOTHING = ("solid", "fair"), ("weak", "no clear groups")
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class SeenTable:
     """A table as a model sees it, what was found there, and the groups."""
 
     given: Input
@@ -54,7 +54,7 @@ class View:
         return self.search.chosen.bic
 
 
-def clearer(view: View, look: Callable[[Input], View]) -> View:
+def clearer(view: SeenTable, look: Callable[[Input], SeenTable]) -> SeenTable:
     """The view of a table, or the one without its dense factors where only that shows groups; `look` gives the view of
     other rows in the same columns."""
     try:
@@ -77,7 +77,7 @@ def clearer(view: View, look: Callable[[Input], View]) -> View:
     return replace(other, given=view.given, seen=seen, notes=(_told(factors),))
 
 
-def _worth_a_look(view: View) -> DenseFactors | None:
+def _worth_a_look(view: SeenTable) -> DenseFactors | None:
     """The dense factors of a table in which the cells of the assorted model have shown no groups."""
     rows, treat = view.given.rows, view.seen.treat
     if (

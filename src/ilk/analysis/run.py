@@ -11,7 +11,7 @@ from typing import Any
 
 from ilk.analysis.assemble import answer_of
 from ilk.analysis.column_weights import times
-from ilk.analysis.factor_view import View, clearer
+from ilk.analysis.factor_view import SeenTable, clearer
 from ilk.analysis.findings import Findings
 from ilk.analysis.given import labelled, named
 from ilk.analysis.job import Job
@@ -75,7 +75,7 @@ def _run(job: Job) -> Result:
     searching = deadline.part(SEARCH_SHARE)
     if parted(given.method):
         counted, found, grouping = _parted(job, given, ks, deadline)
-        view = View(counted, Seen(counted.rows, counted.encoding), found, grouping)
+        view = SeenTable(counted, Seen(counted.rows, counted.encoding), found, grouping)
         searched = searching.spent
     else:
         counted, seen, sampled, own = _pieces(job, given, ks, searching)
@@ -86,7 +86,7 @@ def _run(job: Job) -> Result:
         if own is None or afar is not None:
             wish, least = (job, ks[0]) if own is None else (replace(job, k="auto"), 1)
             own = _grouped(wish, seen, found, least, deadline)
-        view = View(counted, seen, found, own)
+        view = SeenTable(counted, seen, found, own)
         if afar is None and not searching.over:
             view = clearer(view, lambda rest: _grown_view(job, rest, ks, deadline))
     return _answer(
@@ -158,10 +158,10 @@ def _grouped(job: Job, seen: Seen, found: Search, least: int, deadline: Deadline
         return group(seen.rows, replace(found, interrupted=True), wish, job.seed, untreat)
 
 
-def _grown_view(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> View:
+def _grown_view(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> SeenTable:
     """What the assorted model sees in a table, numbers as cells of their own."""
     counted, seen, found = _by_growth(job, given, ks, deadline)
-    return View(counted, seen, found, _grouped(job, seen, found, ks[0], deadline))
+    return SeenTable(counted, seen, found, _grouped(job, seen, found, ks[0], deadline))
 
 
 def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:

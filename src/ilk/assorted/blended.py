@@ -18,7 +18,7 @@ from ilk import kernels
 from ilk.assorted.family import VANISHED, Assorted, Clusters
 from ilk.assorted.sharing import CellSums, ColumnCosts
 from ilk.families import missing
-from ilk.families.base import Pair, Partial, Trim
+from ilk.families.base import ExactPair, Partial, Trim
 from ilk.families.covariance import Covariance, Structure, n_covariance_parameters
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.families.prior import Prior
@@ -102,7 +102,7 @@ class Blended:
             entropy = -np.where(membership > 0, membership * np.log(membership), 0.0).sum(axis=1)
         sums = self.gather(params, block, membership)
         return Partial(
-            {**sums, "entropy": float(weight @ entropy)}, Pair(np.array([float(weight @ cost), 0.0]))
+            {**sums, "entropy": float(weight @ entropy)}, ExactPair(np.array([float(weight @ cost), 0.0]))
         )
 
     def gather(self, params: Blend, block: Block, membership: Array) -> dict[str, Any]:

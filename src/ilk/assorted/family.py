@@ -40,7 +40,7 @@ from ilk.assorted.sharing import (
 )
 from ilk.assorted.switches import coins, regroup_background, relevant, switch_cost
 from ilk.assorted.width import is_wide
-from ilk.families.base import Pair, Partial, Trim
+from ilk.families.base import ExactPair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.table.block import Array, Block
 
@@ -123,7 +123,7 @@ class Assorted:
         sums, cost, entropy = kernels.product_step(
             *coded(block), block.codes, block.weight, *self._components(params, heat), self.hard
         )
-        return Partial({**sums._asdict(), "entropy": entropy}, Pair(np.array([cost, 0.0])))
+        return Partial({**sums._asdict(), "entropy": entropy}, ExactPair(np.array([cost, 0.0])))
 
     def gather(self, params: Clusters, block: Block, membership: Array) -> dict[str, Array]:
         """Sums of one block under given memberships (rows, K)."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import ilk
-from ilk.analysis.asked import k_of
 from ilk.errors import Caution, IlkError, escaped, shown, typed
 
 if TYPE_CHECKING:
@@ -162,6 +161,8 @@ class KRange(ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = str(value).strip()
+        from ilk.analysis.asked import k_of  # imports NumPy, which --help does without
+
         if text == "auto" or k_of(text) is not text:
             return k_of(text)
         if re.fullmatch(r"\d{1,9}", text):

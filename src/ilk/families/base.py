@@ -18,27 +18,27 @@ from ilk.table.block import Array, Block
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ExactPair:
     """A sum carried as high + low part (twice float64), so that its rounded value does not depend on the order
     of the terms, nor on whether a row counts twice or stands there twice."""
 
     parts: Array  # (..., 2)
 
-    def __add__(self, other: Pair) -> Pair:
-        return Pair(kernels.add_pairs(self.parts, other.parts))
+    def __add__(self, other: ExactPair) -> ExactPair:
+        return ExactPair(kernels.add_pairs(self.parts, other.parts))
 
-    def __iadd__(self, other: Pair) -> Pair:
-        return Pair(kernels.add_pairs(self.parts, other.parts, self.parts))
+    def __iadd__(self, other: ExactPair) -> ExactPair:
+        return ExactPair(kernels.add_pairs(self.parts, other.parts, self.parts))
 
     @property
     def value(self) -> Array:
         return kernels.round_pairs(self.parts)
 
 
-def pair_total(value: Array, weight: Array) -> Pair:
+def pair_total(value: Array, weight: Array) -> ExactPair:
     """Sum of weight * value over rows."""
     everyone = np.zeros(len(value), dtype=np.int32)
-    return Pair(kernels.group_sums(value[:, None], weight[:, None], everyone, 1)[0, 0])
+    return ExactPair(kernels.group_sums(value[:, None], weight[:, None], everyone, 1)[0, 0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Partial:
     """What one block tells of one start: the sums for the update, and the cost under the old parameters."""
 
     sums: Mapping[str, Any]
-    cost: Pair
+    cost: ExactPair
 
     def __add__(self, other: Partial) -> Partial:
         sums = {name: value + other.sums[name] for name, value in self.sums.items()}

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from ilk import kernels
-from ilk.families.base import Pair, Partial, Trim, pair_total
+from ilk.families.base import ExactPair, Partial, Trim, pair_total
 from ilk.families.centroid import Centroid, Centroids, cheapest
 from ilk.families.opening import group_weights
 from ilk.table.block import Array, Block
@@ -60,17 +60,17 @@ class Bernoulli(Centroid):
         weight = block.weights * cut.kept(cost)
         return Partial(self.counts(block, weight, label, len(params.centre)), pair_total(cost, weight))
 
-    def counts(self, block: Block, weight: Array, label: Array, n_groups: int) -> dict[str, Pair]:
+    def counts(self, block: Block, weight: Array, label: Array, n_groups: int) -> dict[str, ExactPair]:
         """Weight of the ones and of the zeros of each group and column, and of its rows."""
         ones, seen = ones_of(block), block.observed
         by_cell = np.broadcast_to(weight[:, None], ones.shape)
         n_rows = group_weights(weight, label, n_groups)
-        n_ones = Pair(kernels.group_sums(ones, by_cell, label, n_groups))
+        n_ones = ExactPair(kernels.group_sums(ones, by_cell, label, n_groups))
         if seen is None:
-            n_seen = Pair(np.broadcast_to(n_rows.parts, n_ones.parts.shape))
+            n_seen = ExactPair(np.broadcast_to(n_rows.parts, n_ones.parts.shape))
         else:
-            n_seen = Pair(kernels.group_sums(seen.astype(np.float64), by_cell, label, n_groups))
-        return {"ones": n_ones, "zeros": n_seen + Pair(-n_ones.parts), "weight": n_rows}
+            n_seen = ExactPair(kernels.group_sums(seen.astype(np.float64), by_cell, label, n_groups))
+        return {"ones": n_ones, "zeros": n_seen + ExactPair(-n_ones.parts), "weight": n_rows}
 
     def update(self, params: Centroids, sums: Mapping[str, Any]) -> Centroids:
         """Best means; a component without rows is dropped, which saves what it cost to keep it open."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ilk import kernels
-from ilk.families.base import Pair, Partial, Trim, pair_total
+from ilk.families.base import ExactPair, Partial, Trim, pair_total
 from ilk.kernels import sparse
 from ilk.table.block import Array, Block, is_sparse
 from ilk.table.quantiles import N_DIGITS, QuantileSearch
@@ -93,7 +93,7 @@ class Means(Centroid):
         sums, weight, cost = kernels.nearest_step(
             *coded(block), block.weight, params.centre, *rules, squares, *parts
         )
-        return Partial({"total": Pair(sums), "weight": weight}, Pair(cost))
+        return Partial({"total": ExactPair(sums), "weight": weight}, ExactPair(cost))
 
     def _step_with_missing(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         label, cost = self.assign(params, block)
@@ -158,8 +158,8 @@ class Medians(Centroid):
 class Moments:
     """Weight and weighted total of the observed cells of each group."""
 
-    total: Pair
-    weight: Pair
+    total: ExactPair
+    weight: ExactPair
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.total + other.total, self.weight + other.weight)
@@ -169,21 +169,23 @@ class Moments:
         if is_sparse(block.raw):
             cells, zero = sparse.above_zero(*coded(block))
             total, by_group = sparse.group_totals(cells, zero, block.weights, label, n_groups)
-            return cls(Pair(total), Pair(np.repeat(by_group, block.n_columns, axis=1)))
+            return cls(ExactPair(total), ExactPair(np.repeat(by_group, block.n_columns, axis=1)))
         if block.complete:
             ones, weight = np.ones((block.n_rows, 1)), block.weights[:, None]
             numbers = block.numbers.astype(np.float64, copy=False)
             by_group = kernels.group_sums(ones, weight, label, n_groups)
             return cls(
-                Pair(kernels.group_sums(numbers, np.broadcast_to(weight, numbers.shape), label, n_groups)),
-                Pair(np.repeat(by_group, block.n_columns, axis=1)),
+                ExactPair(
+                    kernels.group_sums(numbers, np.broadcast_to(weight, numbers.shape), label, n_groups)
+                ),
+                ExactPair(np.repeat(by_group, block.n_columns, axis=1)),
             )
         observed = ~np.isnan(block.numbers)
         values = np.where(observed, block.numbers, 0.0)
         weight = np.broadcast_to(block.weights[:, None], values.shape)
         return cls(
-            Pair(kernels.group_sums(values, weight, label, n_groups)),
-            Pair(kernels.group_sums(observed.astype(np.float64), weight, label, n_groups)),
+            ExactPair(kernels.group_sums(values, weight, label, n_groups)),
+            ExactPair(kernels.group_sums(observed.astype(np.float64), weight, label, n_groups)),
         )
 
     def means(self, otherwise: Array) -> Array:
@@ -197,7 +199,7 @@ def coded(block: Block) -> tuple[Array, float, Array, Array | None]:
     return block.raw, block.encoding.power, block.encoding.centre, block.encoding.factor
 
 
-def mean_sums(numbers: Array, weight: Array, label: Array, n_components: int) -> dict[str, Pair]:
+def mean_sums(numbers: Array, weight: Array, label: Array, n_components: int) -> dict[str, ExactPair]:
     """Sums that means are made of; a missing cell scales up the others of its row."""
     observed = ~np.isnan(numbers)
     # The factor goes with the value and not with the weight, whose products are exact.
@@ -205,8 +207,8 @@ def mean_sums(numbers: Array, weight: Array, label: Array, n_components: int) ->
     values = np.where(observed, numbers, 0.0) * factor
     by_cell = np.broadcast_to(weight[:, None], values.shape)
     return {
-        "total": Pair(kernels.group_sums(values, by_cell, label, n_components)),
-        "cell_weight": Pair(kernels.group_sums(factor, by_cell, label, n_components)),
+        "total": ExactPair(kernels.group_sums(values, by_cell, label, n_components)),
+        "cell_weight": ExactPair(kernels.group_sums(factor, by_cell, label, n_components)),
     }
 
 

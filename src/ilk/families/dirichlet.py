@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from ilk import kernels
-from ilk.families.base import Pair, Partial, Trim
+from ilk.families.base import ExactPair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import LOG_2_PI
@@ -65,7 +65,7 @@ class DirichletProcess(MixtureFamily[Posteriors]):
         sums, total, _ = kernels.product_step(
             *coded(block), block.codes, block.weight, *self._cells(params), False, cut.limit, cut.share
         )
-        return Partial(_named(sums, block), Pair(np.array([total, 0.0])))
+        return Partial(_named(sums, block), ExactPair(np.array([total, 0.0])))
 
     def scores(self, params: Posteriors, block: Block) -> Array:
         """Expected log of share times density of the observed cells (rows, K)."""

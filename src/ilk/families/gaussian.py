@@ -15,7 +15,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.families import missing
-from ilk.families.base import Pair, Partial, Trim
+from ilk.families.base import ExactPair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.families.covariance import Covariance, CovarianceUpdate, Structure, spread_pooled, update_covariance
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
@@ -91,7 +91,7 @@ class Gaussian(MixtureFamily[Mixture]):
         count, shift, scatter, total = kernels.mixture_step(
             *coded(block), block.weight, mean, whiten, log_weight, *rules, *parts
         )
-        return Partial({"count": count, "shift": shift, "scatter": scatter}, Pair(total))
+        return Partial({"count": count, "shift": shift, "scatter": scatter}, ExactPair(total))
 
     def gather(self, params: Mixture, block: Block, membership: Array) -> dict[str, Array]:
         """Sums under given memberships (rows, K), of complete rows also under labels (rows,), about `params.mean`; for

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from ilk import kernels
-from ilk.families.base import Pair, Trim
+from ilk.families.base import ExactPair, Trim
 from ilk.families.covariance import Structure, n_covariance_parameters
 from ilk.kernels.constants import VANISHED
 from ilk.kernels.plain_mixture import LOG_TINY, Ending
@@ -134,12 +134,12 @@ class MixtureFamily(ABC, Generic[Params]):
         """What the last pass of a fit that trims no row tells, in one go; None where a kernel for it is missing."""
         return None
 
-    def counted(self, scores: Array, block: Block, cut: Trim) -> tuple[Array, Pair]:
+    def counted(self, scores: Array, block: Block, cut: Trim) -> tuple[Array, ExactPair]:
         """Memberships times weight (rows, K or K + 1) of the rows that count, and what these rows cost."""
         membership, cost = kernels.memberships(scores, self.hard)
         weight = block.weights * cut.kept(cost) * anything_observed(block)
         total = float(weight @ np.where(weight > 0, cost, 0.0))
-        return membership * weight[:, None], Pair(np.array([total, 0.0]))
+        return membership * weight[:, None], ExactPair(np.array([total, 0.0]))
 
     # --- parameters
 

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ilk import kernels
-from ilk.families.base import KEEP_ALL, Pair, Partial, Trim
+from ilk.families.base import KEEP_ALL, ExactPair, Partial, Trim
 from ilk.families.centroid import Centroids, Means, mean_sums
 from ilk.table.block import Array, Block, Encoding
 
@@ -36,7 +36,7 @@ class Dear:
 
     donor: Array
     cost: Array
-    weight: Pair  # of all rows that are equal to this one
+    weight: ExactPair  # of all rows that are equal to this one
     cells: Array  # encoded, NaN where missing
     most: int
 
@@ -74,7 +74,7 @@ def _condensed(donor: Array, cost: Array, weight: Array, cells: Array, most: int
     )
     kept = _rank(donor[first], np.arange(len(first))) < most
     first = first[kept]
-    return Dear(donor[first], cost[first], Pair(pooled[kept, 0]), cells[first], most)
+    return Dear(donor[first], cost[first], ExactPair(pooled[kept, 0]), cells[first], most)
 
 
 def _rank(donor: Array, value: Array) -> Array:
@@ -153,7 +153,7 @@ class OpenMeans(Means):
         return Dear(
             dear.donor[chosen],
             dear.cost[chosen],
-            Pair(dear.weight.parts[chosen]),
+            ExactPair(dear.weight.parts[chosen]),
             dear.cells[chosen],
             dear.most,
         )
@@ -162,12 +162,12 @@ class OpenMeans(Means):
         return self.open_cost * len(params.centre)
 
 
-def group_weights(weight: Array, label: Array, n_components: int) -> Pair:
+def group_weights(weight: Array, label: Array, n_components: int) -> ExactPair:
     """Weight of the rows of each component (n_components, 1)."""
-    return Pair(kernels.group_sums(np.ones((len(weight), 1)), weight[:, None], label, n_components))
+    return ExactPair(kernels.group_sums(np.ones((len(weight), 1)), weight[:, None], label, n_components))
 
 
-def group_moments(numbers: Array, weight: Array, label: Array, n_components: int) -> dict[str, Pair]:
+def group_moments(numbers: Array, weight: Array, label: Array, n_components: int) -> dict[str, ExactPair]:
     """Sums that the means and weights of components are made of."""
     return {
         **mean_sums(numbers, weight, label, n_components),
@@ -175,7 +175,7 @@ def group_moments(numbers: Array, weight: Array, label: Array, n_components: int
     }
 
 
-def means_of(sums: Mapping[str, Pair], before: Centroids) -> Centroids:
+def means_of(sums: Mapping[str, ExactPair], before: Centroids) -> Centroids:
     """The means of such sums; a column without cells stays where it was before."""
     weight = sums["weight"].value
     by_cell = np.broadcast_to(

@@ -19,7 +19,7 @@ from scipy.special import gammaln, xlogy
 
 from ilk import kernels
 from ilk.families import missing
-from ilk.families.base import Pair, Partial, Trim
+from ilk.families.base import ExactPair, Partial, Trim
 from ilk.families.centroid import coded
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import LOG_2_PI, Gaussian, Mixture
@@ -137,7 +137,7 @@ class Product(MixtureFamily[ProductMixture]):
         sums, total, _ = kernels.product_step(
             *coded(block), block.codes, block.weight, *parts, self.hard, cut.limit, cut.share
         )
-        return Partial(_named(sums, block), Pair(np.array([total, 0.0])))
+        return Partial(_named(sums, block), ExactPair(np.array([total, 0.0])))
 
     def gather(self, params: ProductMixture, block: Block, membership: Array) -> dict[str, Array]:
         """Sums under given memberships (rows, K), about `params.mean`; for starts."""

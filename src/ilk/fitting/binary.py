@@ -14,7 +14,7 @@ from math import log
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.families.base import Pair
+from ilk.families.base import ExactPair
 from ilk.families.bernoulli import Bernoulli, ones_of
 from ilk.families.centroid import Centroids
 from ilk.families.opening import Dear
@@ -55,9 +55,9 @@ def pooled_shares(rows: Rows) -> tuple[Array, float]:
 class _Counts:
     """Ones and zeros of each group (groups, columns) and the weight of its rows."""
 
-    ones: Pair
-    zeros: Pair
-    weight: Pair
+    ones: ExactPair
+    zeros: ExactPair
+    weight: ExactPair
 
     def __add__(self, other: _Counts) -> _Counts:
         return _Counts(self.ones + other.ones, self.zeros + other.zeros, self.weight + other.weight)
@@ -164,7 +164,7 @@ def _visit_round(state: _SplitRound, block: Block) -> _SplitFacts:
         here = slice(k * n_pivots, (k + 1) * n_pivots)
         parts[0, here, :, 0], parts[1, here, :, 0] = chosen @ ones[mine], chosen @ zeros[mine]
         weight[here, 0, 0] = chosen.sum(axis=1)
-    halves = _Counts(Pair(parts[0]), Pair(parts[1]), Pair(weight))
+    halves = _Counts(ExactPair(parts[0]), ExactPair(parts[1]), ExactPair(weight))
     return _SplitFacts(_Counts.of(family, block, label, n_components), halves, _dearest(block, label, cost))
 
 

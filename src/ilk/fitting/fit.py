@@ -10,7 +10,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.families.base import KEEP_ALL, Family, Pair, Trim
+from ilk.families.base import KEEP_ALL, ExactPair, Family, Trim
 from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import BLOCK_ROWS, Array, Block
@@ -158,7 +158,7 @@ class Labelled:
     row_cost: Array
     size: Array
     first_row: Array
-    cost: Pair
+    cost: ExactPair
     log_certainty: float = 0.0
 
 
@@ -174,7 +174,7 @@ def told(state: LabelState, block: Block, label: Array, row_cost: Array) -> Labe
     size, first_row, cost = kernels.tally(label, row_cost, block.weight, n_components, cut.limit, cut.share)
     first_row[first_row < block.n_rows] += block.first_row
     kept = row_cost if state.tells_costs else row_cost[:0]
-    return Labelled(block.first_row, label, kept, size, first_row, Pair(cost))
+    return Labelled(block.first_row, label, kept, size, first_row, ExactPair(cost))
 
 
 def finish(
@@ -192,7 +192,7 @@ def finish(
     n_components = len(family.centres(best.params))
     labels, row_cost = np.empty(rows.n_rows, np.int32), np.empty(rows.n_rows if trim else 0)
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
-    cost, log_certainty = Pair(np.zeros(2)), 0.0
+    cost, log_certainty = ExactPair(np.zeros(2)), 0.0
     state = LabelState(family, best.params, cut, bool(trim))
     whole = rows.whole if shared or (rows.resident and family.shares_blocks) else None
     for part in rows.scan(visit, state) if whole is None else [visit(state, whole)]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows, held
-from ilk.families.base import KEEP_ALL, Family, Pair
+from ilk.families.base import KEEP_ALL, ExactPair, Family
 from ilk.families.mixture import MixtureFamily
 from ilk.fitting.fit import Fit, Labelled, LabelState, finish, told
 from ilk.fitting.loop import COMPONENT_VANISHED, OK, Event, Run, Stop, run_starts
@@ -100,7 +100,7 @@ def _visit_certain(state: LabelState, block: Block) -> Labelled:
         label, size, first_row, cost, log_certainty = ending
         first_row[first_row < block.n_rows] += block.first_row
         found = block.first_row, label, np.empty(0), size, first_row
-        return Labelled(*found, Pair(cost), float(log_certainty[0]))
+        return Labelled(*found, ExactPair(cost), float(log_certainty[0]))
     label, row_cost, certainty = family.labelled(state.params, block)
     if block.weight is not None:
         certainty = certainty * block.weight

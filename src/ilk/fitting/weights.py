@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilk.engines.base import Rows
-from ilk.families.base import Pair, pair_total
+from ilk.families.base import ExactPair, pair_total
 from ilk.table.block import Block
 
 
@@ -16,8 +16,8 @@ class RowWeights:
     """`n_counting` rows have weight above 0; `whole` says that all weights are whole numbers, which count repeats."""
 
     n_counting: int
-    sum: Pair
-    squares: Pair
+    sum: ExactPair
+    squares: ExactPair
     whole: bool
 
     def __add__(self, other: RowWeights) -> RowWeights:
@@ -42,7 +42,7 @@ def row_weights(rows: Rows) -> RowWeights:
     """The weights of all rows, added up."""
     if rows.weighted:
         return rows.reduce(_visit, None)
-    ones = Pair(np.array([float(rows.n_rows), 0.0]))
+    ones = ExactPair(np.array([float(rows.n_rows), 0.0]))
     return RowWeights(rows.n_rows, ones, ones, True)
 
 

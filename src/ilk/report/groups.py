@@ -204,8 +204,10 @@ class Group:
         dict
             Names and values.
         """
+        apart = ("rule", "unlike", "pair")
         rest = {
-            one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("facts", "rule")
+            one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("facts", *apart)
         }
-        rule = None if self.rule is None else asdict(self.rule)
-        return {**rest, "facts": tuple(dict(vars(fact)) for fact in self.facts), "rule": rule}
+        held = {name: getattr(self, name) for name in apart}
+        plain = {name: None if value is None else asdict(value) for name, value in held.items()}
+        return {**rest, "facts": tuple(dict(vars(fact)) for fact in self.facts), **plain}

@@ -127,7 +127,7 @@ def test_chunks_change_nothing_but_rounding(device, monkeypatch):
     _, code, numbers, resident = table_of(device, 70_011, 8, 4, np.float64)
     mean, whiten, logs = components(numbers, 4, False)
     one = resident._mixture_step(*code, None, mean, whiten, logs)
-    monkeypatch.setattr("ilk.kernels.gpu.mixture_plans.MixturePlan.chunk", lambda self, n: 10_000)
+    monkeypatch.setattr("ilk.kernels.gpu.mixture_plans.MixtureLaunch.chunk", lambda self, n: 10_000)
     resident._jobs.clear()
     close(resident._mixture_step(*code, None, mean, whiten, logs), one)
 

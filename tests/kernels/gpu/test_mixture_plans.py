@@ -10,7 +10,7 @@ import pytest
 
 from ilk.kernels.gpu import nvrtc
 from ilk.kernels.gpu.mixture import fragments, unpacked
-from ilk.kernels.gpu.mixture_plans import MixturePlan, tiles
+from ilk.kernels.gpu.mixture_plans import MixtureLaunch, tiles
 
 SHAPES = [
     (d, k) for d in (1, 2, 7, 8, 16, 20, 32, 33, 64, 100, 128) for k in (1, 2, 3, 8, 20, 32, 40, 64, 200)
@@ -30,7 +30,7 @@ def test_tiles_hold_every_pair_of_blocks_once(blocks):
 @pytest.mark.parametrize("diagonal", [False, True])
 @pytest.mark.parametrize(("d", "k"), SHAPES)
 def test_every_plan_fits_the_card(d, k, diagonal):
-    plan = MixturePlan(d, k, diagonal, "float64")
+    plan = MixtureLaunch(d, k, diagonal, "float64")
     assert plan.fits
     assert plan.pitch >= k
     assert (
@@ -47,7 +47,7 @@ def test_every_plan_fits_the_card(d, k, diagonal):
 
 
 def test_wider_tables_are_the_cpus():
-    assert not MixturePlan(129, 3, False, "float64").fits
+    assert not MixtureLaunch(129, 3, False, "float64").fits
 
 
 @pytest.mark.parametrize(("d", "diagonal"), [(8, False), (32, False), (24, True)])
@@ -73,7 +73,7 @@ def test_fragments_are_what_lanes_multiply(d, diagonal):
 @pytest.mark.parametrize(("d", "diagonal"), [(8, False), (20, False), (32, False), (100, False), (40, True)])
 def test_tiles_add_up_to_scatters(d, diagonal):
     generator = np.random.default_rng(1)
-    plan = MixturePlan(d, 2, diagonal, "float64")
+    plan = MixtureLaunch(d, 2, diagonal, "float64")
     y = np.zeros((50, plan.wide))
     y[:, :d] = generator.normal(size=(50, d))
     r = generator.random(50)
@@ -103,7 +103,7 @@ def test_tiles_add_up_to_scatters(d, diagonal):
 )
 def test_every_class_compiles(d, k, diagonal, dtype, monkeypatch):
     monkeypatch.setattr(nvrtc, "COMPILER_OPTIONS", (*nvrtc.COMPILER_OPTIONS, "--ptxas-options=-v"))
-    plan = MixturePlan(d, k, diagonal, dtype)
+    plan = MixtureLaunch(d, k, diagonal, dtype)
     builds = [plan.sums(), plan.scores(fused=plan.fused), plan.memberships()] + [plan.whole()] * plan.at_once
     for build in builds:
         cubin, said = nvrtc.compile_now(build.source(), build.macros, "sm_90a")

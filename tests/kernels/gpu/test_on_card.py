@@ -10,7 +10,7 @@ from ilk.kernels.gpu import layouts, plans
 from ilk.kernels.gpu.kmeans import KMeans
 from ilk.kernels.gpu.launch import open_device
 from ilk.kernels.gpu.nvrtc import Unavailable
-from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.kernels.gpu.table import DeviceTable
 from ilk.table.condition import encoding_of, survey
 
 SHAPES = [
@@ -38,7 +38,7 @@ def blobs(n, d, k, dtype, seed=0):
 def encoded(x, scale=None):
     facts = survey(x)
     found = encoding_of(x, facts, scale=scale)
-    return Encoding(found.power, found.centre, found.factor)
+    return CellEncoding(found.power, found.centre, found.factor)
 
 
 def job_of(device, x, k, scale=None):

@@ -12,7 +12,7 @@ from ilk.kernels.gpu import layouts, plans
 from ilk.kernels.gpu.launch import Array, DeviceArray, Kernel
 from ilk.kernels.gpu.layouts import Scaled
 from ilk.kernels.gpu.nvrtc import Unavailable
-from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.kernels.gpu.table import CellEncoding, DeviceTable
 from ilk.kernels.gpu.workspace import Workspace
 from ilk.kernels.pairs import add_pairs, round_pairs, two_product
 
@@ -22,10 +22,10 @@ SUM_UNIT = 256.0  # units in one scaled number
 MOST_HALF = 16384.0  # raw numbers up to which f16 holds -2 c
 
 
-class KMeans(Workspace):
+class DeviceKMeans(Workspace):
     """All that passes over one table with K centres share: plan, memory on the device, kernels."""
 
-    def __init__(self, table: DeviceTable, encoding: Encoding, k: int) -> None:
+    def __init__(self, table: DeviceTable, encoding: CellEncoding, k: int) -> None:
         super().__init__(table.device)
         if not plans.LEAST_ROWS <= table.n_rows <= plans.MOST_ROWS:
             raise Unavailable(f"{table.n_rows} rows are not what the kernels of K-means are made for")

@@ -11,10 +11,10 @@ from math import inf
 import numpy as np
 
 from ilk.kernels.gpu.launch import Array, DeviceArray
-from ilk.kernels.gpu.mixture_plans import MixturePlan
+from ilk.kernels.gpu.mixture_plans import MixtureLaunch
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import LEAST_ROWS, reduction
-from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.kernels.gpu.table import CellEncoding, DeviceTable
 from ilk.kernels.gpu.workspace import Workspace
 
 CENTRED_FROM = 1e6  # (mean / deviation)^2, above which moments about the table's centre lose too many digits
@@ -22,12 +22,12 @@ COST_WARPS = 64  # of a multiprocessor, that add up costs
 GIVEN_COMPONENTS = 512  # beyond, memberships from labels take more memory than they are worth
 
 
-class GaussianMixture(Workspace):
+class DeviceMixture(Workspace):
     """All that passes over one table with K components of full or diagonal covariances share."""
 
-    def __init__(self, table: DeviceTable, encoding: Encoding, k: int, diagonal: bool) -> None:
+    def __init__(self, table: DeviceTable, encoding: CellEncoding, k: int, diagonal: bool) -> None:
         super().__init__(table.device)
-        plan = MixturePlan(table.n_columns, k, diagonal, table.dtype)
+        plan = MixtureLaunch(table.n_columns, k, diagonal, table.dtype)
         if not plan.fits:
             raise Unavailable(
                 f"no kernel is made for a mixture of {table.n_columns} columns and {k} components"
@@ -224,7 +224,7 @@ def fragments(matrices: Array, diagonal: bool) -> Array:
     return np.ascontiguousarray(np.stack([cut[:, b, t] for b, t in chosen], axis=1).reshape(k, -1, 32, 2))
 
 
-def unpacked(found: Array, plan: MixturePlan) -> Array:
+def unpacked(found: Array, plan: MixtureLaunch) -> Array:
     """Symmetric matrices (K, D, D) from tiles of 16 x 8."""
     k, blocks = len(found), plan.blocks
     tiled = found.reshape(k, plan.sets * plan.tiles_of_set, 2, 8, 8)

@@ -57,7 +57,7 @@ def _product(number: int, a: int, b: int, c: int) -> str:
 
 
 @dataclass(frozen=True)
-class MixturePlan:
+class MixtureLaunch:
     """Sizes for `columns` and `k` components of full or `diagonal` covariances, of float32 or float64 numbers."""
 
     columns: int

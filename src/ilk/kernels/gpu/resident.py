@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from ilk.kernels.gpu import plans
-from ilk.kernels.gpu.kmeans import KMeans
+from ilk.kernels.gpu.kmeans import DeviceKMeans
 from ilk.kernels.gpu.launch import Array, DeviceArray
-from ilk.kernels.gpu.mixture import GaussianMixture
+from ilk.kernels.gpu.mixture import DeviceMixture
 from ilk.kernels.gpu.nvrtc import Unavailable
-from ilk.kernels.gpu.table import DeviceTable, Encoding
+from ilk.kernels.gpu.table import CellEncoding, DeviceTable
 from ilk.kernels.plain_mixture import Ending, ending_of
 
 HELD_JOBS = 4  # numbers of components whose memory is kept: starts of one fit, and a search over few
@@ -76,8 +76,10 @@ class Resident:
 
     # --- kernels, by the names and arguments of `ilk.kernels`
 
-    def _k_means(self, encoding: Encoding, k: int) -> KMeans:
-        made: KMeans = self.job(("k-means", encoding.key, k), lambda: KMeans(self.table, encoding, k))
+    def _k_means(self, encoding: CellEncoding, k: int) -> DeviceKMeans:
+        made: DeviceKMeans = self.job(
+            ("k-means", encoding.key, k), lambda: DeviceKMeans(self.table, encoding, k)
+        )
         return made
 
     def _nearest_step(
@@ -92,20 +94,20 @@ class Resident:
     ) -> tuple[Array, Array, Array]:
         if limit != inf:
             raise Unavailable("trimming has no kernel for the GPU")
-        return self._k_means(Encoding(power, centre, factor), len(centres)).step(
+        return self._k_means(CellEncoding(power, centre, factor), len(centres)).step(
             centres, *self.weight(weight)
         )
 
     def _nearest(
         self, power: float, centre: Array, factor: Array | None, centres: Array
     ) -> tuple[Array, Array]:
-        job = self._k_means(Encoding(power, centre, factor), len(centres))
+        job = self._k_means(CellEncoding(power, centre, factor), len(centres))
         labels = job.labels(centres)
         return labels.fetch(), job.row_costs(centres, labels).fetch()
 
-    def _mixture(self, encoding: Encoding, k: int, diagonal: bool) -> GaussianMixture:
+    def _mixture(self, encoding: CellEncoding, k: int, diagonal: bool) -> DeviceMixture:
         key = "mixture", encoding.key, k, diagonal
-        made: GaussianMixture = self.job(key, lambda: GaussianMixture(self.table, encoding, k, diagonal))
+        made: DeviceMixture = self.job(key, lambda: DeviceMixture(self.table, encoding, k, diagonal))
         return made
 
     def _mixture_step(
@@ -122,7 +124,7 @@ class Resident:
         share_at_limit: float = 1.0,
         *_: Any,
     ) -> tuple[Array, Array, Array, Array]:
-        job = self._mixture(Encoding(power, centre, factor), len(mean), whiten.ndim == 2)
+        job = self._mixture(CellEncoding(power, centre, factor), len(mean), whiten.ndim == 2)
         own = np.broadcast_to(whiten, (len(mean), *whiten.shape[1:]))
         options: Any = {"hard": hard, "weight": self.weight(weight)[0], "rules": (limit, share_at_limit)}
         count, shift, scatter, cost = job.step(mean, own, log_weight, **options)
@@ -139,7 +141,7 @@ class Resident:
         log_weight: Array,
         hard: bool = False,
     ) -> tuple[Array, Array, Array]:
-        job = self._mixture(Encoding(power, centre, factor), len(mean), whiten.ndim == 2)
+        job = self._mixture(CellEncoding(power, centre, factor), len(mean), whiten.ndim == 2)
         own = np.broadcast_to(whiten, (len(mean), *whiten.shape[1:]))
         return job.labels(mean, own, log_weight, hard=hard)
 
@@ -172,6 +174,6 @@ class Resident:
     ) -> tuple[Array, Array, Array]:
         if membership is not None and membership.ndim == 2:
             raise Unavailable("sums under given memberships have no kernel for the GPU")
-        job = self._mixture(Encoding(power, centre, factor), len(mean), scatters == "diagonal")
+        job = self._mixture(CellEncoding(power, centre, factor), len(mean), scatters == "diagonal")
         count, shift, scatter = job.gather(mean, membership, self.weight(weight)[0])
         return count, shift, scatter.sum(axis=0, keepdims=True) if scatters == "pooled" else scatter

@@ -79,7 +79,7 @@ class DeviceTable:
 
     # --- numbers
 
-    def largest(self, encoding: Encoding) -> float:
+    def largest(self, encoding: CellEncoding) -> float:
         """Largest encoded number in size."""
         ranges: Ranges = self.kept("ranges", lambda: self.ranges(np.zeros(self.n_columns)))
         real: Any = np.float64 if self.dtype == "float64" else np.float32
@@ -94,7 +94,7 @@ class DeviceTable:
         ranges: Ranges = self.kept("ranges", lambda: self.ranges(np.zeros(self.n_columns)))
         return float(ranges.low.min()), float(ranges.high.max())
 
-    def encoding_array(self, encoding: Encoding) -> DeviceArray:
+    def encoding_array(self, encoding: CellEncoding) -> DeviceArray:
         """Power, centres and factors as the kernels read them."""
         key = "encoding", encoding.key
         if key not in self._held:
@@ -103,7 +103,7 @@ class DeviceTable:
             self._held[key] = self.device.array(values, np.float64)
         return self._held[key]  # type: ignore[no-any-return]
 
-    def squares(self, encoding: Encoding, weight: DeviceArray | None) -> Array:
+    def squares(self, encoding: CellEncoding, weight: DeviceArray | None) -> Array:
         """Sum of weight * |row|^2 in encoded units, as a pair; kept."""
         key = "squares", encoding.key, None if weight is None else weight.address
         if key not in self._held:
@@ -116,7 +116,7 @@ class DeviceTable:
             self._held[key] = total
         return np.array(self._held[key])
 
-    def floats(self, encoding: Encoding, wide: int, largest: float) -> tuple[DeviceArray, Scaled]:
+    def floats(self, encoding: CellEncoding, wide: int, largest: float) -> tuple[DeviceArray, Scaled]:
         """The rows as floats of `wide` columns, and how they become numbers of at most 64: the rows themselves where a
         kernel can read them, else a copy, made once."""
         lift = lift_of(largest)
@@ -135,7 +135,7 @@ class DeviceTable:
             self._floats[key] = copy
         return self._floats[key], Scaled(np.zeros(wide, dtype=np.float32), lift, lift)
 
-    def own_numbers(self, encoding: Encoding, wide: int) -> DeviceArray:
+    def own_numbers(self, encoding: CellEncoding, wide: int) -> DeviceArray:
         """Encoded numbers in float32 or float64, whichever the table has, in `wide` columns; a copy, made once."""
         key = b"own" + encoding.key, wide
         if key not in self._floats:
@@ -154,7 +154,7 @@ class DeviceTable:
 
 
 @dataclass(frozen=True)
-class Encoding:
+class CellEncoding:
     """`numbers = (raw * power - centre) * factor`, in the type of the table."""
 
     power: float
