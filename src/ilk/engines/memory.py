@@ -70,7 +70,7 @@ class MemoryRows:
     def cells_per_row(self) -> int:
         """Cells that are stored, on average: all columns of an array."""
         stored: list[int] = [cells.nnz for cells in (self.raw, self.codes) if is_sparse(cells)]  # type: ignore[union-attr]
-        return -(-sum(stored) // max(self.n_rows, 1)) if stored else int(self.n_columns)
+        return int(-(-sum(stored) // max(self.n_rows, 1))) if stored else int(self.n_columns)
 
     def block(self, number: int) -> Block:
         first = number * self.block_rows
