@@ -160,7 +160,7 @@ def main() -> None:
         total[word] += 1
         right[word] += reached >= RIGHT
         if given.real or (word in ASKED and reached < RIGHT):
-            true_k = 1 if truth is None else len(np.unique(truth))
+            true_k = 1 if truth is None else len(np.unique(np.atleast_2d(truth)[0]))
             print(f"  {kind}, {note}: {word}, K {result.k} (true {true_k}), ARI {reached:.2f}", flush=True)
     for kind, words in said.items():
         print(f"{kind:<36}" + "  ".join(f"{word} {words[word]}" for word in WORDS if words[word]))

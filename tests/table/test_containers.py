@@ -19,7 +19,7 @@ import ilk
 from ilk.errors import DataError, IlkError, ResourceError, UsageError
 from ilk.table.read import read
 from ilk.table.understand import understand
-from tests.conftest import OWN, SHARED
+from tests.conftest import OWN
 
 EVERYDAY = OWN / "everyday"
 RFM = ("customer_id", "recency_days", "frequency", "monetary")
@@ -89,10 +89,7 @@ def test_tables_of_every_day_are_read_without_options(name):
     "name", ["zips.csv", "null_zipf.csv", "wide.csv", "baskets.csv", "shop.sqlite", "shop.duckdb"]
 )
 def test_larger_tables_of_every_day(name):
-    path = SHARED / "everyday" / name
-    if not path.exists():
-        pytest.skip("the shared tables are not here")
-    columns = understand(read(path)).columns
+    columns = understand(read(EVERYDAY / name)).columns
     left_out = {"zips.csv": ["zip"], "shop.sqlite": ["customer_id"], "shop.duckdb": ["customer_id"]}
     assert [c.name for c in columns if not c.used] == left_out.get(name, [])
 

@@ -93,6 +93,9 @@ def test_byte_offset_and_advice(put):
     assert f"offset {5 + 8_000_000}" in refused(put(big), "bad-encoding")
     assert "offset 6" in refused(put(b"a,b\n1,\xff\n"), "bad-encoding", encoding="utf-8")
     assert "offset 6" in refused(put(b"a,b\n1,\x81\n"), "bad-encoding")  # in cp1252 it is no letter
+    advice = refused(put(b"a,b\n1,\x81\n"), "bad-encoding").partition("Name")[2]
+    assert "cp1252" not in advice  # which has just failed
+    assert "latin-1" in advice
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])

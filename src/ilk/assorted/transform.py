@@ -114,7 +114,8 @@ class Number:
         if SCALES[scale].side == "plain":
             return "as it is"
         reach = "above its smallest" if SCALES[scale].side == "low" else "below its largest"
-        return f"logarithm of the distance {reach} value, plus {SCALES[scale].shift:g} deviations"
+        shift = SCALES[scale].shift
+        return f"logarithm of the distance {reach} value, plus {shift:g} deviation{'s' if shift != 1 else ''}"
 
 
 @dataclass(frozen=True)

@@ -125,12 +125,12 @@ def _transcode(path: str, target: str, codec: str, name: str) -> None:
 
 
 def _bad_bytes(name: str, codec: str, offset: int) -> DataError:
-    usual = Option("encoding", "cp1252"), Option("encoding", "latin-1")
+    usual = [Option("encoding", other) for other in ("cp1252", "latin-1") if other != codec]
     return DataError(
         "bad-encoding",
         f"{name} is not {codec.removesuffix('-sig')} text",
         where=f"first bad byte at offset {offset}",
-        do=f"Name its encoding, often {usual[0]} or {usual[1]}",
+        do=f"Name its encoding, often {' or '.join(map(str, usual))}",
         options=usual,
     )
 
