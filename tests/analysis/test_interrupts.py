@@ -19,7 +19,7 @@ import ilk
 import ilk.analysis.run
 import ilk.analysis.shown
 import ilk.cli.main
-import ilk.cli.run_folder
+import ilk.analysis.run_folder
 import ilk.selection.assorted
 import ilk.selection.search
 from ilk.analysis import on_cluster as afar
@@ -190,8 +190,8 @@ def test_a_group_that_the_sample_misses_is_told_by_its_own_rows(mixed, monkeypat
 def test_writing_is_done_once_more_without_the_assignments(mixed, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     mixed.to_csv("table.csv", index=False)
-    monkeypatch.setattr(ilk.cli.run_folder, "HURRIED_ROWS", 100)
-    stop_once(monkeypatch, ilk.cli.run_folder, "write_parts")
+    monkeypatch.setattr(ilk.analysis.run_folder, "HURRIED_ROWS", 100)
+    stop_once(monkeypatch, ilk.analysis.run_folder, "write_parts")
     done = CliRunner().invoke(ilk.cli.main.cli, ["fit", "table.csv", "--k", "1..3"])
     assert done.exit_code == 130
     assert "no time for the assignments of all rows; ilk assign table.ilk DATA gives them" in " ".join(
@@ -210,7 +210,7 @@ def test_writing_is_done_once_more_without_the_assignments(mixed, monkeypatch, t
 def test_a_small_table_keeps_its_assignments(mixed, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     mixed.to_csv("table.csv", index=False)
-    stop_once(monkeypatch, ilk.cli.run_folder, "page")
+    stop_once(monkeypatch, ilk.analysis.run_folder, "page")
     done = CliRunner().invoke(ilk.cli.main.cli, ["fit", "table.csv", "--k", "1..3"])
     assert done.exit_code == 130
     assert (tmp_path / "table.ilk" / "assignments.csv").exists()

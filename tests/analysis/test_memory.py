@@ -112,7 +112,7 @@ def test_a_text_file_is_read_in_pieces(path, tight, tmp_path):
 
 
 def test_rows_are_assigned_part_by_part(path, tight, tmp_path):
-    from ilk.cli.run_folder import new_parts, write_parts, write_run
+    from ilk.analysis.run_folder import new_parts, write_parts, write_run
     from ilk.table.out_of_core.memory_limit import open_table
 
     found = ilk.cluster(path, method="k-means", k=2, id="number", **tight)

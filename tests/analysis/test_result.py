@@ -123,7 +123,7 @@ def test_a_result_with_groups_has_no_segments(result, cloud):
 
 def test_segments_are_in_the_files_of_a_run_and_in_its_export(cloud, tmp_path):
     from ilk.analysis.folder import find_model
-    from ilk.cli.run_folder import write_run
+    from ilk.analysis.run_folder import write_run
     from ilk.export.dialects import dialect_of
     from ilk.export.sql import select
 
@@ -150,7 +150,7 @@ def test_a_rule_is_a_sentence_with_its_data(result):
 
 def test_given_names_reach_print_assign_assignments_and_report(frame, result, tmp_path):
     from ilk.analysis.folder import find_model
-    from ilk.cli.run_folder import write_run
+    from ilk.analysis.run_folder import write_run
 
     named = result.rename({"B": "the blue ones"})
     assert "the blue ones" in repr(named)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import ilk
-from ilk.cli.run_folder import write_run
+from ilk.analysis.run_folder import write_run
 from ilk.errors import DataError, IlkWarning, ModelFileError, UsageError
 
 

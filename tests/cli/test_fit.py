@@ -195,7 +195,7 @@ def test_summary_is_valid_json_of_the_promised_shape(ilk, tmp_path, name):
     summary = json.loads(result.stdout, parse_constant=refuse)
     assert json.loads((tmp_path / "out" / "summary.json").read_text(), parse_constant=refuse) == summary
     has(summary, KEYS)
-    assert (summary["schema"], summary["version"]) == ("ilk-summary", [2, 3])
+    assert (summary["schema"], summary["version"]) == ("ilk-summary", [2, 4])
     for candidate in summary["candidates"]:
         has(candidate, CANDIDATE)
         assert candidate["bic"] is None or math.isfinite(candidate["bic"])

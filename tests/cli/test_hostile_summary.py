@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from ilk.cli.main import cli
-from ilk.cli.run_folder import json_bytes
+from ilk.analysis.run_folder import json_bytes
 from ilk.errors import ModelFileError, UsageError, acts, quoted, shown
 from ilk.report.reading import read_summary
 from ilk.text import explain

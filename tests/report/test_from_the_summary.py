@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import ilk
-from ilk.cli.run_folder import write_run
+from ilk.analysis.run_folder import write_run
 from ilk.report import page as page_module
 from ilk.report.page import page
 from ilk.report.view import WORDS, word

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 import ilk
-from ilk.cli.run_folder import json_bytes
+from ilk.analysis.run_folder import json_bytes
 from ilk.errors import IlkError, ModelFileError
 from ilk.export.dialects import DUCKDB, SPARK
 from ilk.export.record import record

@@ -23,7 +23,7 @@ from ilk.errors import quoted, shown
 @SAYING
 def columns(data: str, output: str | None, force: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Show the type of every column of DATA, and why."""
-    from ilk.cli.run_folder import json_bytes
+    from ilk.analysis.run_folder import json_bytes
     from ilk.report.summary import column_entries
     from ilk.store import write_atomically
     from ilk.table.addresses import place_of
@@ -66,7 +66,7 @@ def choose(data: str | None, as_json: bool, quiet: bool, **options: Any) -> int:
     """List the methods and what they are for; with DATA, recommend one for this table, and say why."""
     from ilk.analysis import choose as advice
     from ilk.analysis.job import Job
-    from ilk.cli.run_folder import json_bytes
+    from ilk.analysis.run_folder import json_bytes
     from ilk.table.addresses import place_of
 
     surface = surface_of(sys.stdout)

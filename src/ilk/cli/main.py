@@ -12,6 +12,7 @@ import click
 import ilk
 from ilk.cli.look_commands import choose, columns
 from ilk.cli.options import job_of, names_of, reading_of, with_names
+from ilk.cli.page_commands import open_page, regroup
 from ilk.cli.process import (
     BUG,
     MEMORY,
@@ -50,6 +51,7 @@ def cli() -> None:
     """Cluster the rows of a mixed-type table and explain each group: rows of the same ilk, and why.
 
     \b
+    ilk open customers.csv                   a page to work in, on this machine
     ilk fit customers.csv                    groups of a table, into customers.ilk/
     ilk explain customers.ilk B              one group in words
     ilk assign customers.ilk new.csv         groups of new rows
@@ -147,7 +149,7 @@ def fit(data: str, **options: Any) -> int:
     Files: CSV, TSV, Parquet, Arrow, JSON, Excel, SQLite, DuckDB, and one of them in gzip, zstd or zip. Writes
     DATA.ilk/ with the report, the model, the assignments and the summary.
     """
-    from ilk.cli.run_folder import check_free, folder_for
+    from ilk.analysis.run_folder import check_free, folder_for
 
     folder = options["output"] or folder_for(data)
     check_free(folder, data, force=options["force"])
@@ -171,7 +173,7 @@ def describe(data: str, **options: Any) -> int:
     Writes the same report, assignments and summary as ilk fit. Rows with -1 or without a label belong to no group.
     Labels cannot be fitted again: their stability is not known, and new rows cannot be assigned.
     """
-    from ilk.cli.run_folder import check_free, folder_for
+    from ilk.analysis.run_folder import check_free, folder_for
 
     folder = options["output"] or folder_for(data)
     check_free(folder, data, force=options["force"])
@@ -180,7 +182,7 @@ def describe(data: str, **options: Any) -> int:
 
 def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) -> int:
     from ilk.analysis.run import run
-    from ilk.cli.run_folder import write_run
+    from ilk.analysis.run_folder import write_all
 
     names = names_of(options.get("names", ()), job.k if job.match_to is None else "auto")
     meter = job.callback
@@ -189,11 +191,7 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
         result = with_names(result, names)
         if meter is not None:
             meter.now("writing")
-        try:
-            summary = write_run(result, folder, rows=not options["no_rows"], **how)
-        except KeyboardInterrupt:  # once more, without what takes time
-            how["force"] = True
-            summary = write_run(result.stopped(), folder, rows=not options["no_rows"], **how)
+        summary = write_all(result, folder, rows=not options["no_rows"], **how)
     _tell(summary, options)
     if summary["interrupted"]:
         say(f"interrupted; the best so far is in {shown(folder, 200)}")
@@ -202,7 +200,7 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
 
 
 def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
-    from ilk.cli.run_folder import json_bytes
+    from ilk.analysis.run_folder import json_bytes
     from ilk.text.summary import render
 
     if options["as_json"]:
@@ -214,7 +212,7 @@ def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
 def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
     from ilk.analysis.prepare import prepare
     from ilk.analysis.run import known, ks_to_try
-    from ilk.cli.run_folder import json_bytes
+    from ilk.analysis.run_folder import json_bytes
     from ilk.methods import names
     from ilk.report.summary import column_entries
     from ilk.text.layout import line
@@ -286,7 +284,7 @@ def assign(
     import warnings
 
     from ilk.analysis.folder import find_model
-    from ilk.cli.run_folder import counted, csv_chunks, new_parts, write_parts
+    from ilk.analysis.run_folder import counted, csv_chunks, new_parts, write_parts
 
     model = find_model(run)
     if (
@@ -324,7 +322,7 @@ def demo(**options: Any) -> int:
     from importlib.resources import as_file, files
 
     from ilk.analysis.job import Job
-    from ilk.cli.run_folder import check_free, folder_for, is_demo
+    from ilk.analysis.run_folder import check_free, folder_for, is_demo
 
     folder = folder_for("penguins.csv")
     if not os.access(".", os.W_OK):
@@ -344,7 +342,7 @@ def demo(**options: Any) -> int:
     return code
 
 
-for command in (choose, columns, judge, explain, compare, check, export):
+for command in (choose, columns, judge, explain, compare, check, export, regroup, open_page):
     cli.add_command(command)
 
 

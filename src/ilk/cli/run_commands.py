@@ -26,7 +26,7 @@ def judge(run: str, truth: str, data: str | None, group: str, as_json: bool, qui
 
     RUN is a folder that ilk fit wrote, or a file with a column of groups.
     """
-    from ilk.cli.run_folder import json_bytes
+    from ilk.analysis.run_folder import json_bytes
     from ilk.report.summary import plain, truth_entry
     from ilk.table.read import read
     from ilk.text.summary import judgement
@@ -71,7 +71,7 @@ def _column(table: Any, name: str, option: str) -> list[Any]:
 def explain(run: str, group: str | None, row: int | None, data: str | None, **options: Any) -> int:
     """Explain in words what RUN found: all groups, one GROUP, or one row."""
     from ilk.analysis.folder import find_summary
-    from ilk.cli.run_folder import find_row, json_bytes
+    from ilk.analysis.run_folder import find_row, json_bytes
     from ilk.text import explain as words
 
     summary, surface = find_summary(run), surface_of(sys.stdout)
@@ -110,7 +110,7 @@ def compare(first: str, second: str, id_: str | None, output: str | None, force:
     FIRST and SECOND are folders that ilk fit wrote, or files with a column called group.
     """
     from ilk.analysis.runs import compared
-    from ilk.cli.run_folder import json_bytes, write_columns
+    from ilk.analysis.run_folder import json_bytes, write_columns
     from ilk.monitor import comparison
     from ilk.text.comparison import comparison_text
 
@@ -157,7 +157,7 @@ def export(
     import warnings
 
     from ilk.analysis.folder import find_model
-    from ilk.cli.run_folder import json_bytes
+    from ilk.analysis.run_folder import json_bytes
     from ilk.store import write_atomically
 
     if as_json == (dialect is not None):
@@ -209,7 +209,7 @@ def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any)
 
     from ilk.analysis.folder import find_model
     from ilk.analysis.runs import checked
-    from ilk.cli.run_folder import json_bytes
+    from ilk.analysis.run_folder import json_bytes
     from ilk.text.drift import check_text
 
     model = find_model(run)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ilk.report.blocks import answer, choice, data, groups, profile, quality, reproduce, rows
 from ilk.report.blocks import map as map_block
-from ilk.report.html import Html, name, tag
+from ilk.report.html import Html, join, name, tag
 from ilk.report.view import View
 
 BLOCKS = (
@@ -32,7 +32,7 @@ DIGITS = 6
 def page(summary: Mapping[str, Any]) -> str:
     """The whole file."""
     view = View(summary)
-    style = _asset("style.css") + answer.rules(view) + profile.rules(view)
+    style = _asset("style.css") + rules_of(view)
     script = _asset("script.js")
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; base-uri "
@@ -50,7 +50,7 @@ def page(summary: Mapping[str, Any]) -> str:
         tag("a", "Skip to the answer", class_="skip", href="#s1"),
         _top(summary),
         _bar(view),
-        tag("main", [block.render(view) for _, block in BLOCKS]),
+        tag("main", body_of(view)),
         tag(
             "footer",
             'Made by ilk. One file, no network, nothing tracked. The summary is embedded as JSON (id "ilk-summary").',
@@ -61,6 +61,16 @@ def page(summary: Mapping[str, Any]) -> str:
     ]
     document = tag("html", tag("head", head), tag("body", body, class_="ilk"), lang="en", class_="nojs")
     return f"<!doctype html>{document}\n"
+
+
+def body_of(view: View) -> Html:
+    """All blocks, one after the other."""
+    return join(block.render(view) for _, block in BLOCKS)
+
+
+def rules_of(view: View) -> str:
+    """The rules of style that belong to this summary alone."""
+    return answer.rules(view) + profile.rules(view) + view.colour_rules()
 
 
 def _top(summary: Mapping[str, Any]) -> Html:

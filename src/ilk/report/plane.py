@@ -122,6 +122,7 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
             "y": place[:, 1].tolist(),
             "group": sample.label[drawn].tolist(),
             "size": _sizes(evidence)[drawn].tolist(),
+            "row": evidence.row_numbers[sample.place[drawn]].tolist(),
         },
     }
 

@@ -82,7 +82,7 @@
   });
 
   var tip = document.getElementById("tip");
-  document.addEventListener("pointermove", function (event) {
+  if (!tip.hasAttribute("data-on")) document.addEventListener("pointermove", function (event) {
     var target = event.target && event.target.closest ? event.target.closest("[data-tip]") : null;
     if (!target) { tip.style.display = "none"; return; }
     tip.textContent = target.getAttribute("data-tip");
@@ -90,6 +90,8 @@
     tip.style.left = Math.max(8, Math.min(event.clientX + 14, window.innerWidth - tip.offsetWidth - 8)) + "px";
     tip.style.top = Math.max(8, Math.min(event.clientY + 16, window.innerHeight - tip.offsetHeight - 8)) + "px";
   });
+
+  tip.setAttribute("data-on", "");
 
   var links = all("nav a"), sections = links.map(function (link) { return document.getElementById(link.getAttribute("href").slice(1)); });
   if ("IntersectionObserver" in window) {

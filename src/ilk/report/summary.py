@@ -19,7 +19,7 @@ from ilk.measures.counts import Contingency, contingency
 from ilk.table.schema import ColumnInfo, Schema
 
 SCHEMA = "ilk-summary"
-VERSION = (2, 3)
+VERSION = (2, 4)
 NULL_MEANS = "not measured, or not a finite number"
 FINER = 0.9  # purity from which more groups than classes read as a finer division
 

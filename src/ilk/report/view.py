@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from ilk.report.figures import count_text, value_text
-from ilk.report.html import Html, chip, tag
+from ilk.report.html import COLOURS, Html, chip, tag
 from ilk.report.html import name as name_html
 
 WORDS = (
@@ -66,6 +66,16 @@ class View:
     def clear(self) -> bool:
         """Whether there are groups at all; if not, what is shown are arbitrary segments."""
         return int(self.summary["chosen"]["k"]) > 1
+
+    def colour_rules(self) -> str:
+        """Rules that give groups the colours that somebody chose, as the style has them for light and dark."""
+        chosen = self.summary.get("colours") or {}
+        rules = []
+        for letter, colour in chosen.items():
+            if letter in self.number and isinstance(colour, int) and 1 <= colour <= COLOURS:
+                place = self.number[letter] % COLOURS
+                rules.append(f".ilk .g{place},.ilk.g{place}{{--c:var(--g{colour - 1});--on:var(--g{colour - 1}-on)}}")
+        return "".join(rules)
 
     @property
     def parted(self) -> bool:

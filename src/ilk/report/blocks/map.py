@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import cos, hypot, radians, sin
 from typing import Any
 
@@ -73,17 +73,7 @@ def _words(view: View, made: Mapping[str, Any]) -> list[Any]:
 
 def chart(view: View, made: Mapping[str, Any]) -> Html:
     """Points by group and size, ellipses over them, letters at the centres, ends of the axes named."""
-    (low_x, low_y), (wide, tall) = _frame(made)
-    inner = WIDTH - 2 * MARGIN
-    scale = inner / wide
-    height = min(max(tall * scale, FLATTEST), TALLEST)
-    scale = min(scale, height / tall)
-    left = MARGIN + (inner - wide * scale) / 2
-    bottom = MARGIN + height - (height - tall * scale) / 2
-
-    def at(x: float, y: float) -> tuple[float, float]:
-        return left + (x - low_x) * scale, bottom - (y - low_y) * scale
-
+    at, scale, height = placement(made)
     zero = at(*made["origin"])
     full = height + 2 * MARGIN
     parts: list[Any] = [
@@ -116,6 +106,22 @@ def chart(view: View, made: Mapping[str, Any]) -> Html:
     points = point_paths(view, made["points"], at) if made["points"] else []
     parts += [shapes, points, marks, _names(made, full, zero[0])]
     return tag("div", svg(WIDTH, full + 26, parts, label=_label(view), class_="large"), id="map")
+
+
+def placement(made: Mapping[str, Any]) -> tuple[Callable[[float, float], tuple[float, float]], float, float]:
+    """Where the picture has a point of the map; its scale and the height of what is drawn."""
+    (low_x, low_y), (wide, tall) = _frame(made)
+    inner = WIDTH - 2 * MARGIN
+    scale = inner / wide
+    height = min(max(tall * scale, FLATTEST), TALLEST)
+    scale = min(scale, height / tall)
+    left = MARGIN + (inner - wide * scale) / 2
+    bottom = MARGIN + height - (height - tall * scale) / 2
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return left + (x - low_x) * scale, bottom - (y - low_y) * scale
+
+    return at, scale, height
 
 
 def _frame(made: Mapping[str, Any]) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -148,6 +148,14 @@ def write_run(
     return summary
 
 
+def write_all(result: Result, folder: str, **how: Any) -> dict[str, Any]:
+    """As `write_run`; a signal on the way makes it write once more, without what takes time."""
+    try:
+        return write_run(result, folder, **how)
+    except KeyboardInterrupt:
+        return write_run(result.stopped(), folder, **{**how, "force": True})
+
+
 def json_bytes(document: Any) -> bytes:
     """Valid JSON in plain ASCII, so that no terminal or reader is surprised."""
     return (json.dumps(document, indent=1, ensure_ascii=True, allow_nan=False) + "\n").encode()

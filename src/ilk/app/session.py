@@ -1,0 +1,343 @@
+"""What the page asks of the server, as plain documents: tables, fits, answers, changes. Nothing here knows of HTTP."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+from ilk.analysis.folder import find_model, find_summary
+from ilk.analysis.runs import checked, compared
+from ilk.app import changes, rows
+from ilk.app.answer import answer_of, brief
+from ilk.app.asked import Options, lines_of, options_of
+from ilk.app.columns import look
+from ilk.app.history import (
+    Entry,
+    changed,
+    k_folder,
+    ks_of,
+    lock_of,
+    new_state,
+    new_version,
+    read_state,
+    version_folder,
+    with_entry,
+    write_state,
+)
+from ilk.app.place import Place
+from ilk.app.tasks import Task, Tasks
+from ilk.errors import IlkError, UsageError
+from ilk.methods import METHODS, names
+from ilk.monitor import comparison
+from ilk.text.comparison import comparison_text
+from ilk.text.drift import check_text
+from ilk.text.explain import row_text
+from ilk.text.layout import Surface
+
+LOOKS = 16  # columns of tables that are remembered
+BRIEFS = 500
+MOVED = 200  # rows that moved between two runs, at most
+PLAIN = Surface(width=96)
+
+
+class Session:
+    """A place, its tasks, and what was read of it lately."""
+
+    def __init__(self, place: Place, *, read_only: bool = False) -> None:
+        self.place, self.read_only, self.tasks = place, read_only, Tasks()
+        self._looks: OrderedDict[Any, dict[str, Any]] = OrderedDict()
+        self._briefs: OrderedDict[Any, dict[str, Any]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def overview(self) -> dict[str, Any]:
+        """Tables, runs and tasks."""
+        return {
+            "folder": self.place.folder.name or str(self.place.folder),
+            "read_only": self.read_only,
+            "most_upload": self.place.most_upload,
+            "tables": self.place.tables(),
+            "runs": [entry for name in self.place.runs() if (entry := self._brief(name)) is not None],
+            "tasks": self.under_way(),
+            "methods": [{"name": name, "text": METHODS[name].when} for name in names() if name in METHODS],
+        }
+
+    def under_way(self) -> list[dict[str, Any]]:
+        return [task.to_dict() for task in self.tasks.all()]
+
+    def _brief(self, name: str) -> dict[str, Any] | None:
+        """A run in a line; None where its folder cannot be read."""
+        try:
+            run = self.place.run(name)
+            state = run / "page.json"
+            marks = [os.stat(path).st_mtime_ns for path in (run / "summary.json", state) if path.exists()]
+            return self._remembered(self._briefs, (name, *marks), BRIEFS, lambda: self._made_brief(name, run))
+        except (IlkError, OSError, KeyError, TypeError, ValueError):
+            return None
+
+    def _made_brief(self, name: str, run: Path) -> dict[str, Any]:
+        summary = find_summary(str(run))
+        state = read_state(run, summary)
+        version = state["entries"][state["at"]]["version"]
+        now = find_summary(str(version_folder(run, version))) if version else summary
+        return brief(name, now, state) | {"command": state["entries"][0]["command"]}
+
+    def _remembered(self, kept: Any, key: Any, most: int, make: Any) -> Any:
+        with self._lock:
+            if key in kept:
+                kept.move_to_end(key)
+                return kept[key]
+        made = make()
+        with self._lock:
+            kept[key] = made
+            while len(kept) > most:
+                kept.popitem(last=False)
+        return made
+
+    def columns(self, table: str, given: Any) -> dict[str, Any]:
+        """The columns of a table as the fit with these options would take them, and the lines that fit it."""
+        options, path = options_of(given), self.place.table(table)
+        facts = os.stat(path)
+        wanted = {name: value for name, value in options.items() if name not in ("k", "method", "budget", "seed")}
+        key = (table, facts.st_mtime_ns, facts.st_size, repr(sorted(wanted.items())))
+        seen = self._remembered(self._looks, key, LOOKS, lambda: look(path, options))
+        return {**seen, "table": table, "lines": lines_of(_told(table), options)}
+
+    def fit(self, table: str, given: Any) -> dict[str, Any]:
+        """Begin a fit of a table in a folder of its own."""
+        options, path = options_of(given), self.place.table(table)
+        with self._lock:
+            folder = self.place.new_run(path.name, self.tasks.busy_runs())
+        order = {"do": "fit", "table": str(path), "folder": str(folder), "options": self._resolved(options)}
+        lines = lines_of(_told(table), options)
+
+        def end(task: Task) -> None:
+            del task
+            write_state(folder, new_state(table, options, Entry(_fit_words(options), **lines)))
+
+        return self.tasks.start(order, folder.name, {"what": "fit", "table": table, **lines}, end).to_dict()
+
+    def _resolved(self, options: Options) -> Options:
+        """Options whose run is named by its path."""
+        if "match_to" not in options:
+            return options
+        return {**options, "match_to": str(self.place.run(options["match_to"]))}
+
+    def answer(self, name: str) -> dict[str, Any]:
+        """The version of a run that is shown now, whole."""
+        run = self.place.run(name)
+        summary = find_summary(str(run))
+        state = read_state(run, summary)
+        version = state["entries"][state["at"]]["version"]
+        try:
+            now = find_summary(str(version_folder(run, version)))
+        except IlkError:  # its folder was removed: the run itself is there
+            state["at"], version, now = 0, "", summary
+        busy = [t.to_dict() for t in self.tasks.all() if t.run == name]
+        return {
+            **answer_of(now),
+            "brief": brief(name, now),
+            "state": state,
+            "version": version,
+            "ks": self._ks(run, summary, state, busy),
+            "table": self._table_of(run, summary, state),
+            "cells": rows.has_cells(run),
+            "has_rule": find_model(str(version_folder(run, version))).has_rule,
+        }
+
+    def _ks(self, run: Path, summary: Any, state: Any, busy: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The numbers of groups that can be shown: which are there, and what BIC each had."""
+        own = int(summary["chosen"]["k"])
+        best: dict[int, float] = {}
+        for c in summary["candidates"]:
+            if c["bic"] is not None:
+                best[c["k"]] = min(best.get(c["k"], c["bic"]), c["bic"])
+        unmade = {int(k): why for task in busy for k, why in task["unmade"].items()}
+        return [
+            {"k": k, "ready": k == own or k_folder(run, k).is_dir(), "bic": best.get(k), "why_not": unmade.get(k)}
+            for k in ks_of(summary)
+        ]
+
+    def _table_of(self, run: Path, summary: Any, state: Any) -> str | None:
+        """The table of a run by the name it is listed with; of a run of the command line the file of its name."""
+        for name in (state["table"], summary["source"], f"uploads/{summary['source']}"):
+            try:
+                if name:
+                    self.place.table(str(name))
+                    return str(name)
+            except UsageError:
+                continue
+        return None
+
+    def show_k(self, name: str, k: int, revision: int) -> dict[str, Any]:
+        """Show the answer with another number of groups; where it is not there yet, it is asked for."""
+        run = self.place.run(name)
+        summary = find_summary(str(run))
+        if k not in ks_of(summary):
+            raise UsageError("bad-k", f"{k} groups were not tried", do="Choose another number")
+        own, state = int(summary["chosen"]["k"]), read_state(run, summary)
+        if k != own and not k_folder(run, k).is_dir():
+            return {"making": self._make_k(name, run, k, summary, state)}
+        table = self._table_of(run, summary, state)
+        version = "" if k == own else f"k/{k}"
+        lines = lines_of(_told(table or "DATA"), {**state["options"], "k": k}, match_to=name)
+        if k == own:
+            lines = {word: state["entries"][0][word] for word in ("command", "python")}
+        entry = Entry(f"Show {k} group{'s' * (k != 1)}", version=version, **lines)
+
+        def edit(state: dict[str, Any]) -> None:
+            last = state["entries"][state["at"]]
+            if last["version"].startswith("k/") and state["at"]:  # sliding on replaces where it passed
+                state["entries"], state["at"] = state["entries"][: state["at"]], state["at"] - 1
+            if state["entries"][state["at"]]["version"] != version:
+                with_entry(state, entry)
+
+        changed(run, summary, revision, edit)
+        return self.answer(name)
+
+    def _make_k(self, name: str, run: Path, k: int, summary: Any, state: Any) -> int:
+        """Have an answer made: by the process that has the table, else by another."""
+        if self.tasks.want(name, k) or any(
+            task.about.get("k") == k and task.run == name and not task.over for task in self.tasks.all()
+        ):
+            return k
+        table = self._table_of(run, summary, state)
+        if table is None:
+            raise UsageError("no-table", "the table of this run is not here", do="Put it into the folder")
+        options = {**state["options"], "k": k, "match_to": str(run)}
+        order = {"do": "fit", "table": str(self.place.table(table)), "folder": str(k_folder(run, k))}
+        self.tasks.start({**order, "options": options, "alone": True}, name, {"what": "k", "k": k}, lambda _: None)
+        return k
+
+    def change(self, name: str, given: Any, revision: int) -> dict[str, Any]:
+        """Begin a change of the groups by hand."""
+        what, run = changes.change_of(given), self.place.run(name)
+        with lock_of(run):
+            summary = find_summary(str(run))
+            state = changed_check(run, summary, revision)
+            before, version = state["entries"][state["at"]]["version"], new_version(run)
+            (run / version).mkdir(parents=True)
+        table = self._table_of(run, summary, state)
+        lines = changes.lines_of("/".join(filter(None, (name, before))), table, what)
+        order = {
+            "do": "change",
+            "from": str(version_folder(run, before)),
+            "to": str(run / version),
+            "table": None if table is None else str(self.place.table(table)),
+            "change": what,
+        }
+        entry = Entry(changes.words_of(what), version=version, **lines)
+
+        def end(task: Task) -> None:
+            del task
+            changed(run, summary, revision, lambda state: with_entry(state, entry))
+
+        return self.tasks.start(order, name, {"what": "change", **lines}, end).to_dict()
+
+    def step(self, name: str, at: int, revision: int) -> dict[str, Any]:
+        """Go to another entry of the history: undo, redo."""
+        run = self.place.run(name)
+        summary = find_summary(str(run))
+
+        def edit(state: dict[str, Any]) -> None:
+            if not 0 <= at < len(state["entries"]):
+                raise UsageError("no-entry", "there is no such entry of the history", do="Load the page anew")
+            version_folder(run, state["entries"][at]["version"])
+            state["at"] = at
+
+        changed(run, summary, revision, edit)
+        return self.answer(name)
+
+    def rows(self, name: str, version: str, query: rows.Query) -> dict[str, Any]:
+        run = self.place.run(name)
+        self._ensure_cells(run)
+        return rows.rows(run, version_folder(run, version), query)
+
+    def _ensure_cells(self, run: Path) -> None:
+        """Keep the cells of a run that the command line wrote, where its table is here."""
+        if rows.has_cells(run) or self.read_only:
+            return
+        from ilk.table.out_of_core.memory_limit import open_table
+
+        summary = find_summary(str(run))
+        table = self._table_of(run, summary, read_state(run, summary))
+        if table is None:
+            return
+        with lock_of(run):
+            if rows.has_cells(run):
+                return
+            try:
+                read = open_table(str(self.place.table(table)), None, **(summary["options"].get("reading") or {}))
+                if read.n_rows == summary["table"]["rows"]:
+                    rows.write_cells(read, run)
+            except IlkError:  # the groups are shown without cells
+                return
+
+    def row(self, name: str, version: str, number: int) -> dict[str, Any]:
+        """One row and why it is where it is."""
+        run = self.place.run(name)
+        folder = version_folder(run, version)
+        found = rows.row(run, folder, number)
+        placed = {key: found["cells"][key] for key in found["own"]} | {"row": number}
+        cells = {key: value for key, value in found["cells"].items() if key not in found["own"]}
+        summary = find_summary(str(folder))
+        numeric = {f["column"] for g in summary["groups"] for f in g["facts"] if f["type"] == "number"}
+        told = {key: _number(value) if key in numeric else value for key, value in cells.items()}
+        return {"row": number, "placed": placed, "cells": cells, "text": row_text(summary, placed, told, PLAIN)}
+
+    def compare(self, first: str, second: str) -> dict[str, Any]:
+        """Two runs as they are shown now: how far they agree, who moved."""
+        paths = [self._now(name) for name in (first, second)]
+        found = compared(str(paths[0]), str(paths[1]), None)
+        document = found.document
+        every = comparison.rows_of(found.first, found.second, document, document["matched_by"])
+        names, columns = list(every), [list(values) for values in every.values()]
+        moved = [list(row) for row in zip(*columns, strict=True)]
+        return {
+            "document": document,
+            "text": comparison_text(document, PLAIN),
+            "columns": names,
+            "rows": moved[:MOVED],
+            "cautions": [c[1] for c in found.cautions],
+        }
+
+    def _now(self, name: str) -> Path:
+        run = self.place.run(name)
+        state = read_state(run, find_summary(str(run)))
+        return version_folder(run, state["entries"][state["at"]]["version"])
+
+    def check(self, name: str, table: str) -> dict[str, Any]:
+        """New rows against the model of a run: drift, and their groups."""
+        model = find_model(str(self._now(name)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            document = checked(model, model.read(str(self.place.table(table))), "missing")
+        return {"document": document, "text": check_text(document, PLAIN)}
+
+
+def changed_check(run: Path, summary: Any, revision: int) -> dict[str, Any]:
+    """The history of a run, refused where it is no longer at `revision`; nothing is written."""
+    from ilk.app.history import Conflict
+
+    state = read_state(run, summary)
+    if state["revision"] != revision:
+        raise Conflict("changed-elsewhere", "this run was changed in another window", do="It is shown as it is now")
+    return state
+
+
+def _number(value: Any) -> Any:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value
+
+
+def _told(table: str) -> str:
+    return table
+
+
+def _fit_words(options: Options) -> str:
+    return "Fit" + (f" with {', '.join(sorted(options))}" if options else "")

@@ -1,0 +1,190 @@
+// The answer, alive: the blocks of the report, a slider over K, groups that can be changed, a history.
+import { ask, get, note } from "./api.js";
+import { chip, count, fill, h, lines, plural, shown } from "./dom.js";
+import { openRows } from "./rows.js";
+import { finished, onTasks, soon } from "./tasks.js";
+import { pictureButtons } from "./pictures.js";
+import { checkDialog, compareDialog, exportDialog, historyDialog } from "./dialogs.js";
+
+const sheet = new CSSStyleSheet();
+document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+
+export async function runView(work, run, go) {
+  let answer = await get("answer", { run });
+  const overview = await get("overview");
+  const bar = h("div.workbar", { role: "toolbar", "aria-label": "What can be done" }), told = h("div.told", { "aria-live": "polite" });
+  const main = h("main.answer-view"), blocks = h("nav", { "aria-label": "Blocks" });
+  fill(work, h("div.sticky", {}, bar, told), blocks, main);
+  const tools = { run, go, overview, now: () => answer, act, refit };
+  draw();
+  const wanted = new URLSearchParams(location.search).get("compare");
+  if (wanted) compareDialog(tools, wanted);
+
+  function draw() {
+    sheet.replaceSync(answer.css);
+    main.innerHTML = answer.html; // escaped by construction on the server: ilk.report.html
+    blocks.innerHTML = answer.blocks;
+    window.ilkReport();
+    decorate(main, answer, tools);
+    drawBar();
+  }
+  function drawBar() {
+    const state = answer.state, at = state.at, entry = state.entries[at];
+    const step = (to, text, key) => h("button", { type: "button", title: key, disabled: to < 0 || to >= state.entries.length || overview.read_only, onclick: () => act("step", { at: to }) }, text);
+    fill(bar, slider(answer, (k) => act("k", { k }), overview.read_only), step(at - 1, "Undo", "Ctrl+Z"), step(at + 1, "Redo", "Ctrl+Y"),
+      h("button", { type: "button", onclick: () => historyDialog(tools) }, `History (${state.entries.length})`),
+      h("span.grow"),
+      h("button", { type: "button", onclick: () => openRows(run, answer, {}) }, "Rows"),
+      h("button", { type: "button", onclick: () => compareDialog(tools) }, "Compare"),
+      h("button", { type: "button", disabled: !answer.has_rule, title: answer.has_rule ? null : "these groups have no rule for new rows", onclick: () => checkDialog(tools) }, "Check new rows"),
+      h("button.primary", { type: "button", onclick: () => exportDialog(tools) }, "Export"));
+    fill(told, h("details", {}, h("summary", {}, h("b", {}, shown(entry.what)), " ", h("code", {}, shown(entry.command))), lines(entry)));
+  }
+
+  async function act(what, given) {
+    const revision = answer.state.revision;
+    bar.setAttribute("aria-busy", "true");
+    try {
+      if (what === "change") {
+        const task = await ask("change", { run, revision, change: given });
+        await finished(task.number);
+        answer = await get("answer", { run });
+      } else {
+        const made = await ask(what, { run, revision, ...given });
+        if (made.making) { waiting = made.making; soon(); drawBar(); return; }
+        answer = made;
+      }
+      const y = window.scrollY;
+      draw();
+      window.scrollTo(0, y);
+    } catch (error) {
+      note(error);
+      if (error.status === 409) { answer = await get("answer", { run }); draw(); }
+    } finally { bar.removeAttribute("aria-busy"); }
+  }
+  function refit(changed) {
+    const options = { ...answer.state.options, ...changed };
+    sessionStorage.setItem("options " + answer.table, JSON.stringify(options));
+    go({ table: answer.table });
+  }
+
+  let waiting = null;
+  const stop = onTasks(async (tasks) => {
+    const mine = tasks.filter((t) => t.run === run);
+    const ready = answer.ks.filter((e) => e.ready).length;
+    const busy = mine.some((t) => t.making !== null || (t.what === "k" && t.state === "running"));
+    if (!busy && ready === answer.ks.length) return;
+    if (!mine.length) return;
+    const fresh = await get("answer", { run }).catch(() => null);
+    if (!fresh || new URLSearchParams(location.search).get("run") !== run) return;
+    const more = fresh.ks.filter((e) => e.ready).length !== ready || fresh.ks.some((e, i) => e.why_not !== answer.ks[i].why_not);
+    if (fresh.state.revision === answer.state.revision) answer.ks = fresh.ks;
+    const there = waiting !== null && fresh.ks.find((e) => e.k === waiting);
+    if (there && there.ready) { const k = waiting; waiting = null; act("k", { k }); } else if (there && there.why_not) { note(new Error(there.why_not)); waiting = null; drawBar(); } else if (more && !bar.contains(document.activeElement)) drawBar();
+  });
+  const keys = (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.target.closest("input,textarea,select,dialog")) return;
+    const to = event.key === "z" && !event.shiftKey ? answer.state.at - 1 : event.key === "y" || (event.key.toLowerCase() === "z" && event.shiftKey) ? answer.state.at + 1 : null;
+    if (to === null || to < 0 || to >= answer.state.entries.length) return;
+    event.preventDefault();
+    act("step", { at: to });
+  };
+  document.addEventListener("keydown", keys);
+  return () => { stop(); document.removeEventListener("keydown", keys); };
+}
+
+function slider(answer, choose, fixed) {
+  const ks = answer.ks, now = answer.brief.k, list = h("datalist", { id: "ks" }, ks.map((e) => h("option", { value: e.k })));
+  const shownK = h("output", { for: "k" }, String(now));
+  const range = h("input", { type: "range", id: "k", min: ks[0].k, max: ks[ks.length - 1].k, step: 1, list: "ks", value: now, disabled: fixed || ks.length < 2, "aria-label": "Number of groups",
+    oninput: () => { shownK.textContent = range.value; }, onchange: () => choose(Number(range.value)) });
+  range.value = now;
+  const ready = ks.filter((e) => e.ready).length;
+  return h("div.k", {}, h("label", { for: "k" }, "Groups"), range, list, shownK, ready < ks.length ? h("span.cap", { title: "The other numbers of groups are being made" }, `${ready} of ${ks.length} ready`) : null);
+}
+
+function decorate(main, answer, tools) {
+  const fixed = tools.overview.read_only, named = new Map(answer.groups.map((g) => [g.letter, g]));
+  for (const card of main.querySelectorAll("article.card")) {
+    const letter = card.querySelector(".chip").textContent.trim(), group = named.get(letter);
+    if (!group) continue;
+    const button = (text, act) => h("button.small", { type: "button", onclick: act }, text);
+    card.append(h("div.tools.hand", {}, button(`Rows (${count(group.rows)})`, () => openRows(tools.run, answer, { group: letter })),
+      fixed ? null : [button("Rename", () => rename(group, tools)), button("Colour", () => colour(group, tools)), button("Split", () => tools.act("change", { split: letter })),
+        answer.groups.length > 2 ? button("Merge with…", () => merge(group, answer, tools)) : null]));
+  }
+  for (const name of main.querySelectorAll("#profile .line[data-name]")) {
+    if (fixed || !answer.table) break;
+    const column = name.getAttribute("data-name");
+    name.firstElementChild.append(h("button.small.faint", { type: "button", title: `Leave ${shown(column)} out and fit again`, onclick: () => tools.refit({ ignore: [...(answer.state.options.ignore || []), column] }) }, "leave out…"));
+  }
+  pictureButtons(main, tools.run);
+  region(main, answer, tools);
+}
+
+function dialog(title, ...children) {
+  const made = h("dialog", { "aria-label": title }, h("form", { method: "dialog" }, h("div.row", {}, h("h2", {}, title), h("span.grow"), h("button.small", { type: "submit", formnovalidate: true }, "Close")), children));
+  document.body.append(made);
+  made.addEventListener("close", () => made.remove());
+  made.showModal();
+  return made;
+}
+
+function rename(group, tools) {
+  const input = h("input", { type: "text", value: group.name, maxlength: 120, required: true, "aria-label": `Name of ${group.letter}` });
+  const made = dialog(`Rename ${group.letter}`, h("p", {}, input), h("button.primary", { type: "button", onclick: () => {
+    if (!input.value.trim()) return;
+    made.close();
+    tools.act("change", { names: { [group.letter]: input.value.trim() } });
+  } }, "Rename"));
+  input.addEventListener("keydown", (event) => { if (event.key === "Enter") { event.preventDefault(); made.querySelector(".primary").click(); } });
+  input.select();
+}
+
+function colour(group, tools) {
+  const made = dialog(`Colour of ${group.letter}`, h("div.row.palette", {}, [0, 1, 2, 3, 4, 5].map((i) => h("button", { type: "button", class: `swatch-button p${i}`, "aria-label": `Colour ${i + 1}`, onclick: () => { made.close(); tools.act("change", { colours: { [group.letter]: i + 1 } }); } }, group.letter))));
+}
+
+function merge(group, answer, tools) {
+  const made = dialog(`Merge ${group.letter} with`, h("ul.list", {}, answer.groups.filter((g) => g.letter !== group.letter).map((g) => h("li", {}, h("button.line", { type: "button", onclick: () => { made.close(); tools.act("change", { merge: [group.letter, g.letter] }); } }, chip(g), " ", h("span", { dir: "auto" }, shown(g.name)), h("span.cap", {}, ` ${plural(g.rows, "row")}`))))));
+}
+
+// A region of the map: drag a box over dots to see their rows.
+function region(main, answer, tools) {
+  const picture = main.querySelector("#map svg");
+  if (!picture || !answer.points) return;
+  picture.parentNode.append(h("p.cap", {}, "Drag a box over the map to see the rows in it."));
+  let from = null, box = null;
+  const place = (event) => {
+    const p = new DOMPoint(event.clientX, event.clientY).matrixTransform(picture.getScreenCTM().inverse());
+    return [p.x, p.y];
+  };
+  picture.addEventListener("pointerdown", (event) => {
+    if (event.pointerType === "touch") return;
+    from = place(event);
+    box = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    box.setAttribute("class", "chosen");
+    picture.append(box);
+    picture.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  const corners = (to) => [Math.min(from[0], to[0]), Math.min(from[1], to[1]), Math.max(from[0], to[0]), Math.max(from[1], to[1])];
+  picture.addEventListener("pointermove", (event) => {
+    if (!from) return;
+    const [x0, y0, x1, y1] = corners(place(event));
+    for (const [key, value] of Object.entries({ x: x0, y: y0, width: x1 - x0, height: y1 - y0 })) box.setAttribute(key, value);
+  });
+  picture.addEventListener("pointerup", (event) => {
+    if (!from) return;
+    const [x0, y0, x1, y1] = corners(place(event));
+    from = null;
+    const only = answer.points.filter(([x, y]) => x >= x0 && x <= x1 && y >= y0 && y <= y1).map((p) => p[2]);
+    const drawn = box;
+    box = null;
+    if (x1 - x0 < 4 || !only.length) { drawn.remove(); return; }
+    for (const old of picture.querySelectorAll(".chosen")) if (old !== drawn) old.remove();
+    openRows(tools.run, answer, { only });
+  });
+}
+
+export { dialog };
