@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -99,3 +100,16 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(
             f"bad inputs: {sum(BAD_INPUTS.values())} tried, of {len(BAD_INPUTS)} catalogued kinds"
         )
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A real browser, or a reason why there is none."""
+    sync = pytest.importorskip("playwright.sync_api", reason="the page is not opened: pip install playwright")
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("the page is not opened: install a browser with apt-get install -y chromium")
+    with sync.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()

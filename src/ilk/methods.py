@@ -225,6 +225,18 @@ register(
         when="groups of any shape, of different density",
     ),
     Method(
+        name="hdbscan",
+        search="parts",
+        takes="anything",
+        parts="ilk.selection.paradigms:hdbscan_parts",
+        k="found",
+        of_pairs=True,
+        any_shape=True,
+        how_k="the denser parts that last longest as the density rises",
+        when="groups of any shape and density; rows between them in none",
+        paper="Rows were grouped by HDBSCAN (Campello, Moulavi and Sander 2013); rows in sparse places have no group.",
+    ),
+    Method(
         name="affinity-propagation",
         search="parts",
         takes="anything",

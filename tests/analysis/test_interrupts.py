@@ -17,9 +17,9 @@ from click.testing import CliRunner
 
 import ilk
 import ilk.analysis.run
+import ilk.analysis.run_folder
 import ilk.analysis.shown
 import ilk.cli.main
-import ilk.analysis.run_folder
 import ilk.selection.assorted
 import ilk.selection.search
 from ilk.analysis import on_cluster as afar

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ilk.cli.main import cli
 from ilk.analysis.run_folder import json_bytes
+from ilk.cli.main import cli
 from ilk.errors import ModelFileError, UsageError, acts, quoted, shown
 from ilk.report.reading import read_summary
 from ilk.text import explain

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
 
@@ -27,16 +25,3 @@ def cloud():
     """No groups."""
     draws = np.random.default_rng(0)
     return ilk.cluster({"x": draws.normal(size=200), "y": draws.normal(size=200)}, k=range(1, 4))
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """A real browser, or a reason why there is none."""
-    sync = pytest.importorskip("playwright.sync_api", reason="the page is not opened: pip install playwright")
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if path is None:
-        pytest.skip("the page is not opened: install a browser with apt-get install -y chromium")
-    with sync.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()

@@ -130,7 +130,9 @@ class _Old:
 
     def table_of(self, data: Any) -> Table:
         if data is None:
-            raise UsageError("no-table", "the table of the run is needed", do="Give it as the second argument")
+            raise UsageError(
+                "no-table", "the table of the run is needed", do="Give it as the second argument"
+            )
         reading = self.summary["options"].get("reading") or {}
         path = isinstance(data, (str, os.PathLike))
         table = in_memory(Job(data, reading=reading if path else {}), "groups are changed")
@@ -156,7 +158,9 @@ def _merged(old: _Old, table: Table, letters: Sequence[str]) -> Result:
         )
     new = np.arange(model.k)
     new[places] = places[0]
-    note = Caution("groups-changed", f"groups {' and '.join(model.letters[p] for p in places)} were merged by hand")
+    note = Caution(
+        "groups-changed", f"groups {' and '.join(model.letters[p] for p in places)} were merged by hand"
+    )
     labels = np.where(old.finest >= 0, new[old.finest], -1)
     if not model.has_rule:
         return _labelled(old, table, labels, note)
@@ -272,9 +276,7 @@ def _search_of(old: _Old, labels: Array, weight: Array) -> Any:
         winner=min(best, key=lambda i: candidates[i].bic or 0.0) if best else 0,
         runner_up=None,
         recipe=Recipe(model.method, model.grouped.family),
-        fit=replace(
-            bare.fit, params=model.params, size=np.bincount(labels, weight).astype(np.float64)
-        ),
+        fit=replace(bare.fit, params=model.params, size=np.bincount(labels, weight).astype(np.float64)),
     )
 
 
@@ -292,7 +294,9 @@ def _coloured(result: Result, colours: Mapping[str, Any]) -> Result:
     kept = {mark: number for mark, number in colours.items() if mark in result.model.letters}
     wrong = [number for number in kept.values() if not isinstance(number, int) or not 1 <= number <= COLOURS]
     if wrong:
-        raise UsageError("bad-colour", f"{shown(wrong[0])!r} is no colour", do=f"Give a number from 1 to {COLOURS}")
+        raise UsageError(
+            "bad-colour", f"{shown(wrong[0])!r} is no colour", do=f"Give a number from 1 to {COLOURS}"
+        )
     if not kept:
         return result
     return replace(result, _summary={**result.summary(), "colours": kept})

@@ -8,7 +8,8 @@ from typing import Any
 
 from ilk.analysis.asked import k_of
 from ilk.analysis.job import Job
-from ilk.errors import UsageError, shown
+from ilk.analysis.run_folder import folder_for
+from ilk.errors import UsageError, quoted, shown
 from ilk.methods import AUTO, names
 from ilk.report.provenance import call, command
 from ilk.table.schema import ASKED
@@ -40,15 +41,16 @@ def job_of(path: Path, options: Options, **more: Any) -> Job:
     return Job(str(path), k=k_of(options.get("k", AUTO)), reading=reading, **plain, **more)
 
 
-def lines_of(table: str, options: Options, **more: Any) -> dict[str, str]:
-    """The command line and the line of Python that do the same."""
+def lines_of(table: str, options: Options, to: str | None = None, **more: Any) -> dict[str, str]:
+    """The command line and the line of Python that do the same; `to` is the folder where it is not the usual one."""
     reading = {name: options[name] for name in READ_BY if name in options}
     told = {name: value for name, value in options.items() if name not in READ_BY} | more
     k = k_of(told.get("k", AUTO))
     told |= {"k": list(k) if isinstance(k, range) else k, "reading": reading}
     python = next(line for line in call({**told, "reading": {}}, table).splitlines() if "ilk." in line)
     extra = "".join(f", {name}={value!r}" for name, value in reading.items())
-    return {"command": command(told, table), "python": python[:-1] + extra + ")"}
+    written = "" if to is None or to == folder_for(table) else f" -o {quoted(to)}"
+    return {"command": command(told, table) + written, "python": python[:-1] + extra + ")"}
 
 
 def _text(value: Any) -> bool:
@@ -61,14 +63,14 @@ def _texts(value: Any) -> bool:
 
 def _number(least: float, most: float, whole: bool = True) -> Callable[[Any], bool]:
     allowed = int if whole else (int, float)
-    return lambda value: (
-        isinstance(value, allowed) and not isinstance(value, bool) and least <= value <= most
-    )
+    return lambda value: isinstance(value, allowed) and not isinstance(value, bool) and least <= value <= most
 
 
 def _by_column(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: (
-        isinstance(value, dict) and len(value) <= 10_000 and all(_text(n) and fits(v) for n, v in value.items())
+        isinstance(value, dict)
+        and len(value) <= 10_000
+        and all(_text(n) and fits(v) for n, v in value.items())
     )
 
 
@@ -96,7 +98,7 @@ FORMS: dict[str, Callable[[Any], bool]] = {
     "seed": _number(0, 2**32),
     "budget": _number(0.1, 10**6, whole=False),
     "match_to": _text,
-    **{name: _text for name in READ_BY},
+    **dict.fromkeys(READ_BY, _text),
 }
 
 

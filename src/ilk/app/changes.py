@@ -16,14 +16,27 @@ NAME_CHARACTERS = 120
 def change_of(given: Any) -> dict[str, Any]:
     """The one change that the page asks for, checked."""
     if isinstance(given, dict) and len(given) == 1:
-        (what, value), = given.items()
-        if what == "merge" and isinstance(value, list) and 2 <= len(value) <= 100 and all(map(_letter, value)):
+        ((what, value),) = given.items()
+        if (
+            what == "merge"
+            and isinstance(value, list)
+            and 2 <= len(value) <= 100
+            and all(map(_letter, value))
+        ):
             return {"merge": value}
         if what == "split" and _letter(value):
             return {"split": value}
-        if what == "names" and _by_letter(value) and all(isinstance(n, str) and n.strip() for n in value.values()):
+        if (
+            what == "names"
+            and _by_letter(value)
+            and all(isinstance(n, str) and n.strip() for n in value.values())
+        ):
             return {"names": {mark: name.strip()[:NAME_CHARACTERS] for mark, name in value.items()}}
-        if what == "colours" and _by_letter(value) and all(n in range(1, COLOURS + 1) for n in value.values()):
+        if (
+            what == "colours"
+            and _by_letter(value)
+            and all(n in range(1, COLOURS + 1) for n in value.values())
+        ):
             return {"colours": value}
     raise UsageError("bad-change", f"{shown(given, 80)!r} is no change of groups", do="Load the page anew")
 
@@ -38,7 +51,7 @@ def _by_letter(value: Any) -> bool:
 
 def words_of(what: dict[str, Any]) -> str:
     """The change in a few words, for the history."""
-    (name, value), = what.items()
+    ((name, value),) = what.items()
     if name == "merge":
         return f"Merge {' and '.join(value)}"
     if name == "split":
@@ -48,9 +61,9 @@ def words_of(what: dict[str, Any]) -> str:
     return "Colour " + ", ".join(value)
 
 
-def lines_of(run: str, table: str | None, what: dict[str, Any]) -> dict[str, str]:
-    """The command line and the line of Python that do the same."""
-    (name, value), = what.items()
+def lines_of(run: str, table: str | None, what: dict[str, Any], to: str) -> dict[str, str]:
+    """The command line and the line of Python that do the same, from one folder to another."""
+    ((name, value),) = what.items()
     words = ["ilk", "regroup", quoted(run)]
     given = [repr(run)]
     if name in ("merge", "split"):
@@ -64,6 +77,7 @@ def lines_of(run: str, table: str | None, what: dict[str, Any]) -> dict[str, str
         option = {"names": "--name", "colours": "--colour"}[name]
         for mark, text in value.items():
             words += [option, quoted(f"{mark}={text}")]
+    words += ["-o", quoted(to)]
     return {"command": " ".join(words), "python": f"ilk.regroup({', '.join(given)}, {name}={value!r})"}
 
 

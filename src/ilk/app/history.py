@@ -60,7 +60,9 @@ def version_folder(run: Path, version: str) -> Path:
     path = run / version if version else run
     linked = any(part.is_symlink() for part in (path, path.parent))
     if not VERSION.fullmatch(version) or linked or not (path / SUMMARY).is_file():
-        raise UsageError("no-version", f"there is no version {shown(version, 40)!r} of this run", do="Load the page anew")
+        raise UsageError(
+            "no-version", f"there is no version {shown(version, 40)!r} of this run", do="Load the page anew"
+        )
     return path
 
 

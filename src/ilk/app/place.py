@@ -65,7 +65,9 @@ class Place:
         """The folder of a run by its name."""
         path = self.folder / name
         if not _is_name(name) or not name.endswith(SUFFIX) or not self._is_run(path):
-            raise UsageError("no-run", f"there is no run {shown(name, 80)!r} here", do="Choose one of the list")
+            raise UsageError(
+                "no-run", f"there is no run {shown(name, 80)!r} here", do="Choose one of the list"
+            )
         return path
 
     def _is_run(self, path: Path) -> bool:

@@ -124,7 +124,9 @@ def _upload(session: Session) -> Any:
                     await run_in_threadpool(file.write, chunk)
             os.link(partial, path)  # refused where another took the name meanwhile
         except FileExistsError:
-            return _refusal(UsageError("name-taken", "a file of this name came at the same time", do="Send it again"))
+            return _refusal(
+                UsageError("name-taken", "a file of this name came at the same time", do="Send it again")
+            )
         except OSError as error:
             return _refusal(ResourceError("write-failed", f"the file could not be kept: {error.strerror}"))
         finally:
@@ -194,7 +196,9 @@ def _whole(asked: dict[str, Any], name: str, usual: int | None = None) -> int:
 
 def _query(asked: dict[str, Any]) -> Query:
     only, group, sort = asked.get("only"), asked.get("group"), asked.get("sort")
-    if only is not None and not (isinstance(only, list) and len(only) <= 10_000 and all(type(n) is int for n in only)):
+    if only is not None and not (
+        isinstance(only, list) and len(only) <= 10_000 and all(type(n) is int for n in only)
+    ):
         raise UsageError("bad-request", "only is no list of rows")
     return Query(
         group=None if group is None else _text(asked, "group"),

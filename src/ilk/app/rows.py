@@ -74,7 +74,9 @@ def rows(run: Path, version: Path, query: Query) -> dict[str, Any]:
         (total,) = source.ask(f"select count(*) from {source.joined}{where}", given).fetchone()
         size = min(max(query.size, 1), MOST_A_PAGE)
         order = source.order(query)
-        cells = ", ".join(f"left(cast({_quoted(name)} as varchar), {TEXT_CHARACTERS})" for name in source.names)
+        cells = ", ".join(
+            f"left(cast({_quoted(name)} as varchar), {TEXT_CHARACTERS})" for name in source.names
+        )
         page = f" limit {size} offset {max(query.page, 0) * size}"
         text = f"select {cells} from {source.joined}{where}{order}{page}"
         found = source.ask(text, given).fetchall()
@@ -92,7 +94,11 @@ class _Source:
         self.aside: tempfile.TemporaryDirectory[str] | None = None
         groups = self._literal(find_assignments(str(version)))
         reader = "read_parquet" if groups.endswith(".parquet") else "read_csv"
-        told = "" if reader == "read_parquet" else ", header=true, delim=',', quote='\"', escape='\"', all_varchar=true"
+        told = (
+            ""
+            if reader == "read_parquet"
+            else ", header=true, delim=',', quote='\"', escape='\"', all_varchar=true"
+        )
         parts = [f"{reader}({_text(groups)}{told})"]
         kept = has_cells(run)
         if kept:
@@ -138,7 +144,9 @@ class _Source:
             given.append(query.group)
         for word in query.search.split()[:8]:
             some = self.names[:SEARCHED_COLUMNS]
-            parts.append("(" + " or ".join(f"contains(lower(cast({_quoted(n)} as varchar)), ?)" for n in some) + ")")
+            parts.append(
+                "(" + " or ".join(f"contains(lower(cast({_quoted(n)} as varchar)), ?)" for n in some) + ")"
+            )
             given += [word.lower()] * len(some)
         if query.only is not None:
             parts.append(f"cast({_quoted('row')} as bigint) in (select unnest(?))")
@@ -149,9 +157,12 @@ class _Source:
         if query.sort is None:
             return ""
         if query.sort not in self.names:
-            raise UsageError("unknown-column", f"there is no column {shown(query.sort)!r}", do="Choose another")
+            raise UsageError(
+                "unknown-column", f"there is no column {shown(query.sort)!r}", do="Choose another"
+            )
         name, way = _quoted(query.sort), " desc" if query.down else ""
-        by = f"try_cast({name} as double){way} nulls last, {name}{way} nulls last"
+        bare = f"regexp_replace(cast({name} as varchar), '[^0-9eE.+-]', '', 'g')"  # '$1,042.58', '13%'
+        by = f"try_cast({bare} as double){way} nulls last, {name}{way} nulls last"
         return f" order by {by}, cast({_quoted('row')} as bigint)"
 
 

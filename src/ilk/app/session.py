@@ -41,7 +41,8 @@ from ilk.text.layout import Surface
 LOOKS = 16  # columns of tables that are remembered
 BRIEFS = 500
 MOVED = 200  # rows that moved between two runs, at most
-PLAIN = Surface(width=96)
+PLAIN = Surface(width=88)
+NARROW = Surface(width=66)
 
 
 class Session:
@@ -101,10 +102,12 @@ class Session:
         """The columns of a table as the fit with these options would take them, and the lines that fit it."""
         options, path = options_of(given), self.place.table(table)
         facts = os.stat(path)
-        wanted = {name: value for name, value in options.items() if name not in ("k", "method", "budget", "seed")}
+        wanted = {
+            name: value for name, value in options.items() if name not in ("k", "method", "budget", "seed")
+        }
         key = (table, facts.st_mtime_ns, facts.st_size, repr(sorted(wanted.items())))
         seen = self._remembered(self._looks, key, LOOKS, lambda: look(path, options))
-        return {**seen, "table": table, "lines": lines_of(_told(table), options)}
+        return {**seen, "table": table, "lines": lines_of(table, options)}
 
     def fit(self, table: str, given: Any) -> dict[str, Any]:
         """Begin a fit of a table in a folder of its own."""
@@ -112,7 +115,7 @@ class Session:
         with self._lock:
             folder = self.place.new_run(path.name, self.tasks.busy_runs())
         order = {"do": "fit", "table": str(path), "folder": str(folder), "options": self._resolved(options)}
-        lines = lines_of(_told(table), options)
+        lines = lines_of(table, options, folder.name)
 
         def end(task: Task) -> None:
             del task
@@ -157,7 +160,12 @@ class Session:
                 best[c["k"]] = min(best.get(c["k"], c["bic"]), c["bic"])
         unmade = {int(k): why for task in busy for k, why in task["unmade"].items()}
         return [
-            {"k": k, "ready": k == own or k_folder(run, k).is_dir(), "bic": best.get(k), "why_not": unmade.get(k)}
+            {
+                "k": k,
+                "ready": k == own or k_folder(run, k).is_dir(),
+                "bic": best.get(k),
+                "why_not": unmade.get(k),
+            }
             for k in ks_of(summary)
         ]
 
@@ -183,7 +191,7 @@ class Session:
             return {"making": self._make_k(name, run, k, summary, state)}
         table = self._table_of(run, summary, state)
         version = "" if k == own else f"k/{k}"
-        lines = lines_of(_told(table or "DATA"), {**state["options"], "k": k}, match_to=name)
+        lines = lines_of(table or "DATA", {**state["options"], "k": k}, f"{name}/k/{k}", match_to=name)
         if k == own:
             lines = {word: state["entries"][0][word] for word in ("command", "python")}
         entry = Entry(f"Show {k} group{'s' * (k != 1)}", version=version, **lines)
@@ -209,7 +217,9 @@ class Session:
             raise UsageError("no-table", "the table of this run is not here", do="Put it into the folder")
         options = {**state["options"], "k": k, "match_to": str(run)}
         order = {"do": "fit", "table": str(self.place.table(table)), "folder": str(k_folder(run, k))}
-        self.tasks.start({**order, "options": options, "alone": True}, name, {"what": "k", "k": k}, lambda _: None)
+        self.tasks.start(
+            {**order, "options": options, "alone": True}, name, {"what": "k", "k": k}, lambda _: None
+        )
         return k
 
     def change(self, name: str, given: Any, revision: int) -> dict[str, Any]:
@@ -221,7 +231,7 @@ class Session:
             before, version = state["entries"][state["at"]]["version"], new_version(run)
             (run / version).mkdir(parents=True)
         table = self._table_of(run, summary, state)
-        lines = changes.lines_of("/".join(filter(None, (name, before))), table, what)
+        lines = changes.lines_of("/".join(filter(None, (name, before))), table, what, f"{name}/{version}")
         order = {
             "do": "change",
             "from": str(version_folder(run, before)),
@@ -235,6 +245,10 @@ class Session:
             del task
             changed(run, summary, revision, lambda state: with_entry(state, entry))
 
+        if {"names", "colours"} & set(what):  # no rows are looked at: it takes a moment
+            changes.change(order)
+            changed(run, summary, revision, lambda state: with_entry(state, entry))
+            return self.answer(name)
         return self.tasks.start(order, name, {"what": "change", **lines}, end).to_dict()
 
     def step(self, name: str, at: int, revision: int) -> dict[str, Any]:
@@ -270,7 +284,9 @@ class Session:
             if rows.has_cells(run):
                 return
             try:
-                read = open_table(str(self.place.table(table)), None, **(summary["options"].get("reading") or {}))
+                read = open_table(
+                    str(self.place.table(table)), None, **(summary["options"].get("reading") or {})
+                )
                 if read.n_rows == summary["table"]["rows"]:
                     rows.write_cells(read, run)
             except IlkError:  # the groups are shown without cells
@@ -286,7 +302,12 @@ class Session:
         summary = find_summary(str(folder))
         numeric = {f["column"] for g in summary["groups"] for f in g["facts"] if f["type"] == "number"}
         told = {key: _number(value) if key in numeric else value for key, value in cells.items()}
-        return {"row": number, "placed": placed, "cells": cells, "text": row_text(summary, placed, told, PLAIN)}
+        return {
+            "row": number,
+            "placed": placed,
+            "cells": cells,
+            "text": row_text(summary, placed, told, NARROW),
+        }
 
     def compare(self, first: str, second: str) -> dict[str, Any]:
         """Two runs as they are shown now: how far they agree, who moved."""
@@ -324,7 +345,9 @@ def changed_check(run: Path, summary: Any, revision: int) -> dict[str, Any]:
 
     state = read_state(run, summary)
     if state["revision"] != revision:
-        raise Conflict("changed-elsewhere", "this run was changed in another window", do="It is shown as it is now")
+        raise Conflict(
+            "changed-elsewhere", "this run was changed in another window", do="It is shown as it is now"
+        )
     return state
 
 
@@ -333,10 +356,6 @@ def _number(value: Any) -> Any:
         return float(value)
     except (TypeError, ValueError):
         return value
-
-
-def _told(table: str) -> str:
-    return table
 
 
 def _fit_words(options: Options) -> str:

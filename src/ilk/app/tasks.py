@@ -153,7 +153,9 @@ class Tasks:
         with self._lock:
             self._processes.pop(task.number, None)
             if not task.over:
-                self._ended(task, failed={"code": "process-lost", "text": "the process of the fit ended early"})
+                self._ended(
+                    task, failed={"code": "process-lost", "text": "the process of the fit ended early"}
+                )
 
     def _heard(self, task: Task, said: dict[str, Any]) -> None:
         with self._lock:

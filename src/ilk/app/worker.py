@@ -88,7 +88,9 @@ def _fit(asked: dict[str, Any], line: Line) -> None:
     from ilk.app.asked import job_of
 
     folder = Path(asked["folder"])
-    job = job_of(Path(asked["table"]), asked["options"], callback=_teller(line, asked["options"].get("budget")))
+    job = job_of(
+        Path(asked["table"]), asked["options"], callback=_teller(line, asked["options"].get("budget"))
+    )
     line.busy.set()
     result = run(job)
     line.tell(progress={"stage": "writing"})

@@ -36,7 +36,9 @@ LARGEST_PORT = 65535
     help="Largest file that can be dropped on the page.",
 )
 @click.option("--debug", is_flag=True, help="Show where an error happened.")
-def open_page(what: str | None, no_browser: bool, port: int, read_only: bool, max_upload: float, debug: bool) -> int:
+def open_page(
+    what: str | None, no_browser: bool, port: int, read_only: bool, max_upload: float, debug: bool
+) -> int:
     """Open a page to work in: drop a table, see its columns, fit, change the groups, export. Needs ilk[app].
 
     The page runs on this machine and sends nothing anywhere. It sees the folder of the table or run, or the current

@@ -109,8 +109,8 @@ def compare(first: str, second: str, id_: str | None, output: str | None, force:
 
     FIRST and SECOND are folders that ilk fit wrote, or files with a column called group.
     """
-    from ilk.analysis.runs import compared
     from ilk.analysis.run_folder import json_bytes, write_columns
+    from ilk.analysis.runs import compared
     from ilk.monitor import comparison
     from ilk.text.comparison import comparison_text
 
@@ -208,8 +208,8 @@ def check(run: str, data: str, fail_on: str | None, absent: str, **options: Any)
     import warnings
 
     from ilk.analysis.folder import find_model
-    from ilk.analysis.runs import checked
     from ilk.analysis.run_folder import json_bytes
+    from ilk.analysis.runs import checked
     from ilk.text.drift import check_text
 
     model = find_model(run)

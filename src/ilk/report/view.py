@@ -74,7 +74,9 @@ class View:
         for letter, colour in chosen.items():
             if letter in self.number and isinstance(colour, int) and 1 <= colour <= COLOURS:
                 place = self.number[letter] % COLOURS
-                rules.append(f".ilk .g{place},.ilk.g{place}{{--c:var(--g{colour - 1});--on:var(--g{colour - 1}-on)}}")
+                rules.append(
+                    f".ilk .g{place},.ilk.g{place}{{--c:var(--g{colour - 1});--on:var(--g{colour - 1}-on)}}"
+                )
         return "".join(rules)
 
     @property

@@ -22,6 +22,7 @@ from ilk.model.levels import HARD_LEVELS, SOFT_LEVELS, Levels
 from ilk.model.no_prediction_rule import NO_PREDICTION_RULE
 from ilk.paradigms.blurring import blur
 from ilk.paradigms.bottleneck import Joint, mean_counts, squeeze
+from ilk.paradigms.density import hdbscan
 from ilk.paradigms.gaussian_process import dirichlet_gaussians
 from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
 from ilk.paradigms.linkage import cut_at, cuts, longest_lived, tree_of
@@ -32,6 +33,7 @@ from ilk.selection.paradigm_input import Material
 from ilk.table.block import Array
 
 SMALL_SHARE = 0.02  # of the rows: fewer are no typical cut, and no cluster of single linkage
+LEAST_DENSE = 5  # rows of a group of HDBSCAN in small tables, as scikit-learn has it
 N_NEIGHBOURS = 10
 DAMPINGS, AP_PASSES = (0.5, 0.8, 0.95), 500  # of affinity propagation: messages that swing are damped more
 CONCENTRATION = 1.0
@@ -91,6 +93,11 @@ def linkage_parts(method: str, material: Material, k: int | None, most: int, see
     top = float(tree[:, 2].max()) or 1.0
     signs = tuple((cut.n_clusters, cut.gap / top) for cut in possible)
     return Parting(by_size(longest_lived(possible).labels)[0], signs=signs)
+
+
+def hdbscan_parts(material: Material, k: int | None, most: int, seed: int) -> Parting:
+    least = max(LEAST_DENSE, least_rows(material.n_rows))
+    return Parting(by_size(hdbscan(material.distances.matrix, least))[0])
 
 
 def _by_k(values: Array) -> ByK:

@@ -1,6 +1,7 @@
 // Compare two runs, check new rows, export, history: each in a dialog.
 import { ask, exportAddress, get, note, upload } from "./api.js";
 import { fill, h, lines, shown } from "./dom.js";
+import { save } from "./pictures.js";
 import { dialog } from "./run.js";
 
 const text = (told) => h("pre.told-text", {}, told.split("\n").map(shown).join("\n"));
@@ -60,13 +61,22 @@ const EXPORTS = [
   ["zip", "Everything", "the run folder in a zip"],
 ];
 
+// What may be refused is asked for first, so that the reason is read and no broken file is saved.
+async function fetched(address, out) {
+  const response = await fetch(address);
+  if (!response.ok) { fill(out, h("p.low", {}, shown((await response.json()).error.text))); return; }
+  const name = decodeURIComponent(response.headers.get("Content-Disposition").split("''")[1]);
+  save(await response.blob(), name);
+}
+
 export function exportDialog(tools) {
   const now = tools.now(), query = { run: tools.run, version: now.version };
-  const ruled = new Set(["sql-duckdb", "sql-spark", "json"]);
+  const ruled = new Set(["sql-duckdb", "sql-spark", "json"]), out = h("div", { role: "status" });
   dialog("Export", h("ul.list", {}, EXPORTS.map(([what, title, about]) => {
     const off = ruled.has(what) && !now.has_rule;
-    return h("li", {}, off ? h("b.cap", {}, title) : h("a", { href: exportAddress(what, query), download: true }, title), h("span.cap", {}, off ? "these groups have no rule for new rows" : about));
-  })), h("p.cap", {}, "Pictures: every one has its own buttons, SVG and PNG, at its upper right corner."), h("p.cap", {}, "This version lies in ", h("code", {}, shown([tools.run, now.version].filter(Boolean).join("/")))));
+    const link = h("a", { href: exportAddress(what, query), download: true, onclick: ruled.has(what) ? (event) => { event.preventDefault(); fetched(link.href, out); } : null }, title);
+    return h("li", {}, off ? h("b.cap", {}, title) : link, h("span.cap", {}, off ? "these groups have no rule for new rows" : about));
+  })), out, h("p.cap", {}, "Pictures: every one has its own buttons, SVG and PNG, at its upper right corner."), h("p.cap", {}, "This version lies in ", h("code", {}, shown([tools.run, now.version].filter(Boolean).join("/")))));
 }
 
 export function historyDialog(tools) {

@@ -20,7 +20,7 @@ function standing(picture) {
   return { text: new XMLSerializer().serializeToString(made), width, height };
 }
 
-function save(blob, name) {
+export function save(blob, name) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
   document.body.append(link);
   link.click();

@@ -47,8 +47,8 @@ export async function runView(work, run, go) {
     try {
       if (what === "change") {
         const task = await ask("change", { run, revision, change: given });
-        await finished(task.number);
-        answer = await get("answer", { run });
+        if (!task.html) await finished(task.number);
+        answer = task.html ? task : await get("answer", { run });
       } else {
         const made = await ask(what, { run, revision, ...given });
         if (made.making) { waiting = made.making; soon(); drawBar(); return; }

@@ -106,14 +106,14 @@ function columnLine(column, rows, options, update) {
     if (use.value === "ignore") changed.ignore = [...changed.ignore, name];
     else if (use.value) changed[use.value] = name;
     update(changed);
-  } }, ROLES.map(([value, text]) => h("option", { value }, text)));
+  } }, ROLES.map(([value, text]) => h("option", { value }, value === "" && column.role === "left out" && role === "" ? "left out by itself" : text)));
   use.value = role;
   const left = column.role === "left out" && role === "";
   const type = h("select", { "aria-label": `Type of ${shown(name)}`, "data-key": "type " + name, onchange: () => {
     const changed = { ...types };
     if (type.value) changed[name] = type.value; else delete changed[name];
     update({ types: changed });
-  } }, h("option", { value: "" }, left ? "left out" : column.role === "used" && !types[name] ? column.type : "by itself"), TYPES.map((t) => h("option", { value: t }, t)));
+  } }, h("option", { value: "" }, left ? "–" : column.role === "used" && !types[name] ? column.type : "by itself"), TYPES.map((t) => h("option", { value: t }, t)));
   type.value = types[name] || "";
   type.disabled = role !== "";
   const weight = h("input", { type: "number", min: 0, step: "any", placeholder: "1", value: (options.column_weights || {})[name] ?? "", "aria-label": `Weight of ${shown(name)}`, "data-key": "weight " + name, onchange: () => {
