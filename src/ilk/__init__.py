@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ilk.analysis.api import cluster as cluster
     from ilk.analysis.api import select as select
     from ilk.analysis.describe import describe as describe
+    from ilk.analysis.regroup import regroup as regroup
     from ilk.analysis.result import Result as Result
     from ilk.analysis.runs import check as check
     from ilk.analysis.runs import columns as columns
@@ -129,6 +130,7 @@ __all__ = [
     "likelihood_ratio_test",
     "load",
     "measures",
+    "regroup",
     "select",
     "standard_errors",
     "suggest_open_cost",
@@ -191,6 +193,7 @@ _HOME = {
     "describe": "ilk.analysis.describe",
     "likelihood_ratio_test": "ilk.estimators.bootstrap",
     "load": "ilk.analysis.runs",
+    "regroup": "ilk.analysis.regroup",
     "select": "ilk.analysis.api",
     "standard_errors": "ilk.estimators.uncertainty",
     "suggest_open_cost": "ilk.estimators.dp_means",

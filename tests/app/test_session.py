@@ -1,4 +1,4 @@
-"""What the page can do, asked over HTTP: fit, slide, change, undo, rows, compare, check, export, two windows at once."""
+"""What the page can do, asked over HTTP: fit, slide, change, undo, rows, compare, check, export, in two windows."""
 
 from __future__ import annotations
 

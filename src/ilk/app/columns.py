@@ -51,8 +51,9 @@ def _pictures(table: Table, schema: Schema) -> dict[str, Any]:
         encoded = encode(table, schema)
         for j, column in enumerate(schema.numeric):
             made[column.name] = _bars(encoded.numbers[:, j], column)
+        codes = np.empty((0, 0), np.int32) if encoded.codes is None else encoded.codes
         for j, column in enumerate(schema.coded):
-            made[column.name] = _levels(encoded.codes[:, j], column.levels or ())
+            made[column.name] = _levels(codes[:, j], column.levels or ())
     except IlkError:  # the fit says why; the columns are shown all the same
         pass
     for name in table.names:

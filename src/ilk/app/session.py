@@ -6,6 +6,7 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ from ilk.text.drift import check_text
 from ilk.text.explain import row_text
 from ilk.text.layout import Surface
 
+Memory = OrderedDict[Any, dict[str, Any]]
+
 LOOKS = 16  # columns of tables that are remembered
 BRIEFS = 500
 MOVED = 200  # rows that moved between two runs, at most
@@ -50,8 +53,8 @@ class Session:
 
     def __init__(self, place: Place, *, read_only: bool = False) -> None:
         self.place, self.read_only, self.tasks = place, read_only, Tasks()
-        self._looks: OrderedDict[Any, dict[str, Any]] = OrderedDict()
-        self._briefs: OrderedDict[Any, dict[str, Any]] = OrderedDict()
+        self._looks: Memory = OrderedDict()
+        self._briefs: Memory = OrderedDict()
         self._lock = threading.Lock()
 
     def overview(self) -> dict[str, Any]:
@@ -86,7 +89,9 @@ class Session:
         now = find_summary(str(version_folder(run, version))) if version else summary
         return brief(name, now, state) | {"command": state["entries"][0]["command"]}
 
-    def _remembered(self, kept: Any, key: Any, most: int, make: Any) -> Any:
+    def _remembered(
+        self, kept: Memory, key: Any, most: int, make: Callable[[], dict[str, Any]]
+    ) -> dict[str, Any]:
         with self._lock:
             if key in kept:
                 kept.move_to_end(key)

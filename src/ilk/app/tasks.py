@@ -30,6 +30,7 @@ class Task:
     failed: dict[str, str] | None = None
     result: dict[str, Any] = field(default_factory=dict)
     making: int | None = None
+    made: list[int] = field(default_factory=list)  # other K whose answers are there
     unmade: dict[int, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     seconds: float | None = None
@@ -42,7 +43,7 @@ class Task:
         spent = time.monotonic() - self.began if self.seconds is None else self.seconds
         told = {"number": self.number, "run": self.run, "state": self.state, "progress": self.progress}
         told |= {"failed": self.failed, "result": self.result, "seconds": spent, **self.about}
-        return {**told, "making": self.making, "unmade": self.unmade}
+        return {**told, "making": self.making, "made": self.made, "unmade": self.unmade}
 
 
 class Tasks:
@@ -119,10 +120,11 @@ class Tasks:
     def _say(self, number: int, text: str) -> bool:
         process = self._processes.get(number)
         try:
-            assert process is not None and process.stdin is not None
+            if process is None or process.stdin is None:
+                return False
             process.stdin.write(text + "\n")
             process.stdin.flush()
-        except (OSError, ValueError, AssertionError):
+        except (OSError, ValueError):
             return False
         return True
 
@@ -164,12 +166,15 @@ class Tasks:
             elif "failed" in said and not task.over:
                 self._ended(task, failed=said["failed"])
             elif "done" in said:
+                task.made = [task.about["k"]] if task.about.get("what") == "k" else []
                 self._ended(task, result=said["done"])
             elif "making" in said:
                 task.making = said["making"]
             elif "unmade" in said:
                 task.unmade[int(said["unmade"]["k"])], task.making = said["unmade"]["text"], None
-            elif "made" in said or "rested" in said:
+            elif "made" in said:
+                task.made, task.making = [*task.made, int(said["made"])], None
+            elif "rested" in said:
                 task.making = None
 
     def _ended(

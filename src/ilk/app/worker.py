@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
-ORDERS = ("fit", "change")
+BACKGROUND = 5  # by how much the answers at other K stand back
 AROUND = 4  # K on either side of the answer that are made without being asked for
 
 
@@ -141,6 +141,8 @@ def _other_k(job: Any, result: Any, folder: Path, line: Line) -> None:
     rest = [k for k in ks_of(result.summary()) if not k_folder(folder, k).exists()]
     rest = [k for k in rest if abs(k - result.k) <= AROUND]
     rest.sort(key=lambda k: abs(k - result.k))
+    if hasattr(os, "nice"):
+        os.nice(BACKGROUND)  # nobody waits: fits that somebody waits for come first
     while not line.over.is_set():
         try:
             k = line.wanted.get_nowait()

@@ -10,7 +10,7 @@ const sheet = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 
 export async function runView(work, run, go) {
-  let answer = await get("answer", { run });
+  let answer = await get("answer", { run }), waiting = null;
   const overview = await get("overview");
   const bar = h("div.workbar", { role: "toolbar", "aria-label": "What can be done" }), told = h("div.told", { "aria-live": "polite" });
   const main = h("main.answer-view"), blocks = h("nav", { "aria-label": "Blocks" });
@@ -41,6 +41,12 @@ export async function runView(work, run, go) {
     fill(told, h("details", {}, h("summary", {}, h("b", {}, shown(entry.what)), " ", h("code", {}, shown(entry.command))), lines(entry)));
   }
 
+  function drawReady() {
+    const place = bar.querySelector(".k");
+    place.querySelectorAll(".cap").forEach((old) => old.remove());
+    place.append(...ready(answer.ks));
+  }
+
   async function act(what, given) {
     const revision = answer.state.revision;
     bar.setAttribute("aria-busy", "true");
@@ -68,19 +74,17 @@ export async function runView(work, run, go) {
     go({ table: answer.table });
   }
 
-  let waiting = null;
-  const stop = onTasks(async (tasks) => {
-    const mine = tasks.filter((t) => t.run === run);
-    const ready = answer.ks.filter((e) => e.ready).length;
-    const busy = mine.some((t) => t.making !== null || (t.what === "k" && t.state === "running"));
-    if (!busy && ready === answer.ks.length) return;
-    if (!mine.length) return;
-    const fresh = await get("answer", { run }).catch(() => null);
-    if (!fresh || new URLSearchParams(location.search).get("run") !== run) return;
-    const more = fresh.ks.filter((e) => e.ready).length !== ready || fresh.ks.some((e, i) => e.why_not !== answer.ks[i].why_not);
-    if (fresh.state.revision === answer.state.revision) answer.ks = fresh.ks;
-    const there = waiting !== null && fresh.ks.find((e) => e.k === waiting);
-    if (there && there.ready) { const k = waiting; waiting = null; act("k", { k }); } else if (there && there.why_not) { note(new Error(there.why_not)); waiting = null; drawBar(); } else if (more && !bar.contains(document.activeElement)) drawBar();
+  // The tasks say which other numbers of groups are there by now.
+  const stop = onTasks((tasks) => {
+    const mine = tasks.filter((t) => t.run === run && (t.made.length || Object.keys(t.unmade).length));
+    let more = false;
+    for (const entry of answer.ks) {
+      const why = mine.map((t) => t.unmade[entry.k]).find(Boolean);
+      if (!entry.ready && mine.some((t) => t.made.includes(entry.k))) { entry.ready = true; more = true; }
+      if (why && !entry.why_not) { entry.why_not = why; more = true; }
+    }
+    const there = waiting !== null && answer.ks.find((e) => e.k === waiting);
+    if (there && there.ready) { const k = waiting; waiting = null; act("k", { k }); } else if (there && there.why_not) { note(new Error(there.why_not)); waiting = null; drawBar(); } else if (more) drawReady();
   });
   const keys = (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.target.closest("input,textarea,select,dialog")) return;
@@ -99,8 +103,12 @@ function slider(answer, choose, fixed) {
   const range = h("input", { type: "range", id: "k", min: ks[0].k, max: ks[ks.length - 1].k, step: 1, list: "ks", value: now, disabled: fixed || ks.length < 2, "aria-label": "Number of groups",
     oninput: () => { shownK.textContent = range.value; }, onchange: () => choose(Number(range.value)) });
   range.value = now;
-  const ready = ks.filter((e) => e.ready).length;
-  return h("div.k", {}, h("label", { for: "k" }, "Groups"), range, list, shownK, ready < ks.length ? h("span.cap", { title: "The other numbers of groups are being made" }, `${ready} of ${ks.length} ready`) : null);
+  return h("div.k", {}, h("label", { for: "k" }, "Groups"), range, list, shownK, ready(ks));
+}
+
+function ready(ks) {
+  const there = ks.filter((e) => e.ready || e.why_not).length;
+  return there < ks.length ? [h("span.cap", { title: "The other numbers of groups are being made" }, `${there} of ${ks.length} ready`)] : [];
 }
 
 function decorate(main, answer, tools) {

@@ -1,0 +1,203 @@
+"""One sitting in a real browser: every story of the page from dropping a file to taking the groups away."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.conftest import OWN
+from tests.report.hostile import strings
+
+CRM = OWN / "everyday" / "crm.csv"
+MINUTE = 60_000
+SLOW = 240_000  # a busy machine
+
+
+@pytest.fixture
+def visit(chromium, served):
+    """Open the page; the tab, and what it complained of or asked of others."""
+    contexts = []
+
+    def go(query="", **options):
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        context.set_default_timeout(SLOW)
+        contexts.append(context)
+        tab, trouble = context.new_page(), []
+        tab.on("console", lambda message: trouble.append(message.text))
+        tab.on("pageerror", lambda error: trouble.append(str(error)))
+        tab.on("dialog", lambda dialog: trouble.append(dialog.message))
+        tab.on("request", lambda r: r.url.startswith((served.address, "blob:")) or trouble.append(r.url))
+        tab.goto(served.address + query)
+        return tab, trouble
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+def cards(tab, n):
+    """Wait until so many groups are shown."""
+    from playwright.sync_api import expect
+
+    expect(tab.locator("article.card")).to_have_count(n, timeout=SLOW)
+
+
+def idle(tab):
+    from playwright.sync_api import expect
+
+    expect(tab.locator(".workbar[aria-busy]")).to_have_count(0, timeout=SLOW)
+
+
+def button(tab, name, card=None):
+    place = tab if card is None else tab.locator("article.card").nth(card)
+    return place.get_by_role("button", name=name).first
+
+
+def saved(tab, act):
+    with tab.expect_download() as download:
+        act()
+    return download.value
+
+
+def test_a_sitting_from_a_dropped_file_to_exports(visit, served, tmp_path):
+    tab, trouble = visit()
+    tab.set_input_files("#file", str(CRM))
+    tab.wait_for_selector("table.columns tbody tr")
+    assert tab.locator("table.columns tbody tr").count() == 13
+    tab.get_by_label("Use Rep as", exact=True).select_option("ignore")
+    tab.wait_for_selector(".said code:has-text('--ignore Rep')")
+    button(tab, "Find the groups").click()
+    tab.wait_for_selector(".progress")
+    tab.wait_for_selector("article.card")
+    assert "run=" in tab.url
+    cards(tab, 3)
+
+    button(tab, "Rows", 0).click()  # rows: searched, one of them explained
+    tab.wait_for_selector("#drawer tbody tr")
+    tab.get_by_label("Search the rows").fill("Firm 3 Ltd")
+    tab.wait_for_selector("#drawer .foot:has-text('1 row')")
+    tab.locator("#drawer tbody tr").first.click()
+    tab.wait_for_selector(".why pre:has-text('row 3')")
+    tab.keyboard.press("Escape")
+    assert tab.locator("#drawer").is_hidden()
+
+    tab.locator("#k").focus()  # slide, merge, name, undo
+    tab.keyboard.press("ArrowRight")
+    cards(tab, 4)
+    idle(tab)
+    button(tab, "Merge with", 0).click()
+    tab.locator("dialog .line").first.click()
+    cards(tab, 3)
+    idle(tab)
+    button(tab, "Rename", 0).click()
+    tab.locator("dialog input").fill("the <i>first</i>")
+    tab.locator("dialog .primary").click()
+    tab.wait_for_selector("article.card h3:has-text('the <i>first</i>')")
+    button(tab, "Undo").click()
+    idle(tab)
+    button(tab, "Undo").click()
+    cards(tab, 4)
+    button(tab, "History").click()
+    assert tab.locator("dialog .history li").count() == 4
+    tab.keyboard.press("Escape")
+
+    tab.locator("#map").scroll_into_view_if_needed()  # a region of the map
+    box = tab.locator("#map svg").bounding_box()
+    tab.mouse.move(box["x"] + 40, box["y"] + 40)
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + box["width"] - 40, box["y"] + box["height"] - 80, steps=3)
+    tab.mouse.up()
+    tab.wait_for_selector("#drawer .foot:has-text('drawn on the map')")
+    tab.keyboard.press("Escape")
+
+    button(tab, "Export").click()
+    made = saved(tab, lambda: tab.locator("dialog a", has_text="Assignments").click())
+    assert len(open(made.path(), "rb").read().splitlines()) == 2001
+    tab.locator("dialog a", has_text="SQL for DuckDB").click()
+    tab.wait_for_selector("dialog .low:has-text('SQL does not do')")
+    tab.keyboard.press("Escape")
+    figure = tab.locator("figure.saved").first
+    figure.hover()
+    picture = saved(tab, lambda: figure.get_by_role("button", name="SVG").click())
+    assert open(picture.path()).read().startswith("<svg")
+    drawn = saved(tab, lambda: figure.get_by_role("button", name="PNG").click())
+    assert open(drawn.path(), "rb").read(4) == b"\x89PNG"
+
+    button(tab, "Check new rows").click()
+    tab.locator("dialog select").select_option("crm.csv")
+    tab.wait_for_selector("dialog .pill:has-text('no drift')")
+    assert trouble == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_runs_out_of_the_screen(visit, served, run, width, scheme):
+    for query in ("", "?table=crm.csv", f"?run={run}"):
+        tab, trouble = visit(query, viewport={"width": width, "height": 800}, color_scheme=scheme)
+        tab.wait_for_selector(
+            {"": "main.home", "?t": "table.columns tbody tr", "?r": "article.card"}[query[:2]]
+        )
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        assert trouble == []
+
+
+def test_the_keyboard_is_enough(visit, served, run):
+    tab, _ = visit(f"?run={run}")
+    tab.wait_for_selector("article.card")
+    seen = set()
+    for _ in range(14):
+        tab.keyboard.press("Tab")
+        seen.add(tab.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
+    assert {"k", "Rows", "Compare", "Export"} <= seen
+    unnamed = tab.evaluate(
+        "[...document.querySelectorAll('button,input,select,a[href]')].filter(e => !(e.textContent.trim() || "
+        "e.getAttribute('aria-label') || e.labels && e.labels.length || e.title)).map(e => e.outerHTML)"
+    )
+    assert unnamed == []
+
+
+def test_hostile_names_and_cells_are_text(visit, served):
+    texts = [text for text in strings() if text.strip() and "\0" not in text]
+    rows = [
+        {f"x {texts[0]}": i % 2 * 8 + i % 5 / 10, texts[1]: texts[i % len(texts)], texts[2]: texts[3 + i % 2]}
+        for i in range(120)
+    ]
+    text = "\n".join(json.dumps(row) for row in rows)
+    (served.folder / "hostile.jsonl").write_text(text, encoding="utf-8", errors="backslashreplace")
+    tab, trouble = visit("?table=hostile.jsonl")
+    tab.wait_for_selector("table.columns tbody tr")
+    button(tab, "Find the groups").click()
+    tab.wait_for_selector("article.card")
+    button(tab, "Rows").click()
+    tab.wait_for_selector("#drawer tbody tr")
+    tab.locator("#drawer tbody tr").nth(1).click()
+    tab.wait_for_selector(".why pre")
+    assert tab.locator("#work img, #work iframe, #work script, #drawer img, #drawer script").count() == 0
+    assert trouble == []
+
+
+def test_two_browsers_at_once_see_one_run(visit, served, run):
+    one, _ = visit(f"?run={run}")
+    two, _ = visit(f"?run={run}")
+    for tab in (one, two):
+        tab.wait_for_selector("article.card")
+    for tab, name in ((one, "by the first"), (two, "by the second")):
+        button(tab, "Rename", 0).click()
+        tab.locator("dialog input").fill(name)
+        tab.locator("dialog .primary").click()
+        tab.wait_for_selector("article.card h3:has-text('by the first')")
+    assert "another window" in two.locator("#notes").inner_text()
+    button(one, "Undo").click()
+
+
+def test_read_only_has_no_way_to_change(chromium, served, run):
+    from tests.app.serving import serving
+
+    with serving(served.folder, "--read-only") as fixed:
+        tab = chromium.new_page()
+        tab.goto(fixed.address + f"?run={run}")
+        tab.wait_for_selector("article.card")
+        assert tab.get_by_role("button", name="Rename").count() == 0
+        assert tab.locator("#k").is_disabled()
+        tab.close()
