@@ -24,7 +24,9 @@ PATIENCE = 240_000
 
 def main() -> None:
     (HERE / "sitting").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory() as above, sync_playwright() as driver:
+        folder = os.path.join(above, "customers")
+        os.mkdir(folder)
         server = subprocess.Popen(
             [sys.executable, "-m", "ilk.cli.main", "open", folder, "--no-browser"],
             stderr=subprocess.PIPE,

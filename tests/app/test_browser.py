@@ -113,16 +113,16 @@ def test_a_sitting_from_a_dropped_file_to_exports(visit, served, tmp_path):
 
     button(tab, "Export").click()
     made = saved(tab, lambda: tab.locator("dialog a", has_text="Assignments").click())
-    assert len(open(made.path(), "rb").read().splitlines()) == 2001
+    assert len(made.path().read_bytes().splitlines()) == 2001
     tab.locator("dialog a", has_text="SQL for DuckDB").click()
     tab.wait_for_selector("dialog .low:has-text('SQL does not do')")
     tab.keyboard.press("Escape")
     figure = tab.locator("figure.saved").first
     figure.hover()
     picture = saved(tab, lambda: figure.get_by_role("button", name="SVG").click())
-    assert open(picture.path()).read().startswith("<svg")
+    assert picture.path().read_text().startswith("<svg")
     drawn = saved(tab, lambda: figure.get_by_role("button", name="PNG").click())
-    assert open(drawn.path(), "rb").read(4) == b"\x89PNG"
+    assert drawn.path().read_bytes()[:4] == b"\x89PNG"
 
     button(tab, "Check new rows").click()
     tab.locator("dialog select").select_option("crm.csv")

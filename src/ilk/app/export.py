@@ -66,7 +66,7 @@ def _read(file: Any) -> Iterator[bytes]:
 def _zipped(version: Path) -> Iterator[bytes]:
     """The files of the version itself: those that `ilk fit` writes."""
     names = [*PLAIN.values(), os.path.basename(find_assignments(str(version)))]
-    held = tempfile.SpooledTemporaryFile(max_size=2**24)
+    held = tempfile.SpooledTemporaryFile(max_size=2**24)  # noqa: SIM115  closed by who reads it
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as pack:
         for name in names:
             if (version / name).is_file() and not (version / name).is_symlink():

@@ -50,6 +50,11 @@ def k_folder(run: Path, k: int) -> Path:
     return run / "k" / str(k)
 
 
+def has_k(run: Path, k: int) -> bool:
+    """Whether that answer is there, whole: its summary is written last."""
+    return (k_folder(run, k) / SUMMARY).is_file()
+
+
 def ks_of(summary: Mapping[str, Any]) -> list[int]:
     """The numbers of groups that can be asked for: those of the candidates."""
     return sorted({int(c["k"]) for c in summary["candidates"]} | {int(summary["chosen"]["k"])})

@@ -19,6 +19,7 @@ from ilk.app.columns import look
 from ilk.app.history import (
     Entry,
     changed,
+    has_k,
     k_folder,
     ks_of,
     lock_of,
@@ -167,7 +168,7 @@ class Session:
         return [
             {
                 "k": k,
-                "ready": k == own or k_folder(run, k).is_dir(),
+                "ready": k == own or has_k(run, k),
                 "bic": best.get(k),
                 "why_not": unmade.get(k),
             }
@@ -192,7 +193,7 @@ class Session:
         if k not in ks_of(summary):
             raise UsageError("bad-k", f"{k} groups were not tried", do="Choose another number")
         own, state = int(summary["chosen"]["k"]), read_state(run, summary)
-        if k != own and not k_folder(run, k).is_dir():
+        if k != own and not has_k(run, k):
             return {"making": self._make_k(name, run, k, summary, state)}
         table = self._table_of(run, summary, state)
         version = "" if k == own else f"k/{k}"

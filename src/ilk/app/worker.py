@@ -133,12 +133,12 @@ def _other_k(job: Any, result: Any, folder: Path, line: Line) -> None:
     """The answers at the other K that were tried, the nearest first, each a run folder within the run."""
     from ilk.analysis.run import run
     from ilk.analysis.run_folder import write_run
-    from ilk.app.history import k_folder, ks_of
+    from ilk.app.history import has_k, k_folder, ks_of
 
     job = replace(job, match_to=str(folder), callback=None, budget=None)
     if not job.reading:
         job = replace(job, data=result.table)
-    rest = [k for k in ks_of(result.summary()) if not k_folder(folder, k).exists()]
+    rest = [k for k in ks_of(result.summary()) if not has_k(folder, k)]
     rest = [k for k in rest if abs(k - result.k) <= AROUND]
     rest.sort(key=lambda k: abs(k - result.k))
     if hasattr(os, "nice"):
@@ -150,11 +150,11 @@ def _other_k(job: Any, result: Any, folder: Path, line: Line) -> None:
             if not rest:
                 break
             k = rest.pop(0)
-        if k_folder(folder, k).exists():
+        if has_k(folder, k):
             continue
         line.tell(making=k)
         try:
-            write_run(run(replace(job, k=k)), str(k_folder(folder, k)))
+            write_run(run(replace(job, k=k)), str(k_folder(folder, k)), force=True)
             line.tell(made=k)
         except Exception as error:  # there is no model of this K
             line.tell(unmade={"k": k, **_said(error)})

@@ -48,7 +48,7 @@ export const count = (n) => Number(n).toLocaleString("en-US");
 export function bytes(n) {
   if (n < 1000) return `${n} B`;
   const at = Math.min(Math.floor(Math.log10(n) / 3), 4);
-  return `${(n / 1000 ** at).toPrecision(3)} ${["B", "kB", "MB", "GB", "TB"][at]}`;
+  return `${Number((n / 1000 ** at).toPrecision(3))} ${["B", "kB", "MB", "GB", "TB"][at]}`;
 }
 
 export function seconds(n) {
@@ -61,7 +61,7 @@ export const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 
 export function chip(group, extra) {
   const again = group.number >= 6 ? " again" : "";
-  return h(`span.chip.g${group.number % 6}${extra ? "." + extra : ""}`, { class: `chip g${group.number % 6}${again}${extra ? " " + extra : ""}` }, group.letter);
+  return h("span", { class: `chip g${group.number % 6}${again}${extra ? " " + extra : ""}` }, group.letter);
 }
 
 export function copied(text) {

@@ -106,7 +106,7 @@ function columnLine(column, rows, options, update) {
     if (use.value === "ignore") changed.ignore = [...changed.ignore, name];
     else if (use.value) changed[use.value] = name;
     update(changed);
-  } }, ROLES.map(([value, text]) => h("option", { value }, value === "" && column.role === "left out" && role === "" ? "left out by itself" : text)));
+  } }, ROLES.map(([value, text]) => h("option", { value }, value === "" && column.role === "left out" && role === "" ? "not used" : text)));
   use.value = role;
   const left = column.role === "left out" && role === "";
   const type = h("select", { "aria-label": `Type of ${shown(name)}`, "data-key": "type " + name, onchange: () => {
