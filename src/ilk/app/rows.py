@@ -110,7 +110,7 @@ class _Source:
         chosen = ", ".join(f"g.{_quoted(name)}" for name in self.own)
         chosen += "".join(f", c.{_quoted(name)}" for name in cells)
         both = f"{parts[0]} c positional join {parts[1]} g" if kept else f"{parts[0]} g"
-        self.joined = f"(select {chosen} from {both})"
+        self.joined = f"(select {chosen} from {both})"  # noqa: S608
 
     def __enter__(self) -> _Source:
         return self
