@@ -116,6 +116,8 @@ def test_a_sitting_from_a_dropped_file_to_exports(visit, served, tmp_path):
     assert len(made.path().read_bytes().splitlines()) == 2001
     tab.locator("dialog a", has_text="SQL for DuckDB").click()
     tab.wait_for_selector("dialog .low:has-text('SQL does not do')")
+    assert [text for text in trouble if "400" not in text] == []  # the refusal
+    trouble.clear()
     tab.keyboard.press("Escape")
     figure = tab.locator("figure.saved").first
     figure.hover()

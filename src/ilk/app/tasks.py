@@ -14,6 +14,7 @@ from typing import Any
 
 AT_ONCE = 2  # fits; more wait
 KEPT = 50  # tasks that are over and still told of
+Process = subprocess.Popen[str]
 COMMAND = [sys.executable, "-m", "ilk.app.worker"]
 
 
@@ -53,9 +54,9 @@ class Tasks:
         self._lock = threading.RLock()
         self._numbers = itertools.count(1)
         self._tasks: dict[int, Task] = {}
-        self._processes: dict[int, subprocess.Popen[str]] = {}
+        self._processes: dict[int, Process] = {}
         self._ends: dict[int, Callable[[Task], None]] = {}
-        self._spare: subprocess.Popen[str] | None = None
+        self._spare: Process | None = None
         self._closed = False
 
     def warm(self) -> None:
@@ -143,7 +144,7 @@ class Tasks:
             running += 1
         threading.Timer(0.2, self.warm).start()
 
-    def _follow(self, task: Task, process: subprocess.Popen[str]) -> None:
+    def _follow(self, task: Task, process: Process) -> None:
         """Hear what a process says until it ends."""
         assert process.stdout is not None
         for line in process.stdout:
@@ -192,8 +193,8 @@ class Tasks:
         self._next()
 
 
-def _process() -> subprocess.Popen[str]:
-    return subprocess.Popen(
+def _process() -> Process:
+    return Process(
         COMMAND,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
