@@ -108,7 +108,7 @@ function slider(answer, choose, fixed) {
 
 function ready(ks) {
   const there = ks.filter((e) => e.ready || e.why_not).length;
-  return there < ks.length ? [h("span.cap", { title: "The other numbers of groups are being made" }, `${there} of ${ks.length} ready`)] : [];
+  return there < ks.length ? [h("span.cap", { title: "The others are made in the background, or when you ask for them" }, `${there} of ${ks.length} ready`)] : [];
 }
 
 function decorate(main, answer, tools) {
