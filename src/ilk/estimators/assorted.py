@@ -80,7 +80,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         A fit ends when a pass lowers J by less than this share of it.
     {max_iter}
     budget : None or float, default=None
-        Seconds after which the best found so far is taken; None sets no limit.
+        Seconds for all of it, reading included; then the best found so far is taken. None sets no limit.
     {random_state} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
