@@ -234,7 +234,8 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         start += f"  {' ' * (rows - cells(count))}{count}  {tenths_text(group['share']):>6}"
         start += f"  {score_text(group[measure]):>{len(title)}}" if measure and title else ""
         start += f"  {score_text(group['stability']):>9}" if stable else ""
-        words = _apart(group, surface, summary.get("names", {}))
+        told = group if len(groups) > 2 else {**group, "unlike": None}  # unlike the other is unlike the table
+        words = _apart(told, surface, summary.get("names", {}))
         lines += wrap(start + "   ", len(head) + 3, words, len(head) + 3, surface)
     if len(groups) > MOST_GROUPS:
         lines.append(surface.paint(f"  and {len(groups) - MOST_GROUPS} more, in summary.json", "dim"))
