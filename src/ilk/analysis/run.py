@@ -18,6 +18,7 @@ from ilk.analysis.on_cluster import ClusterFrame
 from ilk.analysis.prepare import Input, Seen, prepare, with_weights
 from ilk.analysis.result import Result
 from ilk.analysis.shown import rows_at_a_glance, shown_rows
+from ilk.analysis.steadier import steadier
 from ilk.assorted.problem import CELLS, InverseTransform
 from ilk.assorted.width import is_crowded
 from ilk.engines.base import Rows
@@ -83,6 +84,8 @@ def _run(job: Job) -> Result:
         view = SeenTable(counted, seen, found, own)
         if afar is None and not searching.over:
             view = clearer(view, lambda rest: _grown_view(job, rest, ks, deadline))
+        if afar is None and not deadline.over and job.merge != "none":
+            view = steadier(view, lambda k: _with_components(job, given, k, deadline))
     return _answer(
         Findings(
             job=job,
@@ -156,6 +159,13 @@ def _grown_view(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -
     """What the assorted model sees in a table, numbers as cells of their own."""
     counted, seen, found = _by_growth(job, given, ks, deadline)
     return SeenTable(counted, seen, found, _grouped(job, seen, found, ks[0], deadline))
+
+
+def _with_components(job: Job, given: Input, k: int, deadline: Deadline) -> SeenTable:
+    """What the best model of K components shows, each a group."""
+    wish = replace(job, k=k, merge="none", callback=None)
+    counted, seen, found = _searched(wish, given, (k,), deadline)
+    return SeenTable(counted, seen, found, _grouped(wish, seen, found, k, deadline))
 
 
 def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
