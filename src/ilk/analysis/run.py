@@ -42,6 +42,7 @@ from ilk.table.out_of_core.table import PieceTable
 from ilk.table.own_transforms import transforms_elsewhere
 
 N_STARTS = 30  # of K-means and its kin, for each K
+TELLING = 3e-4  # seconds that it takes to describe a column; kept from a budget
 SEARCH_SHARE = 0.75  # of a budget after reading; the rest is for resamples and the description
 
 
@@ -66,6 +67,7 @@ def _run(job: Job) -> Result:
     if afar is not None and job.transforms is not None:
         raise transforms_elsewhere()
     given = prepare(job if afar is None else replace(job, data=afar.table))
+    deadline = deadline.less(TELLING * len(given.schema.columns))
     ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)
     searching = deadline.part(SEARCH_SHARE)
     if parted(given.method):
