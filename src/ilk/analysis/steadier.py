@@ -1,7 +1,8 @@
 """One component for each group, where components that were merged make groups that do not hold.
 
 The lowest BIC may have more components than there are groups. Where those that it leaves after merging are weak, the
-best model with as many components as groups is looked at too, and taken where its word is better (decision 34).
+best model with as many components as groups is looked at too, and taken where its word is better and it explains
+nearly as much (decision 34).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from ilk.analysis.factor_view import CLAIMS, SeenTable
 from ilk.errors import NoModelError
 from ilk.selection.candidates import Search
 from ilk.selection.search import runner_up
+
+MOST_LOST = 0.2  # of what the best model gains on a single component
 
 
 def steadier(view: SeenTable, look: Callable[[int], SeenTable]) -> SeenTable:
@@ -26,9 +29,21 @@ def steadier(view: SeenTable, look: Callable[[int], SeenTable]) -> SeenTable:
         return view
     except KeyboardInterrupt:
         return replace(view, grouping=replace(own, interrupted=True))
-    if other.grouping.n_groups != own.n_groups or other.word not in CLAIMS:
+    if (
+        other.grouping.n_groups != own.n_groups
+        or not _near(other.search, view.search)
+        or other.word not in CLAIMS
+    ):
         return replace(view, grouping=replace(own, interrupted=other.grouping.interrupted))
     return replace(other, search=_with_both(other.search, view.search), notes=view.notes)
+
+
+def _near(fewer: Search, best: Search) -> bool:
+    """Whether fewer components keep most of what the best model gains on a single one, in BIC."""
+    single = [c.bic for c in best.candidates if c.k == 1 and c.bic is not None]
+    if not single or fewer.chosen.bic is None or best.chosen.bic is None:
+        return False
+    return fewer.chosen.bic - best.chosen.bic <= MOST_LOST * (min(single) - best.chosen.bic)
 
 
 def _with_both(chosen: Search, others: Search) -> Search:
