@@ -10,7 +10,7 @@ from ilk.assorted.columns import assort
 from ilk.assorted.fit import SEARCH_ROWS, AssortedFit, SearchOptions, fit_assorted
 from ilk.assorted.growth import FINAL_FIT, GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ColumnTransform, ModelOptions
-from ilk.assorted.transform import PLAIN
+from ilk.assorted.scales import PLAIN
 from ilk.engines.base import Rows
 from ilk.engines.derived import DerivedRows, derive
 from ilk.engines.memory import MemoryRows

@@ -58,7 +58,8 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     match_to : None, Result, Model or path, default=None
         An earlier result whose letters and names go to the groups that correspond.
     budget : None or float, default=None
-        Seconds after which the best found so far is taken.
+        Seconds for all of it, reading included, kept within a second or a tenth; what there was no time for is said
+        (`time-limit`, "not tested"). Reading, and the methods that are no search, cannot be cut short.
     {random_state} {threads} {n_jobs}
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
