@@ -237,7 +237,11 @@ def _by_rule(old: _Old, table: Table, labels: Array, group_of: Array, note: Caut
     used = given.numbers_of(np.arange(given.rows.n_rows))
     rows = _model_rows(model, table, used, given)
     search = _search_of(old, labels[used], rows.take(np.arange(rows.n_rows)).weights)
-    search, grouping = examined(rows, given.used, search, job.seed)
+    search, grouping = examined(
+        given.rows, given.used, search, job.seed
+    )  # as labels are: not as a model sees rows
+    if old.summary["chosen"].get("silhouette") is None:  # a mixture is told by its probabilities
+        search = replace(search, sharpness=None)
     grouping = replace(grouping, grouped=replace(model.grouped, group_of=places))
     findings = Findings(
         job=job,

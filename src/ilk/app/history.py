@@ -30,7 +30,7 @@ class Conflict(UsageError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class Step:
     """One thing that was done, and the version of the run that came of it."""
 
     what: str
@@ -83,7 +83,7 @@ def read_state(run: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, IlkError):
         made = summary.get("reproduce") or {}
         python = [text for text in str(made.get("python", "")).splitlines() if "ilk." in text]
-        first = Entry("Fit", str(made.get("command", "")), python[0] if python else "")
+        first = Step("Fit", str(made.get("command", "")), python[0] if python else "")
         return new_state(None, {}, first)
 
 
@@ -100,7 +100,7 @@ def _check(state: Mapping[str, Any]) -> None:
         raise ValueError
 
 
-def new_state(table: str | None, options: Mapping[str, Any], first: Entry) -> dict[str, Any]:
+def new_state(table: str | None, options: Mapping[str, Any], first: Step) -> dict[str, Any]:
     """The history of a run that was just fitted."""
     return {"table": table, "options": dict(options), "entries": [vars(first)], "at": 0, "revision": 0}
 
@@ -125,7 +125,7 @@ def changed(
         return state
 
 
-def with_entry(state: dict[str, Any], entry: Entry) -> None:
+def with_entry(state: dict[str, Any], entry: Step) -> None:
     """Add an entry after the one that is shown; what was undone is forgotten."""
     state["entries"] = [*state["entries"][: state["at"] + 1], vars(entry)]
     state["at"] = len(state["entries"]) - 1

@@ -17,7 +17,7 @@ from ilk.app.answer import answer_of, brief
 from ilk.app.asked import Options, lines_of, options_of
 from ilk.app.columns import look
 from ilk.app.history import (
-    Entry,
+    Step,
     changed,
     has_k,
     k_folder,
@@ -125,7 +125,7 @@ class Session:
 
         def end(task: Task) -> None:
             del task
-            write_state(folder, new_state(table, options, Entry(_fit_words(options), **lines)))
+            write_state(folder, new_state(table, options, Step(_fit_words(options), **lines)))
 
         return self.tasks.start(order, folder.name, {"what": "fit", "table": table, **lines}, end).to_dict()
 
@@ -200,7 +200,7 @@ class Session:
         lines = lines_of(table or "DATA", {**state["options"], "k": k}, f"{name}/k/{k}", match_to=name)
         if k == own:
             lines = {word: state["entries"][0][word] for word in ("command", "python")}
-        entry = Entry(f"Show {k} group{'s' * (k != 1)}", version=version, **lines)
+        entry = Step(f"Show {k} group{'s' * (k != 1)}", version=version, **lines)
 
         def edit(state: dict[str, Any]) -> None:
             last = state["entries"][state["at"]]
@@ -245,7 +245,7 @@ class Session:
             "table": None if table is None else str(self.place.table(table)),
             "change": what,
         }
-        entry = Entry(changes.words_of(what), version=version, **lines)
+        entry = Step(changes.words_of(what), version=version, **lines)
 
         def end(task: Task) -> None:
             del task
