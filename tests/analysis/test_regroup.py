@@ -66,6 +66,28 @@ def test_changes_follow_one_another(crm, tmp_path):
     assert {group.letter: group.name for group in last.groups}["B"] == "middle"
 
 
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize(
+    "method",
+    ["auto", "gaussian", "assorted", "k-means", "mean-shift", "dirichlet-process", "spectral", "hdbscan"],
+)
+def test_groups_of_every_sort_of_method_are_merged_and_split(method, mixed, tmp_path):
+    draws, truth = np.random.default_rng(0), np.arange(90) % 3
+    points = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])[truth] + draws.normal(size=(90, 2))
+    table = {"size": points[:, 0], "width": points[:, 1]} | (
+        {"mark": ["abc"[t] for t in truth]} if mixed else {}
+    )
+    old = ilk.cluster(table, method=method)
+    assert sorted(group.rows for group in old.groups) == [30, 30, 30]
+    write_run(old, str(tmp_path / "old.ilk"))
+    merged = ilk.regroup(tmp_path / "old.ilk", table, merge="A,B")
+    assert [group.rows for group in merged.groups] == [60, 30]
+    assert merged.model.has_rule == old.model.has_rule
+    split = ilk.regroup(tmp_path / "old.ilk", table, split="B")
+    assert split.k == 4
+    np.testing.assert_array_equal(np.sort([group.rows for group in split.groups])[2:], [30, 30])
+
+
 def test_names_and_colours_need_no_table(crm, tmp_path):
     folder, old = crm
     new = ilk.regroup(folder, names={"A": "small"}, colours={"A": 4})

@@ -126,7 +126,12 @@ class _Old:
         given = self.summary["options"]
         names = {field.name for field in fields(Job)} - {*NOT_OF_THE_TABLE, "reading", "data"}
         kept = {name: value for name, value in given.items() if name in names}
-        return Job(table, **{**kept, "method": self.model.method if self.model.method in METHODS else "auto"})
+        return Job(table, **{**kept, "method": self.method})
+
+    @property
+    def method(self) -> str:
+        """The method that was chosen, without its structure."""
+        return str(self.summary["chosen"]["method"])
 
     def table_of(self, data: Any) -> Table:
         if data is None:
@@ -188,7 +193,8 @@ def _split(old: _Old, table: Table, letter: str) -> Result:
         raise UsageError("too-small", f"group {letter} has {len(own)} rows", do="Split a larger one")
     names = [name for name in table.names if name not in table.problems]
     few = from_arrow(table.arrow.select(names).take(own), table.source)
-    halves = run_job(replace(old.job(few), k=2, merge="none")).finest()
+    by = old.method if METHODS[old.method].k == "fixed" and METHODS[old.method].search != "none" else "auto"
+    halves = run_job(replace(old.job(few), method=by, k=2, merge="none")).finest()
     labels = old.finest.copy()
     labels[own[halves == 1]] = model.k
     if not (halves == 1).any():
@@ -271,7 +277,7 @@ def _search_of(old: _Old, labels: Array, weight: Array) -> Any:
     from ilk.selection.paradigms import Parting
 
     model = old.model
-    bare = search_of(METHODS[model.method], Parting(labels), labels, 0.0, None)
+    bare = search_of(METHODS[old.method], Parting(labels), labels, 0.0, None)
     candidates = old.result.candidates or bare.candidates
     best = [i for i, c in enumerate(candidates) if c.bic is not None]
     return replace(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -15,7 +15,9 @@ from ilk.store import write_atomically
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
 
-CELLS = "cells.parquet"
+CELLS, GROUPS = "cells.parquet", "groups.parquet"
+LARGE_TEXT = 5_000_000  # bytes of assignments from which they are kept in another form, too
+NUMBER = 'cast("row" as bigint)'
 MOST_A_PAGE = 200
 SEARCHED_COLUMNS = 60
 TEXT_CHARACTERS = 200
@@ -70,21 +72,14 @@ def has_cells(run: Path) -> bool:
 def rows(run: Path, version: Path, query: Query) -> dict[str, Any]:
     """A page of rows: names of columns, cells as text, and how many rows there are in all."""
     with _Source(run, version) as source:
-        where, given = source.where(query)
-        (total,) = source.ask(f"select count(*) from {source.joined}{where}", given).fetchone()  # noqa: S608  names are quoted
         size = min(max(query.size, 1), MOST_A_PAGE)
-        order = source.order(query)
-        cells = ", ".join(
-            f"left(cast({_quoted(name)} as varchar), {TEXT_CHARACTERS})" for name in source.names
-        )
-        page = f" limit {size} offset {max(query.page, 0) * size}"
-        text = f"select {cells} from {source.joined}{where}{order}{page}"  # noqa: S608
-        found = source.ask(text, given).fetchall()
-    return {"columns": source.names, "own": source.own, "rows": [list(row) for row in found], "total": total}
+        total, wanted = source.found(query, size)
+        cells = source.cells_of(wanted)
+    return {"columns": source.names, "own": source.own, "rows": cells, "total": total}
 
 
 class _Source:
-    """The cells next to the groups, in a database that sees these two files and nothing else."""
+    """The cells next to the groups, in a database that is asked for these two files and nothing else."""
 
     def __init__(self, run: Path, version: Path) -> None:
         import duckdb
@@ -92,25 +87,19 @@ class _Source:
         self.base = duckdb.connect(":memory:")
         self.base.execute("set threads=2")
         self.aside: tempfile.TemporaryDirectory[str] | None = None
-        groups = self._literal(find_assignments(str(version)))
-        reader = "read_parquet" if groups.endswith(".parquet") else "read_csv"
-        told = (
-            ""
-            if reader == "read_parquet"
-            else ", header=true, delim=',', quote='\"', escape='\"', all_varchar=true"
-        )
-        parts = [f"{reader}({_text(groups)}{told})"]
+        parts = [self._part(_groups_file(self.base, version, self._literal))]
         kept = has_cells(run)
         if kept:
-            parts.insert(0, f"read_parquet({_text(self._literal(str(run / CELLS)))})")
-        sizes = [self._names(part) for part in parts]
-        cells = sizes[0] if kept else []
-        self.own = [name for name in sizes[-1] if name not in cells]
-        self.names = [*self.own, *cells]
+            parts.insert(0, self._part(self._literal(str(run / CELLS))))
+        types = [self._types(part) for part in parts]
+        cells = types[0] if kept else {}
+        self.own = [name for name in types[-1] if name not in cells]
+        self.types = {**{name: types[-1][name] for name in self.own}, **cells}
+        self.names = list(self.types)
         chosen = ", ".join(f"g.{_quoted(name)}" for name in self.own)
         chosen += "".join(f", c.{_quoted(name)}" for name in cells)
         both = f"{parts[0]} c positional join {parts[1]} g" if kept else f"{parts[0]} g"
-        self.joined = f"(select {chosen} from {both})"  # noqa: S608
+        self.joined = f"(select {chosen} from {both})"  # noqa: S608  names and paths are quoted
 
     def __enter__(self) -> _Source:
         return self
@@ -129,12 +118,35 @@ class _Source:
         os.symlink(path, link)
         return link
 
-    def _names(self, part: str) -> list[str]:
-        found = self.base.execute(f"describe select * from {part}")  # noqa: S608  paths are quoted
-        return [row[0] for row in found.fetchall()]
+    @staticmethod
+    def _part(path: str) -> str:
+        return f"read_parquet({_text(path)})" if path.endswith(".parquet") else _csv(path)
 
-    def ask(self, text: str, given: list[Any]) -> Any:
-        return self.base.execute(text, given)
+    def _types(self, part: str) -> dict[str, str]:
+        found = self.base.execute(f"describe select * from {part}")  # noqa: S608
+        return {row[0]: row[1] for row in found.fetchall()}
+
+    def found(self, query: Query, size: int) -> tuple[int, list[int]]:
+        """How many rows there are, and the numbers of those on the page, in order."""
+        where, given = self.where(query)
+        keys = self.keys(query)
+        named = "".join(f", {key} as k{i}" for i, key in enumerate(keys))
+        text = f"create temp table hits as select {NUMBER} as n{named} from {self.joined}{where}"  # noqa: S608
+        self.base.execute(text, given)
+        (total,) = self.base.execute("select count(*) from hits").fetchone() or (0,)
+        way = " desc" if query.down else ""
+        order = "".join(f"k{i}{way} nulls last, " for i in range(len(keys)))
+        page = f"select n from hits order by {order}n limit {size} offset {max(query.page, 0) * size}"  # noqa: S608
+        return int(total), [row[0] for row in self.base.execute(page).fetchall()]
+
+    def cells_of(self, wanted: list[int]) -> list[list[Any]]:
+        """The cells of some rows as texts, in the order asked for."""
+        if not wanted:
+            return []
+        texts = ", ".join(f"left(cast({_quoted(n)} as varchar), {TEXT_CHARACTERS})" for n in self.names)
+        asked = f"select {NUMBER}, {texts} from {self.joined} where {NUMBER} in (select unnest(?))"  # noqa: S608
+        by_number = {row[0]: list(row[1:]) for row in self.base.execute(asked, [wanted]).fetchall()}
+        return [by_number[number] for number in wanted]
 
     def where(self, query: Query) -> tuple[str, list[Any]]:
         """The condition, with the values that it is asked with."""
@@ -143,29 +155,49 @@ class _Source:
             column = "segment" if "segment" in self.own else "group"
             parts.append(f"{_quoted(column)} = ?")
             given.append(query.group)
-        for word in query.search.split()[:8]:
-            some = self.names[:SEARCHED_COLUMNS]
-            parts.append(
-                "(" + " or ".join(f"contains(lower(cast({_quoted(n)} as varchar)), ?)" for n in some) + ")"
-            )
-            given += [word.lower()] * len(some)
+        words = query.search.lower().split()[:8]
+        if words:
+            some = ", ".join(f"cast({_quoted(n)} as varchar)" for n in self.names[:SEARCHED_COLUMNS])
+            parts += [f"contains(lower(concat_ws(chr(31), {some})), ?)"] * len(words)
+            given += words
         if query.only is not None:
-            parts.append(f"cast({_quoted('row')} as bigint) in (select unnest(?))")
+            parts.append(f"{NUMBER} in (select unnest(?))")
             given.append([int(row) for row in query.only])
         return (" where " + " and ".join(parts) if parts else ""), given
 
-    def order(self, query: Query) -> str:
-        number = f"cast({_quoted('row')} as bigint)"
-        if query.sort is None:  # as the files have them, unless a condition mixed them
-            return f" order by {number}" if query.only is not None or query.search or query.group else ""
-        if query.sort not in self.names:
+    def keys(self, query: Query) -> list[str]:
+        """What rows are sorted by: numbers as such, also in texts such as '$1,042.58' and '13%'."""
+        if query.sort is None:
+            return []
+        if query.sort not in self.types:
             raise UsageError(
                 "unknown-column", f"there is no column {shown(query.sort)!r}", do="Choose another"
             )
-        name, way = _quoted(query.sort), " desc" if query.down else ""
-        bare = f"regexp_replace(cast({name} as varchar), '[^0-9eE.+-]', '', 'g')"  # '$1,042.58', '13%'
-        by = f"try_cast({bare} as double){way} nulls last, {name}{way} nulls last"
-        return f" order by {by}, {number}"
+        name = _quoted(query.sort)
+        if self.types[query.sort] != "VARCHAR":
+            return [name]
+        return [f"try_cast(regexp_replace({name}, '[^0-9eE.+-]', '', 'g') as double)", name]
+
+
+def _groups_file(base: Any, version: Path, literal: Callable[[str], str]) -> str:
+    """The assignments of a version; those of a large one in text are kept in a faster form beside it."""
+    path = find_assignments(str(version))
+    if not path.endswith(".csv") or os.path.getsize(path) < LARGE_TEXT:
+        return literal(path)
+    fast = version / GROUPS
+    if not fast.is_file() or fast.stat().st_mtime < os.path.getmtime(path):
+        making = version / f".{GROUPS}.{os.urandom(4).hex()}"
+        try:
+            base.execute(f"copy (select * from {_csv(literal(path))}) to {_text(making)} (format parquet)")  # noqa: S608
+            os.replace(making, fast)
+        except Exception:  # a folder that cannot be written to: the text is read each time
+            making.unlink(missing_ok=True)
+            return literal(path)
+    return literal(str(fast))
+
+
+def _csv(path: str) -> str:
+    return f"read_csv({_text(path)}, header=true, delim=',', quote='\"', escape='\"', all_varchar=true)"
 
 
 def row(run: Path, version: Path, number: int) -> dict[str, Any]:
