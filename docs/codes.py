@@ -14,8 +14,9 @@ SENTENCE = 160
 OPENING = """\
 # Codes of errors and cautions
 
-Every error and every caution has a code that stays the same, for programs and for questions: `error [no-rows]` on the command line, `error.code` in Python, `code` in the warnings of
-`summary.json`. Dots stand for names and numbers of your table.
+Every error and every caution has a code that stays the same, for programs and for questions: `error [no-rows]` on the
+command line, `error.code` in Python, `code` in the warnings of `summary.json`. Dots stand for names and numbers of your
+table.
 """
 
 

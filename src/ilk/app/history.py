@@ -109,16 +109,22 @@ def write_state(run: Path, state: Mapping[str, Any]) -> None:
     write_atomically(run / STATE, (json.dumps(state, indent=1) + "\n").encode(), overwrite=True)
 
 
+def at_revision(run: Path, summary: Mapping[str, Any], revision: int) -> dict[str, Any]:
+    """The history of a run, refused where it is no longer at `revision`."""
+    state = read_state(run, summary)
+    if state["revision"] != revision:
+        raise Conflict(
+            "changed-elsewhere", "this run was changed in another window", do="It is shown as it is now"
+        )
+    return state
+
+
 def changed(
     run: Path, summary: Mapping[str, Any], revision: int, edit: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any]:
     """The history after a change, which is refused where the run is no longer at `revision`."""
     with lock_of(run):
-        state = read_state(run, summary)
-        if state["revision"] != revision:
-            raise Conflict(
-                "changed-elsewhere", "this run was changed in another window", do="It is shown as it is now"
-            )
+        state = at_revision(run, summary, revision)
         edit(state)
         state["revision"] += 1
         write_state(run, state)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ilk.analysis.folder import find_model, find_summary
 from ilk.analysis.runs import checked, compared
 from ilk.app import changes, rows
@@ -18,6 +20,7 @@ from ilk.app.asked import Options, lines_of, options_of
 from ilk.app.columns import look
 from ilk.app.history import (
     Step,
+    at_revision,
     changed,
     has_k,
     k_folder,
@@ -233,7 +236,7 @@ class Session:
         what, run = changes.change_of(given), self.place.run(name)
         with lock_of(run):
             summary = find_summary(str(run))
-            state = changed_check(run, summary, revision)
+            state = at_revision(run, summary, revision)
             before, version = state["entries"][state["at"]]["version"], new_version(run)
             (run / version).mkdir(parents=True)
         table = self._table_of(run, summary, state)
@@ -321,13 +324,13 @@ class Session:
         found = compared(str(paths[0]), str(paths[1]), None)
         document = found.document
         every = comparison.rows_of(found.first, found.second, document, document["matched_by"])
-        names, columns = list(every), [list(values) for values in every.values()]
-        moved = [list(row) for row in zip(*columns, strict=True)]
+        names = [name for name in every if name != "moved"]
+        some = np.flatnonzero(every["moved"] == True)[:MOVED]  # noqa: E712  None where a row has no group
         return {
             "document": document,
             "text": comparison_text(document, PLAIN),
             "columns": names,
-            "rows": moved[:MOVED],
+            "rows": [[every[name][i] for name in names] for i in some],
             "cautions": [c[1] for c in found.cautions],
         }
 
@@ -343,18 +346,6 @@ class Session:
             warnings.simplefilter("ignore")
             document = checked(model, model.read(str(self.place.table(table))), "missing")
         return {"document": document, "text": check_text(document, PLAIN)}
-
-
-def changed_check(run: Path, summary: Any, revision: int) -> dict[str, Any]:
-    """The history of a run, refused where it is no longer at `revision`; nothing is written."""
-    from ilk.app.history import Conflict
-
-    state = read_state(run, summary)
-    if state["revision"] != revision:
-        raise Conflict(
-            "changed-elsewhere", "this run was changed in another window", do="It is shown as it is now"
-        )
-    return state
 
 
 def _number(value: Any) -> Any:

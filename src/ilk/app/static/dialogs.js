@@ -18,8 +18,7 @@ export function compareDialog(tools, wanted) {
     try {
       const found = await get("compare", { first: tools.run, second: which.value });
       const said = { command: `ilk compare ${tools.run} ${which.value}`, python: `ilk.compare(${JSON.stringify(tools.run)}, ${JSON.stringify(which.value)})` };
-      const moved = found.columns.indexOf("moved");
-      const some = moved < 0 ? found.rows : found.rows.filter((r) => r[moved]);
+      const some = found.rows;
       fill(out, found.cautions.map((c) => h("p.cap.low", {}, shown(c))), text(found.text), lines(said),
         some.length ? h("details.fold", {}, h("summary", {}, "Rows that moved, the first of them"), h("div.box.tall", { tabindex: 0 }, h("table", {}, h("thead", {}, h("tr", {}, found.columns.map((c) => h("th", { scope: "col" }, shown(c))))), h("tbody", {}, some.map((r) => h("tr", {}, r.map((c) => h("td", { dir: "auto" }, c === null ? "–" : shown(c))))))))) : null);
     } catch (error) { fill(out, h("p.low", {}, shown(error.message))); }
