@@ -173,7 +173,7 @@ def test_two_runs_are_compared_and_new_rows_checked(served, run):
     other = served.fit("crm.csv", k=2)
     found = served.ask("compare", first=run, second=other)
     assert 0 < found["document"]["ari"] <= 1
-    assert len(found["rows"]) == min(found["document"]["moved"], 200)
+    assert len(found["rows"]) == min(found["document"]["moved"]["rows"], 200)
     assert found["columns"] == ["row", "first", "second"]
     checked = served.ask("check", {"run": run, "table": "crm.csv"})
     assert checked["document"]["verdict"]["word"] == "no drift"

@@ -128,7 +128,7 @@ class Session:
 
         def end(task: Task) -> None:
             del task
-            write_state(folder, new_state(table, options, Step(_fit_words(options), **lines)))
+            write_state(folder, new_state(table, options, Step("Fit", **lines)))
 
         return self.tasks.start(order, folder.name, {"what": "fit", "table": table, **lines}, end).to_dict()
 
@@ -353,7 +353,3 @@ def _number(value: Any) -> Any:
         return float(value)
     except (TypeError, ValueError):
         return value
-
-
-def _fit_words(options: Options) -> str:
-    return "Fit" + (f" with {', '.join(sorted(options))}" if options else "")
