@@ -76,11 +76,12 @@ wheels: setup  ## source archive and a wheel of Linux, into dist; auditwheel say
 	$(RUN) auditwheel show dist/*.whl
 
 bench: setup  ## ilk and its peers on the same data, as ratios
-	$(RUN) pip install --quiet -e '.[bench,spark]'
+	$(RUN) pip install --quiet -e '.[bench,spark,app]'
 	$(RUN) benchmarks
 	$(RUN) benchmarks.stream
 	$(RUN) benchmarks.reading
 	$(RUN) benchmarks.spark
+	$(RUN) benchmarks.page
 
 docs: setup  ## the documentation, into build/docs; a warning is an error
 	$(RUN) sphinx -W --keep-going -q -j auto docs build/docs
