@@ -253,3 +253,13 @@ def test_what_was_finished_outlives_the_server(tmp_path):
         answer = second.ask("answer", run=run)
         assert answer["groups"][0]["name"] == "kept"
         assert len(answer["state"]["entries"]) == 2
+
+
+def test_groups_of_a_parquet_table_are_written_as_parquet(served):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"x": [i % 2 * 9 + i % 5 / 10 for i in range(80)]}), served.folder / "p.parquet")
+    run = served.fit("p.parquet", k=2)
+    assert (served.folder / run / "assignments.parquet").is_file()
+    assert served.ask("rows", {"run": run, "version": ""})["total"] == 80

@@ -94,7 +94,7 @@ def _fit(asked: dict[str, Any], line: Line) -> None:
     line.busy.set()
     result = run(job)
     line.tell(progress={"stage": "writing"})
-    summary = write_all(result, str(folder), force=True)
+    summary = write_all(result, str(folder), force=True, parquet=_in_parquet(asked["table"]))
     line.busy.clear()
     line.tell(done={"interrupted": summary["interrupted"], "k": summary["chosen"]["k"]})
     if summary["interrupted"] or asked.get("alone") or line.over.is_set():
@@ -103,7 +103,7 @@ def _fit(asked: dict[str, Any], line: Line) -> None:
 
     write_cells(result.table, folder)
     line.tell(cells=True)
-    _other_k(job, result, folder, line)
+    _other_k(job, result, asked, line)
 
 
 def _teller(line: Line, budget: float | None) -> Any:
@@ -129,12 +129,18 @@ def _teller(line: Line, budget: float | None) -> Any:
     return tell
 
 
-def _other_k(job: Any, result: Any, folder: Path, line: Line) -> None:
+def _in_parquet(table: str) -> bool:
+    """Whether the groups of its rows are written as Parquet, as the table is."""
+    return table.lower().endswith((".parquet", ".pq"))
+
+
+def _other_k(job: Any, result: Any, asked: dict[str, Any], line: Line) -> None:
     """The answers at the other K that were tried, the nearest first, each a run folder within the run."""
     from ilk.analysis.run import run
     from ilk.analysis.run_folder import write_run
     from ilk.app.history import has_k, k_folder, ks_of
 
+    folder = Path(asked["folder"])
     job = replace(job, match_to=str(folder), callback=None, budget=None)
     if not job.reading:
         job = replace(job, data=result.table)
@@ -154,7 +160,8 @@ def _other_k(job: Any, result: Any, folder: Path, line: Line) -> None:
             continue
         line.tell(making=k)
         try:
-            write_run(run(replace(job, k=k)), str(k_folder(folder, k)), force=True)
+            made = run(replace(job, k=k))
+            write_run(made, str(k_folder(folder, k)), force=True, parquet=_in_parquet(asked["table"]))
             line.tell(made=k)
         except Exception as error:  # there is no model of this K
             line.tell(unmade={"k": k, **_said(error)})
