@@ -75,8 +75,8 @@ def test_a_sitting_from_a_dropped_file_to_exports(visit, served, tmp_path):
 
     button(tab, "Rows", 0).click()  # rows: searched, one of them explained
     tab.wait_for_selector("#drawer tbody tr")
-    tab.get_by_label("Search the rows").fill("Firm 3 Ltd")
-    tab.wait_for_selector("#drawer .foot:has-text('1 row')")
+    tab.get_by_label("Search the rows").fill("CUST-100003")
+    tab.locator("#drawer .foot").get_by_text("1 row", exact=True).wait_for()
     tab.locator("#drawer tbody tr").first.click()
     tab.wait_for_selector(".why pre:has-text('row 3')")
     tab.keyboard.press("Escape")
