@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ilk.errors import Caution, DataError, Option, ResourceError, UsageError, shown
 from ilk.table.files import copy_capped
+from ilk.table.scratch import spool
 
 MAX_LINE_BYTES = 8 * 2**20
 _CHUNK = 4 * 2**20
@@ -109,7 +110,7 @@ def _has_returns(path: str) -> bool:
 def _transcode(path: str, target: str, codec: str, name: str) -> None:
     decoder = codecs.getincrementaldecoder(codec)()
     offset, held = 0, ""
-    with open(path, "rb") as stream, open(target, "w", encoding="utf-8", newline="") as out:
+    with open(path, "rb") as stream, spool(target) as out:
         while chunk := stream.read(_CHUNK):
             pending = len(decoder.getstate()[0])
             try:
@@ -117,11 +118,12 @@ def _transcode(path: str, target: str, codec: str, name: str) -> None:
             except UnicodeDecodeError as error:
                 raise _bad_bytes(name, codec, offset - pending + error.start) from None
             held = "\r" if text.endswith("\r") else ""
-            out.write(text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n"))
+            plain = text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n")
+            out.write(plain.encode("utf-8", "surrogatepass"))
             offset += len(chunk)
         if decoder.getstate()[0]:
             raise _bad_bytes(name, codec, offset - len(decoder.getstate()[0]))
-        out.write("\n" if held else "")
+        out.write(b"\n" if held else b"")
 
 
 def _bad_bytes(name: str, codec: str, offset: int) -> DataError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from ilk.table.columns import NUMBER, Column, usable_names
 from ilk.table.files import TextOptions
 from ilk.table.ledger import Ledger, SetAside
 from ilk.table.read import Table
+from ilk.table.scratch import scratch
 from ilk.table.text_cells import (
     as_text,
     as_typed,
@@ -54,7 +54,7 @@ class CsvDialect:
 
 def read_text(path: str, name: str, options: TextOptions, *, packed: bool = False) -> Table:
     """A table from a delimited text file; every line ends in a row or in the ledger."""
-    with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
+    with scratch() as folder:
         if packed:
             path = unpack(path, folder, name)
         plain, facts, told = plain_text(path, folder, name, options.encoding)
