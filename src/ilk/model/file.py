@@ -225,7 +225,7 @@ def _encoding(value: Any, n_columns: int | None) -> Encoding:
     if n_columns is None:
         n_columns = len(plain["centre"]) if np.ndim(plain["centre"]) == 1 else 0
     centre = array((n_columns,), -parameters.FAR, parameters.FAR)(plain["centre"], "centre")
-    factor = maybe(array((n_columns,), 0.0, LARGEST))(plain.get("factor"), "factor")
+    factor = maybe(array((n_columns,), 0.0))(plain.get("factor"), "factor")  # of a column beside one of 1e308
     return Encoding(power, centre, factor)
 
 

@@ -52,7 +52,7 @@ class Growth:
         if self.most <= self.last:
             return
         self.leap()
-        while self.best.k >= self.last and not self.stop.deadline.over:
+        while self.best.fits and self.best.k >= self.last and not self.stop.deadline.over:
             if not self.split() and (self.best.k == self.last or not (self.join() or self.exchange())):
                 return
 

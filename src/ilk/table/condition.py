@@ -294,7 +294,8 @@ class Spread:
     @classmethod
     def about(cls, facts: Survey, encoding: Encoding) -> Spread:
         width = facts.width * (2 * encoding.power)
-        unit = np.ldexp(1.0, -np.frexp(np.where(width > 0, width, 1.0))[1])
+        exponent = -np.frexp(np.where(width > 0, width, 1.0))[1]
+        unit = np.ldexp(1.0, np.minimum(exponent, np.finfo(np.float64).maxexp - 1))
         return cls(encoding, facts.mean * encoding.power - encoding.centre, unit)
 
     def sums(self, block: Array, weight: Array | None) -> Array:
