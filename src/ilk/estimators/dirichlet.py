@@ -336,6 +336,12 @@ class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):
             # The mixin's would call `fit`, which calls this.
             found = BayesianGaussianMixture.fit_predict(self, X, y)
         except ValueError as error:
+            if "infs or NaNs" in str(error):
+                raise DataError(
+                    "no-valid-model",
+                    "squares of these numbers are beyond all doubles, or vanish",
+                    do="Scale the columns",
+                ) from None
             if "n_samples >= n_components" not in str(error):
                 raise
             raise DataError(

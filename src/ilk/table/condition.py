@@ -314,7 +314,8 @@ class Spread:
         deviation = np.sqrt(np.maximum(second / total - (first / total) ** 2, 0.0))
         deviation = short(deviation)
         varies = (facts.width > 0) & (deviation > 0)
-        factor = np.divide(self.unit, deviation, out=np.zeros_like(self.unit), where=varies)
+        with np.errstate(over="ignore"):  # cut at the largest number below
+            factor = np.divide(self.unit, deviation, out=np.zeros_like(self.unit), where=varies)
         return np.asarray(np.minimum(factor, np.finfo(facts.dtype).max))
 
 

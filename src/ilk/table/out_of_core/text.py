@@ -52,7 +52,7 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
         names, found = usable_names(dialect.names or [f"x{j}" for j in range(dialect.n_fields)], text=True)
         cautions += found
         seen = _BatchFacts(names=names, dialect=dialect, options=options, looks=[Look()] * len(names))
-        with cutting(plain, dialect) as (reader, rejected):
+        with cutting(plain, dialect, facts.longest) as (reader, rejected):
             schema = pa.schema(
                 [(column, field.type) for column, field in zip(names, reader.schema, strict=True)]
             )
