@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import ilk
+from ilk.cli import address_space
 from ilk.errors import Caution, IlkError, ResourceError, escaped, shown, typed
 
 if TYPE_CHECKING:
@@ -75,6 +76,12 @@ class Commands(click.Group):
         except Exception as error:
             if debug:
                 raise
+            if _stopped_by:  # what was cut short, an import above all, may say so in its own way
+                say(f"interrupted; {_so_far()}")
+                sys.exit(interrupted_code())
+            if address_space.spent():
+                say("error [out-of-memory]: memory ran out. Raise the limit (ulimit -v).")
+                sys.exit(RESOURCE)
             if isinstance(error, OSError) and error.errno in SHORT_OF:
                 _silence(sys.stdout)
                 say(f"error [system]: the system refused a call: {error.strerror}. Make room and try again.")
@@ -85,6 +92,10 @@ class Commands(click.Group):
             )
             code = BUG
         sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        address_space.check()
+        return super().invoke(ctx)
 
 
 def say(text: str) -> None:
@@ -162,7 +173,7 @@ def _silence(stream: Any) -> None:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does, with their own exit codes."""
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, with their own exit codes; each is remembered."""
 
     def stop(number: int, _: FrameType | None) -> NoReturn:
         _stopped_by.append(number)
@@ -174,6 +185,8 @@ def _signals() -> Iterator[None]:
             if hasattr(signal, name):
                 number = getattr(signal, name)
                 old[number] = signal.signal(number, stop)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, or not ours
+            old[signal.SIGINT] = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:

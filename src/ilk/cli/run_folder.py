@@ -148,16 +148,16 @@ def write_into(
     if not rows:
         summary = without_rows(summary)
 
-    def make(target: Path) -> None:
-        result.model.save(target / MODEL)
+    def make(target: Path) -> None:  # nobody else writes there: files are renamed, not linked
+        result.model.save(target / MODEL, overwrite=True)
         files = [MODEL]
         if rows:
             files = [*_write_assignments(target, claim.folder, result, summary, parquet), MODEL]
         summary["folder"], summary["files"] = claim.folder, [REPORT, *files, SUMMARY]
         written = page(summary).encode()
-        write_atomically(target / REPORT, written)
+        write_atomically(target / REPORT, written, overwrite=True)
         summary["sizes"] = {REPORT: len(written)}
-        write_atomically(target / SUMMARY, json_bytes(summary))
+        write_atomically(target / SUMMARY, json_bytes(summary), overwrite=True)
 
     claim.write(make, force=force)
     return summary
@@ -174,7 +174,7 @@ def _write_assignments(
     name = "assignments.parquet" if parquet else "assignments.csv"
     with warnings.catch_warnings(record=True) as made:
         warnings.simplefilter("always")
-        write_parts(target / name, assignment_parts(result), result.table.n_rows)
+        write_parts(target / name, assignment_parts(result), result.table.n_rows, overwrite=True)
     summary["warnings"] += [caution.to_dict() for caution in recorded(made) if caution[0] == "column-renamed"]
     return [name]
 

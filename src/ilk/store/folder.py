@@ -252,12 +252,15 @@ def _locked(path: str, folder: str) -> Iterator[None]:
         file = _lock(path, folder)
     except OSError as error:
         raise _no_rights(folder, reason(error)) from None
-    with file:
+    try:
+        yield
+    finally:
         try:
-            yield
-        finally:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+        finally:
+            with contextlib.suppress(OSError):
+                file.close()
 
 
 def _lock(path: str, folder: str) -> IO[bytes]:

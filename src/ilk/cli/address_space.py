@@ -1,0 +1,48 @@
+"""A limit of address space (`ulimit -v`): libraries are told before they are imported, too little is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from ilk.errors import ResourceError
+
+NEEDED = 650_000_000  # to import everything and fit a small table on one thread; measured by tests/torture/memory.py
+NEARLY = 0.85  # of a limit: the call that failed asked for the rest
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def limit() -> int | None:
+    """Bytes that this process may map; None without a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    found = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if found == resource.RLIM_INFINITY else found
+
+
+def check() -> None:
+    """Refuse a limit that is too low, where libraries crash; below one, each thread of theirs takes its share."""
+    found = limit()
+    if found is None:
+        return
+    for name in THREADS:
+        os.environ.setdefault(name, "1")
+    if found < NEEDED:
+        raise ResourceError(
+            "out-of-memory",
+            f"the limit of memory is {found / 1e6:.0f} MB and {NEEDED / 1e6:.0f} MB are needed",
+            do="Raise it: ulimit -v",
+        )
+
+
+def spent() -> bool:
+    """Whether the process has come near its limit, so that an error of any kind may be for want of memory."""
+    found = limit()
+    if found is None:
+        return False
+    with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as status:
+        peak = next(int(line.split()[1]) for line in status if line.startswith("VmPeak")) * 1024
+        return peak > NEARLY * found
+    return False
