@@ -29,7 +29,8 @@ def run(clock: Clock) -> Tally:
         lines = [",".join([*(f"{cell:.3f}" for cell in row), "abc"[i % 3]]) for i, row in enumerate(rows)]
         (home / "t.csv").write_text("\n".join(["a,b,c,d", *lines]) + "\n")
         args = ["fit", str(home / "t.csv"), "-o", str(home / "run"), "-q", "--k", "3", "--force"]
-        assert _fit(args, None).returncode == 0
+        (home / "old.csv").write_text("\n".join(["a,b,c,d", *lines[:200]]) + "\n")  # another run is there
+        assert _fit(["fit", str(home / "old.csv"), *args[2:]], None).returncode == 0
         shutil.copytree(home / "run", home / "base")
         for limit in dict.fromkeys(order):
             if not clock.more():

@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import sys
 
 from ilk.errors import ResourceError
+from ilk.threads import address_space
 
 NEEDED = 650_000_000  # to import everything and fit a small table on one thread; measured by tests/torture/memory.py
 NEARLY = 0.85  # of a limit: the call that failed asked for the rest
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-def limit() -> int | None:
-    """Bytes that this process may map; None without a limit."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    found = resource.getrlimit(resource.RLIMIT_AS)[0]
-    return None if found == resource.RLIM_INFINITY else found
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_IO_THREADS")
+ARENAS = -8  # M_ARENA_MAX of glibc: each thread would map an arena of its own
 
 
 def check() -> None:
     """Refuse a limit that is too low, where libraries crash; below one, each thread of theirs takes its share."""
-    found = limit()
+    found = address_space()
     if found is None:
         return
     for name in THREADS:
         os.environ.setdefault(name, "1")
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).mallopt(ARENAS, 1)
     if found < NEEDED:
         raise ResourceError(
             "out-of-memory",
@@ -39,7 +36,7 @@ def check() -> None:
 
 def spent() -> bool:
     """Whether the process has come near its limit, so that an error of any kind may be for want of memory."""
-    found = limit()
+    found = address_space()
     if found is None:
         return False
     with contextlib.suppress(OSError, ValueError), open("/proc/self/status") as status:

@@ -113,15 +113,16 @@ def _items(kind: str, part: Any, count: int, take: Callable[[Any], Array], depth
         array = take(part)
         _need(array.dtype == wanted and array.shape == (count,))
         _need(kind != "flags" or array.max(initial=0) <= 1)
-        return (array.astype(bool) if kind == "flags" else array).tolist()
+        return list((array.astype(bool) if kind == "flags" else array).tolist())
     _need(isinstance(part, list) and len(part) == 2)
     if kind == "records":
         return _records(part, count, take, depth)
-    content = joined(part[0], take, depth - 1) if kind == "lists" else take(part[0])
-    cuts = _cuts(take(part[1]), count, len(content))
     if kind == "lists":
-        return [content[a:b] for a, b in cuts]
-    _need(isinstance(content, np.ndarray) and content.ndim == 1)
+        inner = joined(part[0], take, depth - 1)
+        return [inner[a:b] for a, b in _cuts(take(part[1]), count, len(inner))]
+    content = take(part[0])
+    _need(content.ndim == 1)
+    cuts = _cuts(take(part[1]), count, len(content))
     if kind == "rows":
         _need(content.dtype == np.float64)
         return [content[a:b] for a, b in cuts]

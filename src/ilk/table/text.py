@@ -30,6 +30,7 @@ from ilk.table.text_cells import (
     settled,
     total_row,
 )
+from ilk.threads import database_config
 
 SEPARATORS = (",", ";", "\t", "|")
 SEMICOLON = Option("sep", ";")
@@ -291,7 +292,11 @@ def cutting(
         f"max_line_size={most + 2}, strict_mode=true, null_padding=false)"
     )
     con = duckdb.connect(
-        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            **database_config(),
+        }
     )
 
     def rejected() -> list[tuple[int, str, int]]:
