@@ -18,6 +18,7 @@ from tests.torture import calls, files, folders, memory, tables
 from tests.torture.tally import Clock, Tally
 
 MODELS_A_TIME = 500
+START, END = "<!-- counts -->\n", "<!-- end of counts -->"
 
 
 def models(clock: Clock, first: int) -> Tally:
@@ -84,7 +85,9 @@ def main(minutes: float, target: Path | None) -> int:
             found.append(tally)
             print(*tally.lines(), sep="\n", flush=True)
     if target is not None:
-        target.write_text(page(found, minutes), encoding="utf-8")
+        before, rest = target.read_text(encoding="utf-8").split(START, 1)
+        after = rest.split(END, 1)[1]
+        target.write_text(f"{before}{START}{page(found, minutes)}{END}{after}", encoding="utf-8")
     return 1 if any(tally.failures for tally in found) else 0
 
 

@@ -23,7 +23,7 @@ from click.testing import CliRunner
 
 import ilk
 from ilk.cli.main import cli
-from ilk.errors import IlkError, IlkWarning
+from ilk.errors import IlkError, IlkWarning, ModelFileError
 from ilk.methods import names
 from tests.kernels.fuzz_tables import STRUCTURES, refused_by_scikit_learn, weights
 from tests.torture.tally import Clock, Tally, TooSlow, limited, named
@@ -219,7 +219,10 @@ def _look_at_result(case: Case) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "m.ilk")
         found.save(path)
-        back = ilk.load(path)
+        try:
+            back = ilk.load(path)
+        except ModelFileError as error:
+            raise Wrong(f"saved and not read back: {error.what}") from error
         if found.model.has_rule:
             _need(found.assign(frame).equals(back.assign(frame)), "another answer after saving")
 
