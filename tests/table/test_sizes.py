@@ -111,16 +111,8 @@ def test_small_trees_are_written_as_before():
 
 def test_a_packed_list_that_lies_is_refused():
     data = store.pack("model", *store.flatten(wide_tree(3_000)))
-    wrong = [
-        None,
-        3,
-        [],
-        {},
-        "a0",
-        {"of": "a0"},
-        {"of": "a0", "parts": {}},
-        {"of": "a1", "parts": {"none": None}},
-    ]
+    loop = {"of": "a0", "parts": {"lists": [0, "a1"]}}
+    wrong = [None, 3, [], {}, "a0", [{"of": "a0"}], [{"of": "a0", "parts": {}}], [loop], [loop, 5], [None]]
 
     def put(value):
         def change(header):
