@@ -107,7 +107,7 @@ def transforms_of(given: tuple[str, ...]) -> dict[str, str]:
 
 def names_of(given: tuple[str, ...], k: Any = "auto") -> dict[str, str]:
     """Names of groups as they were typed, `A=newcomers`; refused where no run with this `k` can have the letter."""
-    from ilk.report.figures import letter  # imports NumPy and Arrow, which --help does without
+    from ilk.report.figures import letter  # imports NumPy
 
     names: dict[str, str] = {}
     for text in given:
