@@ -37,10 +37,11 @@ def csv_base(draw: random.Random) -> bytes:
 
 
 def json_base(draw: random.Random) -> bytes:
-    cells = [1, 2.5, "x", None, True, [1, 2], {"d": 1}]
+    pools = [[1, 2, 3], [2.5, 3.5, None], ["x", "y"], [True, False], [[1, 2], {"d": 1}]]
+    cells = {key: draw.choice(pools) for key in "abc"}
     rows = [
-        {key: draw.choice(cells) for key in "abc" if draw.random() < 0.9}
-        for _ in range(draw.randrange(1, 20))
+        {key: draw.choice(pool) for key, pool in cells.items() if draw.random() < 0.9}
+        for _ in range(draw.randrange(5, 20))
     ]
     text = [json.dumps(row) for row in rows]
     return ("[" + ",".join(text) + "]" if draw.random() < 0.3 else "\n".join(text) + "\n").encode()
