@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fix check test test-all test-numpy gpu sanitize wheels bench docs demo clean
+.PHONY: help setup fix check test test-all test-numpy torture gpu sanitize wheels sbom lock bench docs demo clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,6 +46,13 @@ test-all: setup  ## every test, the slow ones too, with the compiled kernels
 test-numpy: setup  ## every test with the NumPy kernels; takes long
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup
 
+HOURS ?=
+MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) \* 60),10)
+
+torture: export OPENBLAS_NUM_THREADS = 1
+torture: setup  ## try to break it: MINUTES=10, or HOURS=8 before a release; counts go to docs/what-we-tried-to-break.md
+	$(RUN) tests.torture $(MINUTES) docs/what-we-tried-to-break.md
+
 # CI has no card: what can be told without one is in `make test`.
 gpu: setup  ## on a machine with an NVIDIA Hopper card: kernels, rows and estimators against the CPU, then the bench (torch)
 	$(RUN) pytest -n 0 tests/kernels/gpu tests/engines/test_gpu.py
@@ -74,6 +81,13 @@ wheels: setup  ## source archive and a wheel of Linux, into dist; auditwheel say
 	PATH="$(abspath $(VENV)/bin):$$PATH" $(RUN) auditwheel repair --wheel-dir dist build/wheels/*.whl
 	cp build/wheels/*.tar.gz dist
 	$(RUN) auditwheel show dist/*.whl
+
+sbom: setup  ## what an installed ilk consists of, as CycloneDX, into dist
+	mkdir -p dist
+	$(VENV)/bin/python tools/sbom.py > dist/ilk.cdx.json
+
+lock: setup  ## versions and hashes of everything that development uses, into requirements.lock
+	$(VENV)/bin/python tools/lock.py
 
 bench: setup  ## ilk and its peers on the same data, as ratios
 	$(RUN) pip install --quiet -e '.[bench,spark,app]'

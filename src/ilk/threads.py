@@ -16,6 +16,22 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+def address_space() -> int | None:
+    """Bytes that this process may map (`ulimit -v`); None without a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    found = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if found == resource.RLIM_INFINITY else found
+
+
+def database_config() -> dict[str, str | bool | int | float | list[str]]:
+    """How DuckDB is to be opened: under a limit of address space with one thread, for each takes its share."""
+    limit = address_space()
+    return {} if limit is None else {"threads": 1, "memory_limit": f"{limit // 4 // 2**20}MiB"}
+
+
 def thread_count(threads: int | None) -> int:
     """Threads to use: None or -1 for all the process may run on; at most 256."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

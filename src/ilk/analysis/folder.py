@@ -18,7 +18,7 @@ def find_model(run: str) -> Model:
     """The model of a run: a folder, or the model file itself."""
     inside = os.path.isdir(run)
     path = os.path.join(run, MODEL) if inside else run
-    if not os.path.lexists(path):
+    if not os.path.lexists(path) and os.access(os.path.dirname(path) or ".", os.X_OK):
         raise UsageError(
             "no-run",
             f"there is no run or model file {shown(run, 120)}",

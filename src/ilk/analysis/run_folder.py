@@ -1,7 +1,8 @@
-"""The folder of a run, `customers.ilk/`: report, model, assignments, summary, each written at one stroke."""
+"""The folder of a run, `customers.ilk/`: report, model, assignments, summary, all written at one stroke."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -35,8 +36,10 @@ from ilk.model.placed import settled
 from ilk.report.explanation import without_rows
 from ilk.report.page import page
 from ilk.report.reading import read_summary
+from ilk.store import folder as folders
 from ilk.store import write_atomically
 from ilk.store.check import Unfit, either, maybe, number, record, text
+from ilk.store.folder import Claim
 from ilk.table.addresses import place_of
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table, read
@@ -45,6 +48,9 @@ SUFFIX = ".ilk"
 PACKED = (".gz", ".zst", ".bz2")
 CSV_ROWS = 65536
 HURRIED_ROWS = 200_000  # assigned in half a second
+FILES = (MODEL, "assignments.csv", "assignments.parquet", REPORT, SUMMARY)
+LEAST_BYTES = 1 << 18  # a small report, its summary and a model
+SHARE_OF_INPUT = 8  # of a file, at least, that its assignments take
 
 Columns = dict[str, Any]
 """Some rows by column, in the order in which they are written."""
@@ -87,65 +93,90 @@ def check_free(folder: str, source: str, *, force: bool) -> None:
         raise UsageError(
             "output-exists", "the output folder is a file", where=where, do="Give another: --output DIR"
         )
-    if not force and os.path.isdir(folder) and os.listdir(folder):
+    if _entries(folder) and not force:
         raise UsageError(
             "output-exists",
             "the output folder exists already",
             where=where,
             do="Overwrite it with --force, or choose another with --output DIR",
         )
+    folders.check_writable(folder, FILES)
 
 
-def write_run(
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder) if os.path.isdir(folder) else []
+    except OSError as error:
+        raise ResourceError(
+            "write-failed",
+            f"the output folder cannot be read: {error.strerror}",
+            where=shown(folder, 200),
+            do="Get the rights, or choose another: --output DIR",
+        ) from None
+
+
+@contextlib.contextmanager
+def claimed(folder: str, source: str = "-") -> Iterator[Claim]:
+    """Hold the folder of a run from before the fit: its rights, its room and who else writes to it are known then."""
+    size = 0
+    with contextlib.suppress(OSError):
+        size = os.path.getsize(source) if os.path.isfile(source) else 0
+    with folders.claimed(folder, FILES, LEAST_BYTES + size // SHARE_OF_INPUT) as claim:
+        yield claim
+
+
+def write_run(result: Result, folder: str, *, force: bool = False, **how: Any) -> dict[str, Any]:
+    """Write all files of a run at one stroke and give back the summary as written; `how` as in `write_into`."""
+    with claimed(folder) as claim:
+        return write_into(claim, result, force=force, **how)
+
+
+def write_into(
+    claim: Claim,
     result: Result,
-    folder: str,
     *,
     force: bool = False,
     rows: bool = True,
     parquet: bool = False,
     marks: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Write all files of a run and give back the summary as written; the summary comes last.
+    """As `write_run`, to a folder that is held.
 
     Of a run that was stopped, the assignments of a large table are left out: they take longer than all else.
     """
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise ResourceError(
-            "write-failed",
-            f"the output folder cannot be made: {error.strerror}",
-            where=shown(folder, 200),
-            do="Choose another: --output DIR",
-        ) from None
-    target = Path(folder)
     summary = {**result.summary(), **(marks or {})}
     if not rows:
         summary = without_rows(summary)
-    result.model.save(target / MODEL, overwrite=force)
-    files = [MODEL]
-    if rows and result.interrupted and result.table.n_rows > HURRIED_ROWS:
-        rows = False
+
+    def make(target: Path) -> None:  # nobody else writes there: files are renamed, not linked
+        result.model.save(target / MODEL, overwrite=True)
+        files = [MODEL]
+        if rows:
+            files = [*_write_assignments(target, claim.folder, result, summary, parquet), MODEL]
+        summary["folder"], summary["files"] = claim.folder, [REPORT, *files, SUMMARY]
+        written = page(summary).encode()
+        write_atomically(target / REPORT, written, overwrite=True)
+        summary["sizes"] = {REPORT: len(written)}
+        write_atomically(target / SUMMARY, json_bytes(summary), overwrite=True)
+
+    claim.write(make, force=force)
+    return summary
+
+
+def _write_assignments(
+    target: Path, folder: str, result: Result, summary: dict[str, Any], parquet: bool
+) -> list[str]:
+    """The names of the files that were written."""
+    if result.interrupted and result.table.n_rows > HURRIED_ROWS:
         text = f"there was no time for the assignments of all rows; ilk assign {shown(folder, 200)} DATA gives them"
         summary["warnings"].append(Caution("no-assignments", text).to_dict())
-    if rows:
-        with warnings.catch_warnings(record=True) as made:
-            warnings.simplefilter("always")
-            name = "assignments.parquet" if parquet else "assignments.csv"
-            write_parts(target / name, assignment_parts(result), result.table.n_rows, overwrite=force)
-        summary["warnings"] += [
-            caution.to_dict() for caution in recorded(made) if caution[0] == "column-renamed"
-        ]
-        files.insert(0, name)
-    stale = {"assignments.csv", "assignments.parquet"} - set(files)
-    for name in stale if force else ():  # of an earlier run: rows of another clustering
-        (target / name).unlink(missing_ok=True)
-    summary["folder"], summary["files"] = folder, [REPORT, *files, SUMMARY]
-    written = page(summary).encode()
-    write_atomically(target / REPORT, written, overwrite=force)
-    summary["sizes"] = {REPORT: len(written)}
-    write_atomically(target / SUMMARY, json_bytes(summary), overwrite=force)
-    return summary
+        return []
+    name = "assignments.parquet" if parquet else "assignments.csv"
+    with warnings.catch_warnings(record=True) as made:
+        warnings.simplefilter("always")
+        write_parts(target / name, assignment_parts(result), result.table.n_rows, overwrite=True)
+    summary["warnings"] += [caution.to_dict() for caution in recorded(made) if caution[0] == "column-renamed"]
+    return [name]
 
 
 def write_all(result: Result, folder: str, **how: Any) -> dict[str, Any]:

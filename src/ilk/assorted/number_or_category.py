@@ -15,6 +15,7 @@ from ilk.assorted.scales import PLAIN, SCALES, Number
 from ilk.assorted.transform import shares_cost
 from ilk.table.block import Array
 
+FAR = 400  # powers of two beyond which numbers are brought near 1
 SMALLEST = float(np.finfo(np.float64).tiny)
 
 
@@ -46,6 +47,9 @@ def number_cost(value: Array, weight: Array, step_quantile: float) -> float:
     """A normal on the scale, of six, where it costs least; no cell is denser than one per recording step."""
     total = float(weight.sum())
     share = weight / total
+    power = int(np.frexp(np.abs(value).max(initial=0.0))[1])
+    if abs(power) > FAR:  # squares would overflow or vanish; the cost does not depend on the unit
+        value = np.ldexp(value, -power)
     mean = float(share @ value)
     deviation = float(np.sqrt(share @ np.square(value - mean)))
     number = Number(name="", source=0, low=float(value[0]), high=float(value[-1]), deviation=deviation)

@@ -25,6 +25,7 @@ from ilk.cli.process import (
     RowPair,
     Seconds,
     interrupted_code,
+    note_written,
     progress_to_stderr,
     put,
     say,
@@ -182,16 +183,24 @@ def describe(data: str, **options: Any) -> int:
 
 def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) -> int:
     from ilk.analysis.run import run
-    from ilk.analysis.run_folder import write_all
+    from ilk.analysis.run_folder import claimed, write_into
 
     names = names_of(options.get("names", ()), job.k if job.match_to is None else "auto")
     meter = job.callback
-    with nullcontext() if meter is None else meter:
+    how["rows"] = not options["no_rows"]
+    with claimed(folder, str(job.data)) as claim, nullcontext() if meter is None else meter:
         result = run(job)
         result = with_names(result, names)
         if meter is not None:
             meter.now("writing")
-        summary = write_all(result, folder, rows=not options["no_rows"], **how)
+        try:
+            summary = write_into(claim, result, **how)
+        except KeyboardInterrupt:  # once more, without what takes time
+            if claim.written:
+                note_written(folder)
+                raise
+            summary = write_into(claim, result.stopped(), **how)
+        note_written(folder)
     _tell(summary, options)
     if summary["interrupted"]:
         say(f"interrupted; the best so far is in {shown(folder, 200)}")

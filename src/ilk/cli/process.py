@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import ilk
-from ilk.errors import Caution, IlkError, escaped, shown, typed
+from ilk.cli import address_space
+from ilk.errors import Caution, IlkError, ResourceError, escaped, shown, typed
 
 if TYPE_CHECKING:
     from ilk.text.layout import Surface
@@ -27,6 +29,7 @@ else:  # generic since click 8.4 only
 
 BUG, USAGE, CONDITION_FAILED, RESOURCE, INTERRUPTED, PIPE = 1, 2, 4, 5, 130, 141
 SIGNAL_BASE = 128
+SHORT_OF = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 
 class Stopped(KeyboardInterrupt):
@@ -44,15 +47,18 @@ class Commands(click.Group):
         debug = "--debug" in (sys.argv[1:] if given is None else list(given))
         extra["standalone_mode"] = False
         _stopped_by.clear()
+        _written.clear()
+        _printed.clear()
+        _open_streams()
         try:
             with _signals():
                 code = super().main(*args, **extra)
-            sys.stdout.flush()
+            _flush()
         except (PipeClosed, BrokenPipeError):
             _silence(sys.stdout)
             code = PIPE
         except (click.Abort, KeyboardInterrupt):
-            click.echo("interrupted; nothing was written", err=True)
+            say(f"interrupted; {_so_far()}")
             code = interrupted_code()
         except click.ClickException as error:
             _tell_usage(error)
@@ -70,6 +76,16 @@ class Commands(click.Group):
         except Exception as error:
             if debug:
                 raise
+            if _stopped_by:  # what was cut short, an import above all, may say so in its own way
+                say(f"interrupted; {_so_far()}")
+                sys.exit(interrupted_code())
+            if address_space.spent():
+                say("error [out-of-memory]: memory ran out. Raise the limit (ulimit -v).")
+                sys.exit(RESOURCE)
+            if isinstance(error, OSError) and error.errno in SHORT_OF:
+                _silence(sys.stdout)
+                say(f"error [system]: the system refused a call: {error.strerror}. Make room and try again.")
+                sys.exit(RESOURCE)
             say(
                 f"error [bug]: an unexpected {type(error).__name__} in ilk {ilk.__version__}. "
                 "This is a bug in ilk. Please report it with the command; --debug shows where."
@@ -77,9 +93,58 @@ class Commands(click.Group):
             code = BUG
         sys.exit(code if isinstance(code, int) else 0)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        address_space.check()
+        return super().invoke(ctx)
+
 
 def say(text: str) -> None:
-    sys.stderr.write(surface_of(sys.stderr).fit(escaped(text, "\n")) + "\n")
+    """A line on standard error; where that is closed or full nobody can be told."""
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(surface_of(sys.stderr).fit(escaped(text, "\n")) + "\n")
+
+
+_written: list[str] = []
+_printed: list[bool] = []
+
+
+def note_written(folder: str) -> None:
+    """From now on an interrupt cannot say that nothing was written."""
+    _written[:] = [f"the run is in {shown(folder, 200)}"]
+
+
+def _so_far() -> str:
+    nothing = "a part was printed" if _printed else "nothing was written"
+    return _written[0] if _written else nothing
+
+
+def _open_streams() -> None:
+    """Something stands where a standard stream was closed, or the next file opened would get what is meant for it."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+
+
+def _flush() -> None:
+    """What was printed has to arrive before all is well."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _silence(sys.stdout)
+        raise _not_printed(error.strerror) from None
+
+
+def _not_printed(why: str | None) -> ResourceError:
+    return ResourceError(
+        "write-failed",
+        f"standard output could not be written: {why}",
+        do=_written[0].capitalize() if _written else "Print to somewhere else",
+    )
 
 
 def say_caution(caution: Caution) -> None:
@@ -91,6 +156,8 @@ def say_caution(caution: Caution) -> None:
 def _tell_usage(error: click.ClickException) -> None:
     """What click would show, without characters of the arguments that act on a terminal."""
     context = getattr(error, "ctx", None)
+    if sys.stderr is None:
+        return
     if context is not None:
         hint = context.command.get_help_option(context)
         sys.stderr.write(context.get_usage() + "\n")
@@ -106,7 +173,7 @@ def _silence(stream: Any) -> None:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP end a run as Ctrl-C does, with their own exit codes."""
+    """SIGTERM and SIGHUP end a run as Ctrl-C does, with their own exit codes; each is remembered."""
 
     def stop(number: int, _: FrameType | None) -> NoReturn:
         _stopped_by.append(number)
@@ -118,6 +185,8 @@ def _signals() -> Iterator[None]:
             if hasattr(signal, name):
                 number = getattr(signal, name)
                 old[number] = signal.signal(number, stop)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, or not ours
+            old[signal.SIGINT] = signal.signal(signal.SIGINT, stop)
     try:
         yield
     finally:
@@ -146,12 +215,18 @@ class PipeClosed(Exception):
 
 def put(text: str, end: str = "\n") -> None:
     """Write to standard output: to a terminal without characters that act but our own, elsewhere as it is."""
+    if sys.stdout is None:
+        raise _not_printed("it is closed")
     if sys.stdout.isatty():
         text = surface_of(sys.stdout).fit(text.replace("\t", " " * 4))
+    _printed.append(True)
     try:
         sys.stdout.write(text + end)
     except BrokenPipeError:
         raise PipeClosed from None
+    except OSError as error:
+        _silence(sys.stdout)
+        raise _not_printed(error.strerror) from None
 
 
 class KRange(ParamType):
@@ -302,7 +377,7 @@ SAYING = _all_of(
 
 def progress_to_stderr() -> Meter | None:
     """A line on stderr that is rewritten as the run goes on; only on a terminal."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return None
     from ilk.text.progress import Meter
 

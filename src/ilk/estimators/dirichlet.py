@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
+from ilk.errors import DataError
 from ilk.estimators.base import Callback, real_number, refuse_sparse, warn_of, whole_number
 from ilk.estimators.frames import LABEL, Reply, probabilities
 from ilk.estimators.habits import callback_of, threads_of
@@ -331,9 +332,23 @@ class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):
             Group of each row.
         """
         refuse_sparse(self, X)
-        found = BayesianGaussianMixture.fit_predict(
-            self, X, y
-        )  # the mixin's would call `fit`, which calls this
+        try:
+            # The mixin's would call `fit`, which calls this.
+            found = BayesianGaussianMixture.fit_predict(self, X, y)
+        except ValueError as error:
+            if "infs or NaNs" in str(error):
+                raise DataError(
+                    "no-valid-model",
+                    "squares of these numbers are beyond all doubles, or vanish",
+                    do="Scale the columns",
+                ) from None
+            if "n_samples >= n_components" not in str(error):
+                raise
+            raise DataError(
+                "fewer-rows-than-groups",
+                f"n_samples={len(X)} rows are fewer than n_components={self.n_components}",
+                do="Ask for fewer components",
+            ) from None
         self.labels_, order = by_size(np.asarray(found))
         self.n_clusters_ = len(order)
         return self.labels_

@@ -10,7 +10,7 @@ import numpy as np
 
 from ilk import kernels
 from ilk.engines.base import Rows
-from ilk.errors import UsageError
+from ilk.errors import DataError, UsageError
 from ilk.families.covariance import Structure
 from ilk.families.mixture import anything_observed
 from ilk.families.prior import Prior
@@ -34,6 +34,8 @@ MIXED = (
 )
 """Starts of `init="auto"` where there are categories: no single one is near the best optimum in more than half of
 the tables (assorted.md, section 4), so many short ones of different kinds."""
+
+LEAST_VARIANCE = 1e-250  # beside that of the widest column; densities of less overflow
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,13 @@ def make_product(
     counts = table_counts(rows, level_start, is_count)
     measured = np.flatnonzero(~is_count)
     mean, variance, covariance = _moments(rows, measured)
+    lost = int((variance < LEAST_VARIANCE * variance.max(initial=0.0)).sum())
+    if lost or not (variance > 0).all():
+        raise DataError(
+            "no-spread",
+            f"{max(lost, 1)} columns vary so much less than the widest one that nothing is left of it",
+            do="Scale the columns, or leave those out",
+        )
     seen = counts.cells[is_count]
     rate = np.divide(counts.total, seen, out=np.zeros_like(counts.total), where=seen > 0)
     pooled = np.zeros_like(counts.levels)

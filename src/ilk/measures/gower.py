@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+HUGE = 2.0**1022
+
 
 def gower(numbers: Any, codes: Any = None, *, asymmetric: Any = ()) -> Array:
     """Return Gower's dissimilarities of all pairs of rows: the mean over the columns that both rows have.
@@ -49,7 +51,9 @@ def gower(numbers: Any, codes: Any = None, *, asymmetric: Any = ()) -> Array:
     for column in values.T:
         seen = ~np.isnan(column)
         known = np.where(seen, column, 0.0)
-        width = float(np.ptp(column[seen])) if seen.any() else 0.0
+        if np.abs(known).max(initial=0.0) > HUGE:  # their difference may be beyond all doubles
+            known = known / 2
+        width = float(np.ptp(known[seen])) if seen.any() else 0.0
         both = np.outer(seen, seen)
         if width > 0:
             total += both * (np.abs(known[:, None] - known) / width)

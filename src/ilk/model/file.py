@@ -45,7 +45,7 @@ from ilk.table.schema import KINDS, Schema
 
 METHOD = re.compile(r"[A-Za-z0-9 -]{1,60}")
 MOST_DECIMALS = 30
-LARGEST = 1e300  # of weights and sizes, so that they can be added
+LARGEST = float(np.finfo(np.float64).max)
 
 WRITTEN = record(
     {"kind": text(40), "decimal": text(1), "unit": text(40), "order": text(3), "origin": number()},
@@ -130,7 +130,7 @@ def _model(tree: Mapping[str, Any]) -> Model:
     if ruled:
         need(isinstance(tree.get("parameters"), dict), "parameters", "it is not there")
         params = kind.read(tree["parameters"], len(group_of), setting_of(family, schema, treat))
-    sizes = array((k,), 0.0, LARGEST)(tree.get("sizes"), "sizes")
+    sizes = _addable(array((k,), 0.0)(tree.get("sizes"), "sizes"), "sizes")
     need(0 < sizes.sum() < math.inf, "sizes", "no group has a row")
     quantiles = array((k, N_QUANTILES))(tree.get("quantiles"), "quantiles")
     need((quantiles[:, 1:] >= quantiles[:, :-1]).all(), "quantiles", "they do not rise")
@@ -225,7 +225,7 @@ def _encoding(value: Any, n_columns: int | None) -> Encoding:
     if n_columns is None:
         n_columns = len(plain["centre"]) if np.ndim(plain["centre"]) == 1 else 0
     centre = array((n_columns,), -parameters.FAR, parameters.FAR)(plain["centre"], "centre")
-    factor = maybe(array((n_columns,), 0.0, LARGEST))(plain.get("factor"), "factor")
+    factor = maybe(array((n_columns,), 0.0))(plain.get("factor"), "factor")  # of a column beside one of 1e308
     return Encoding(power, centre, factor)
 
 
@@ -250,8 +250,16 @@ def _training(value: Any, schema: Schema) -> dict[str, Any]:
             need(len({"mean", "decimals"} & entry.keys()) == 2, "training columns", "a mean is missing")
             rises(edges.tolist(), "training edges")
             n_bins = len(edges) + 2
-        array((n_bins,), 0.0, LARGEST)(_row(entry["counts"], "training counts"), "training counts")
+        counts = array((n_bins,), 0.0)(_row(entry["counts"], "training counts"), "training counts")
+        _addable(counts, "training counts")
     return dict(plain)
+
+
+def _addable(value: Array, name: str) -> Array:
+    """Weights, whose sum has to be a number."""
+    with np.errstate(over="ignore"):
+        need(np.isfinite(value.sum()), name, "it adds up to infinity")
+    return value
 
 
 def _row(value: Any, name: str) -> Array:

@@ -51,6 +51,8 @@ def spectral(matrix: Array, n_clusters: int, n_neighbors: int, seed: int) -> Arr
     """Labels by scikit-learn's `SpectralClustering` on the graph of nearest neighbours."""
     if n_clusters == 1:
         return np.zeros(len(matrix), dtype=np.int32)
+    if n_clusters >= len(matrix):  # each row is a group: as many eigenvectors as rows cannot be asked for
+        return np.arange(len(matrix), dtype=np.int32)
     model = SpectralClustering(n_clusters, affinity="precomputed", random_state=seed % STATES)
     return np.asarray(model.fit(affinity(matrix, n_neighbors)).labels_, dtype=np.int32)
 

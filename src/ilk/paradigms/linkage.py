@@ -37,6 +37,8 @@ def tree_of(distances: Distances, method: str) -> Array:
             f"{method} linkage is for Euclidean distances of numbers, and these are {distances.kind} ones",
             do="Choose single, complete, average or weighted",
         )
+    if len(distances.matrix) < 2:
+        return np.zeros((0, 4))
     return np.asarray(linkage(squareform(distances.matrix, checks=False), cast(Linkage, method)))
 
 

@@ -25,6 +25,7 @@ MEDOID_ROWS = 400  # rows of a group among which the medoids are looked for
 UNUSUAL_TRIED = 500  # rows of the highest novelty that are put in order by their distance
 LONGEST_TEXT = 80
 BORDERLINE = 0.80  # sure below this: the row sits between groups
+FARTHEST = 1e300  # squared deviations, so that they can be added
 
 
 def exemplars(
@@ -183,9 +184,10 @@ def _strangeness(evidence: Evidence, groups: Sequence[Group], tried: Array) -> A
         of_groups = [one[column.name] for one in facts]
         middle = np.array([np.nan if fact.value is None else fact.value for fact in of_groups])
         spread = np.array([max(fact.spread or 0.0, 0.05 * (fact.whole_spread or 0.0)) for fact in of_groups])
-        gap = column.values[tried].astype(np.float64) - middle[label]
-        seen = ~np.isnan(gap) & (spread[label] > 0)
-        away[seen, j] = (gap[seen] / spread[label][seen]) ** 2
+        with np.errstate(over="ignore"):  # what is beyond all numbers is as far as one can be
+            gap = column.values[tried].astype(np.float64) - middle[label]
+            seen = ~np.isnan(gap) & (spread[label] > 0)
+            away[seen, j] = np.minimum((gap[seen] / spread[label][seen]) ** 2, FARTHEST)
     return away
 
 

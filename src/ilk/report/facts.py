@@ -116,10 +116,8 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
             for m, n in zip(missing, cells, strict=True)
         ]
     size = np.bincount(label, weights=part, minlength=k)
-    # About a value of the column and in units of its range: no digits lost, no overflow.
     middle = float(values[0])
-    unit = float(np.abs(values - middle).max()) or 1.0
-    offset = (values - middle) / unit
+    offset, unit = offsets(values, middle)
     mean, spread = group_moments(offset, label, part, k, size)
     whole_mean, whole_spread = (
         float(m[0]) for m in group_moments(offset, np.zeros_like(label), part, 1, part.sum()[None])
@@ -155,7 +153,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
                 nats=nats,
                 distinctive=bool(nats * size[g] > price),
                 sign=sign,
-                value=settled(float(mean[g]) * unit + middle, unit),
+                value=settled(_within(float(mean[g]) * unit + middle, values), unit),
                 whole=whole,
                 category=None,
                 decimals=decimals,
@@ -172,6 +170,25 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
 def settled(value: float, unit: float) -> float:
     """Rounding left over where a mean is zero is not a value."""
     return 0.0 if abs(value) < 1e-12 * unit else value
+
+
+def _within(mean: float, values: Array) -> float:
+    """A mean of values is among them, whatever overflowed on the way."""
+    return mean if np.isfinite(mean) else float(np.clip(mean, values.min(), values.max()))
+
+
+def offsets(values: Array, middle: float) -> tuple[Array, float]:
+    """About a value of the column and in units of its range, and that unit: no digits lost, no overflow.
+
+    >>> offsets(np.array([1e308, -1e308]), 1e308)[0].round(2).tolist()
+    [0.0, -1.11]
+    """
+    with np.errstate(over="ignore"):
+        unit = float(np.abs(values - middle).max(initial=0.0)) or 1.0
+    if np.isfinite(unit):
+        return (values - middle) / unit, unit
+    unit = float(np.finfo(np.float64).max)
+    return (values / 2 - middle / 2) / (unit / 2), unit
 
 
 def group_moments(values: Array, label: Array, heft: Array, k: int, size: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ilk.report.evidence import Evidence
-from ilk.report.facts import NARROWEST, NOTABLE_SHIFT, Array, Described
+from ilk.report.facts import NARROWEST, NOTABLE_SHIFT, Array, Described, offsets
 from ilk.report.figures import level_text
 from ilk.report.groups import Group, Pair
 from ilk.report.plane import drawn_rows
@@ -116,8 +116,8 @@ class _NumberPairs:
             cells = columns[j].values[sample.place].astype(np.float64)
             known = cells[~np.isnan(cells)]
             start = float(known[0]) if len(known) else 0.0
-            unit = float(np.abs(known - start).max(initial=0.0)) or 1.0
-            values[:, at] = (cells - start) / unit
+            values[:, at] = np.nan
+            values[~np.isnan(cells), at] = offsets(known, start)[0]
         there = (~np.isnan(values)).astype(np.float64)
         values = np.nan_to_num(values)
         moments = [

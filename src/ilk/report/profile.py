@@ -92,11 +92,14 @@ def edges_of(values: Array, low: float, high: float) -> tuple[Array, bool]:
     if high <= low:
         pad = abs(low) * 1e-6 or 0.5
         return np.array([low - pad, high + pad]), False
-    inner_low, inner_high = np.quantile(looked, [0.005, 0.995])
+    with np.errstate(over="ignore", invalid="ignore"):
+        inner_low, inner_high = (float(edge) for edge in np.quantile(looked, [0.005, 0.995]))
     clipped = bool(high - low > OUTLYING * (inner_high - inner_low) > 0)
     if clipped:
-        low, high = float(inner_low), float(inner_high)
-    return np.linspace(low, high, BINS + 1), clipped
+        low, high = inner_low, inner_high
+    if np.isfinite(high - low):
+        return np.linspace(low, high, BINS + 1), clipped
+    return 2 * np.linspace(low / 2, high / 2, BINS + 1), clipped
 
 
 def _middles(column: Described, evidence: Evidence) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from ilk.report.facts import (
     Described,
     group_moments,
     moved_levels,
+    offsets,
 )
 from ilk.report.groups import Contrast, Fact, Group
 
@@ -83,8 +84,7 @@ def _apart(column: Described, evidence: Evidence) -> _Unlike:
 def _between_numbers(values: Array, label: Array, heft: Array, k: int) -> Array:
     if not len(values):
         return np.zeros((k, k))
-    unit = float(np.abs(values - values[0]).max()) or 1.0
-    offset = (values - values[0]) / unit  # squares neither overflow nor vanish
+    offset, _ = offsets(values, float(values[0]))  # squares neither overflow nor vanish
     size = np.bincount(label, weights=heft, minlength=k)
     mean, spread = group_moments(offset, label, heft, k, size)
     _, whole = group_moments(offset, np.zeros_like(label), heft, 1, heft.sum()[None])

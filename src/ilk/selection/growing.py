@@ -52,7 +52,7 @@ class Growth:
         if self.most <= self.last:
             return
         self.leap()
-        while self.best.k >= self.last and not self.stop.deadline.over:
+        while self.best.fits and self.best.k >= self.last and not self.stop.deadline.over:
             moved = self.split() or (self.best.k > self.last and (self.join() or self.exchange()))
             if not moved and not self.any_split():
                 return

@@ -26,7 +26,7 @@ from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import exposed, heard, keep
-from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop
+from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.restarts import memberships_of
@@ -73,10 +73,15 @@ class GridCell:
         return best_run(self.runs)
 
     @property
+    def fits(self) -> bool:
+        """Whether a run ended in an answer; a table with fewer distinct rows than K may have no start."""
+        return bool(self.runs) and self.best.status == OK
+
+    @property
     def status(self) -> str:
         """Of the best run that is an answer, else the commonest failure."""
         if not self.runs:
-            return "did_not_start"
+            return FEWER_DISTINCT_ROWS
         best = self.best
         if best.status == OK:
             limits = {
@@ -116,7 +121,7 @@ class Grid:
             self._run_splits([c for c in cells if thorough or c.structure.name in QUICK_SPLITS], stop)
         if k > 1 and thorough:
             self._exchange(cells, stop)
-            able = [cell for cell in cells if cell.best.status == OK]
+            able = [cell for cell in cells if cell.fits]
             self._advance(
                 able, [cell.best.params for cell in able], replace(FINAL_STOP, deadline=stop.deadline)
             )
@@ -237,7 +242,7 @@ class Grid:
         trials: list[tuple[GridCell, Mixture]] = []
         for cell in cells:
             before = self.cells.get((cell.structure, cell.k - 1))
-            if cell.structure.orientation == "I" or before is None or before.best.status != OK:
+            if cell.structure.orientation == "I" or before is None or not before.fits:
                 continue
             trials += self._first([cell], split_labels(self.block, before.family, before.best.params))
         self._run_trials(trials, stop)
@@ -246,7 +251,7 @@ class Grid:
         """All structures with one component less than the best cell, from its partition with two components
         joined; again as long as one of them is better."""
         joined: set[int] = set()
-        while 2 < (best := self.ranked[0]).k <= MOST_JOINED and best.k not in joined:
+        while 2 < (best := self.ranked[0]).k <= MOST_JOINED and best.k not in joined and best.fits:
             joined.add(best.k)
             below = [cell for cell in self.ranked if cell.k == best.k - 1]
             labels = joined_labels(self.block, best.family, best.best.params)
@@ -273,24 +278,24 @@ class Grid:
 
     def _exchange(self, cells: Sequence[GridCell], stop: Stop) -> None:
         """Every cell once more from the memberships of the best other cells of this K."""
-        scored = sorted((self.bic(cell), i) for i, cell in enumerate(cells) if cell.best.status == OK)
+        scored = sorted((self.bic(cell), i) for i, cell in enumerate(cells) if cell.fits)
         donors = [cells[i] for _, i in scored[:N_DONORS]]
         for donor in donors:
             membership = kernels.memberships(donor.family.scores(donor.best.params, self.block), False)[0]
             self._run([cell for cell in cells if cell is not donor], [membership], stop)
 
     def bic(self, cell: GridCell) -> float:
-        run = cell.best
-        if run.status != OK:
+        if not cell.fits:
             return math.inf
+        run = cell.best
         parameters = cell.family.free_parameters(run.params)
         return bic(-run.cost + self.log_unit, parameters, self.moments.row_weight)
 
     def candidate(self, cell: GridCell) -> Candidate:
-        run = cell.best
         empty = Candidate("gaussian", cell.structure.name, cell.k, cell.status, n_starts=len(cell.runs))
-        if run.status != OK:
+        if not cell.fits:
             return empty
+        run = cell.best
         loglik, n_rows = -run.cost + self.log_unit, self.moments.row_weight
         parameters = cell.family.free_parameters(run.params)
         certainty = float(cell.family.labelled(run.params, self.block)[2] @ self.block.weights)

@@ -1,8 +1,9 @@
 """Writing a file so that the path holds the old content or the new one, never a mixture.
 
-Steps: open the folder, create a temporary file in it (O_EXCL, 0600), write, fsync, close, rename over the
-path (or link to it, where no file may be overwritten), fsync the folder. Every system call goes through
-`Calls`, so that tests can fail each of them in turn and stop after each of them.
+Steps: open the folder, create a temporary file in it (O_EXCL), write, fsync, close, rename over the path (or
+link to it, where no file may be overwritten), fsync the folder. Every system call goes through `Calls`, so that
+tests can fail each of them in turn and stop after each of them. A temporary file is locked until it has its place:
+one that nobody holds is of a dead writer, and the next save into its folder takes it away.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from collections.abc import Callable
 from typing import IO, cast
 
 from ilk.errors import IlkError, ResourceError, UsageError, shown
+from ilk.store.deferred import deferred
+
+try:
+    import fcntl
+except ImportError:  # Windows: nothing is held there, and nothing cleared away
+    fcntl = None  # type: ignore[assignment]
 
 Content = bytes | bytearray | memoryview | Callable[[IO[bytes]], object]
 
@@ -25,6 +32,8 @@ NO_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EM
 NO_FOLDER_SYNC = {errno.EINVAL, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}
 BAD_PATH = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 PATH_CHARACTERS = 200
+START, END = ".ilk-", ".tmp"  # of the names of temporary files
+ATTEMPTS = 5
 
 
 class Calls:
@@ -84,6 +93,7 @@ def write_atomically(
     """
     target = os.fspath(path)
     try:
+        _clear_once(os.path.dirname(target) or ".")
         mode = _mode_of_old(target, overwrite, calls)
         _Save(target, mode, overwrite, calls).run(content)
     except MemoryError:
@@ -103,9 +113,10 @@ class _Save:
     def __init__(self, target: str, mode: int | None, overwrite: bool, calls: Calls) -> None:
         self.target, self.mode, self.overwrite, self.calls = target, mode, overwrite, calls
         self.folder = os.path.dirname(target) or "."
-        self.temporary = os.path.join(self.folder, f".ilk-{secrets.token_hex(8)}.tmp")
+        self.temporary = ""
         self.temporary_made = False
         self.handle: int | None = None
+        self.holding: int | None = None  # keeps the lock when the file is closed
         self.folder_handle: int | None = None
 
     def run(self, content: Content) -> None:
@@ -119,25 +130,28 @@ class _Save:
                 calls.chmod(self.temporary, self.mode)
             _write_all(content, handle, calls)
             calls.fsync(handle)
-            self._close_file()
-            self._move()
-            self._sync_folder()
+            with deferred():  # or who is told that nothing was written is told wrong
+                self._close_file()
+                self._move()
+                self._sync_folder()
         finally:
             self._give_back()
 
     def _create(self) -> int:
-        try:
-            handle = self.calls.create(self.temporary)
-        except FileExistsError:
-            # The name is random: somebody planted a file or a link there.
-            raise ResourceError(
-                "temporary-taken",
-                "the name for the temporary file is taken",
-                where=_where(self.temporary),
-                do="See who else writes to this folder, and try again",
-            ) from None
-        self.temporary_made = True
-        return handle
+        for _ in range(ATTEMPTS):
+            self.temporary = os.path.join(self.folder, f"{START}{secrets.token_hex(8)}{END}")
+            try:
+                handle = self.calls.create(self.temporary)
+            except FileExistsError:
+                # The name is random: somebody planted a file or a link there.
+                raise _taken(self.temporary) from None
+            self.temporary_made = True
+            if _held(handle, self.temporary):
+                with contextlib.suppress(OSError):
+                    self.holding = os.dup(handle)
+                return handle
+            self.calls.close(handle)  # another process took it for one of a dead writer
+        raise _taken(self.temporary)
 
     def _move(self) -> None:
         if self.overwrite:
@@ -163,7 +177,7 @@ class _Save:
             if error.errno not in NO_FOLDER_SYNC:
                 raise ResourceError(
                     "not-durable",
-                    f"the file is written, but the system could not say that it is safe: {_reason(error)}",
+                    f"the file is written, but the system could not say that it is safe: {reason(error)}",
                     where=_where(self.target),
                     do="Look at the disk and write it again",
                 ) from error
@@ -180,6 +194,9 @@ class _Save:
         if self.temporary_made:
             with contextlib.suppress(OSError):
                 self.calls.unlink(self.temporary)
+        if self.holding is not None:
+            with contextlib.suppress(OSError):
+                os.close(self.holding)
         if self.folder_handle is not None:
             with contextlib.suppress(OSError):
                 self.calls.close(self.folder_handle)
@@ -263,6 +280,60 @@ def _mode_of_old(target: str, overwrite: bool, calls: Calls) -> int | None:
     return stat.S_IMODE(old.st_mode)
 
 
+def _held(handle: int, path: str) -> bool:
+    """Mark the file as one under way; False where it is gone already."""
+    if fcntl is None:
+        return True
+    with contextlib.suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def clear_stale(folder: str) -> None:
+    """Take away the temporary files that dead writers left in a folder; those of the living are held."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if (
+                entry.name.startswith(START)
+                and entry.name.endswith(END)
+                and entry.is_file(follow_symlinks=False)
+            ):
+                with contextlib.suppress(OSError):
+                    handle = os.open(entry.path, os.O_RDWR | os.O_NOFOLLOW)
+                    try:
+                        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        os.unlink(entry.path)
+                    finally:
+                        os.close(handle)
+
+
+_cleared: set[str] = set()
+
+
+def _clear_once(folder: str) -> None:
+    """Once for a folder: those with many files take long to list."""
+    place = os.path.abspath(folder)
+    if place not in _cleared:
+        _cleared.add(place)
+        clear_stale(place)
+
+
+def _taken(path: str) -> ResourceError:
+    return ResourceError(
+        "temporary-taken",
+        "the name for the temporary file is taken",
+        where=_where(path),
+        do="See who else writes to this folder, and try again",
+    )
+
+
 def _exists(target: str) -> UsageError:
     return UsageError(
         "output-exists",
@@ -278,19 +349,19 @@ def _refusal(target: str, error: OSError) -> IlkError:
     if error.errno in BAD_PATH:
         return UsageError(
             "no-folder",
-            f"the file cannot be made: {_reason(error)}",
+            f"the file cannot be made: {reason(error)}",
             where=_where(target),
             do="Make the folder first, or choose another path",
         )
     return ResourceError(
         "write-failed",
-        f"the file could not be written: {_reason(error)}",
+        f"the file could not be written: {reason(error)}",
         where=_where(target),
         do="The old file, if any, is as it was; make room or get the rights and try again",
     )
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
     name = errno.errorcode.get(error.errno or 0, "no number")
     return f"{error.strerror or type(error).__name__} ({name})"
 

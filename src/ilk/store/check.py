@@ -178,8 +178,9 @@ def array(shape: tuple[int, ...], least: float = -math.inf, most: float = math.i
         good = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
         need(good, name, f"it is not an array of {'x'.join(map(str, shape))} numbers")
         need(np.isfinite(value).all(), name, "it holds NaN or infinity")
-        inside = (value >= least).all() and (value <= most).all()
-        need(inside, name, "it holds a negative number" if least == 0 else "it holds a number out of range")
+        low = bool((value >= least).all())
+        need(low, name, "it holds a negative number" if least == 0 else "it holds a number out of range")
+        need((value <= most).all(), name, "it holds a number out of range")
         return np.asarray(value)
 
     return check

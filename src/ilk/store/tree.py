@@ -16,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ilk.errors import ModelFileError, UsageError, shown
+from ilk.store.long_lists import Unpacked, joined, parted
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 
+MANY_ARRAYS = 2000  # of some 4,000 that a file may have
+MANY_CELLS = 20_000  # of the values that a header of a megabyte holds
 LONG_LIST = 64  # A list above this length is kept as an array, not in the document.
 UNUSUAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 INT64 = range(-(2**63), 2**63)
@@ -27,6 +30,8 @@ INT64 = range(-(2**63), 2**63)
 
 def flatten(tree: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
     """The document and the arrays of a tree; tuples come back as lists, keys in sorted order.
+
+    A tree of more than `MANY_ARRAYS` arrays has its long lists of records packed (`long_lists`).
 
     >>> document, arrays = flatten({"mean": np.zeros(2), "k": 3, "best": float("-inf")})
     >>> document
@@ -42,7 +47,10 @@ def flatten(tree: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
             do="Put the value under a name",
         )
     document = _down(tree, arrays, ())
-    return dict(document), arrays
+    if len(arrays) > MANY_ARRAYS or _cells(document) > MANY_CELLS:
+        arrays = _Packing()
+        document = _down(tree, arrays, ())
+    return dict(document), dict(arrays)
 
 
 def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, Any]:
@@ -52,6 +60,16 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[st
     {'names': ['a', 'b']}
     """
     return dict(_up(dict(document), _Once(arrays)))
+
+
+class _Packing(dict[str, Array]):
+    """Arrays of a tree whose long lists of any kind are packed."""
+
+
+def _cells(value: Any) -> int:
+    """Values in a document."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_cells, inner))
 
 
 class _Once(dict[str, Array]):
@@ -120,6 +138,10 @@ def _list_down(items: list[Any], arrays: Arrays, path: tuple[str, ...]) -> Any:
         return {"$numbers": _store(np.array(items, dtype=np.float64), arrays)}
     if kinds == {int} and all(item in INT64 for item in items):
         return {"$numbers": _store(np.array(items, dtype=np.int64), arrays)}
+    if isinstance(arrays, _Packing) and len(items) > LONG_LIST:
+        packed = parted(items, lambda array: _store(array, arrays))
+        if packed is not None:
+            return {"$list": packed}
     return [_down(item, arrays, (*path, str(i))) for i, item in enumerate(items)]
 
 
@@ -176,10 +198,18 @@ def _texts_up(names: Any, arrays: _Once) -> list[str]:
         raise _damaged("text that is not UTF-8") from None
 
 
+def _list_up(packed: Any, arrays: _Once) -> list[Any]:
+    try:
+        return joined(packed, arrays.take)
+    except Unpacked:
+        raise _damaged("a long list that does not fit its arrays") from None
+
+
 READERS = {
     "$array": _array_of,
     "$flags": _flags_up,
     "$float": _float_up,
+    "$list": _list_up,
     "$numbers": _numbers_up,
     "$texts": _texts_up,
 }

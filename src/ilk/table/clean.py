@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from ilk.errors import Caution, DataError, Option, ResourceError, UsageError, shown
 from ilk.table.files import copy_capped
+from ilk.table.scratch import spool
 
-MAX_LINE_BYTES = 8 * 2**20
+MAX_LINE_BYTES = 256 * 2**20
 _CHUNK = 4 * 2**20
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -24,10 +25,11 @@ _BOMS = (
 
 @dataclass(frozen=True)
 class TextFacts:
-    """What a pass over the clean bytes tells: lines, and how many of them are blank."""
+    """What a pass over the clean bytes tells: lines, how many of them are blank, and the bytes of the longest."""
 
     lines: int
     blank: int
+    longest: int = 0
 
 
 def unpack(path: str, folder: str, name: str) -> str:
@@ -109,7 +111,7 @@ def _has_returns(path: str) -> bool:
 def _transcode(path: str, target: str, codec: str, name: str) -> None:
     decoder = codecs.getincrementaldecoder(codec)()
     offset, held = 0, ""
-    with open(path, "rb") as stream, open(target, "w", encoding="utf-8", newline="") as out:
+    with open(path, "rb") as stream, spool(target) as out:
         while chunk := stream.read(_CHUNK):
             pending = len(decoder.getstate()[0])
             try:
@@ -117,11 +119,12 @@ def _transcode(path: str, target: str, codec: str, name: str) -> None:
             except UnicodeDecodeError as error:
                 raise _bad_bytes(name, codec, offset - pending + error.start) from None
             held = "\r" if text.endswith("\r") else ""
-            out.write(text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n"))
+            plain = text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n")
+            out.write(plain.encode("utf-8", "surrogatepass"))
             offset += len(chunk)
         if decoder.getstate()[0]:
             raise _bad_bytes(name, codec, offset - len(decoder.getstate()[0]))
-        out.write("\n" if held else "")
+        out.write(b"\n" if held else b"")
 
 
 def _bad_bytes(name: str, codec: str, offset: int) -> DataError:
@@ -138,7 +141,7 @@ def _bad_bytes(name: str, codec: str, offset: int) -> DataError:
 def scan(path: str, name: str) -> TextFacts:
     """One pass over the bytes: refuse NUL, broken UTF-8 and endless lines; count the lines."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    offset = lines = blank = since = 0
+    offset = lines = blank = since = most = 0
     last = b"\n"
     with open(path, "rb") as stream:
         while chunk := stream.read(_CHUNK):
@@ -156,18 +159,19 @@ def scan(path: str, name: str) -> TextFacts:
                 decoder.decode(chunk)
             except UnicodeDecodeError as error:
                 raise _bad_bytes(name, "utf-8", offset - pending + error.start) from None
-            since = _longest(chunk, since, name, lines)
+            longest, since = _longest(chunk, since, name, lines)
+            most = max(most, longest)
             lines += chunk.count(b"\n")
             joined = last + chunk
             blank += len(re.findall(rb"\n(?=\n)", joined))
             offset, last = offset + len(chunk), joined[-1:]
     if decoder.getstate()[0]:
         raise _bad_bytes(name, "utf-8", offset - len(decoder.getstate()[0]))
-    return TextFacts(lines + (last != b"\n"), blank)
+    return TextFacts(lines + (last != b"\n"), blank, most)
 
 
-def _longest(chunk: bytes, since: int, name: str, lines: int) -> int:
-    """Bytes since the last line end, after this chunk; a line above the cap is refused."""
+def _longest(chunk: bytes, since: int, name: str, lines: int) -> tuple[int, int]:
+    """The longest line so far of this chunk, and the bytes since its last line end; one above the cap is refused."""
     parts = chunk.split(b"\n")
     longest = max(since + len(parts[0]), max((len(p) for p in parts[1:]), default=0))
     if longest > MAX_LINE_BYTES:
@@ -177,4 +181,4 @@ def _longest(chunk: bytes, since: int, name: str, lines: int) -> int:
             where=f"after line {lines}",
             do="Check for an unclosed quote or a wrong line end",
         )
-    return since + len(parts[0]) if len(parts) == 1 else len(parts[-1])
+    return longest, since + len(parts[0]) if len(parts) == 1 else len(parts[-1])

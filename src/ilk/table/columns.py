@@ -47,10 +47,10 @@ def usable_names(names: Iterable[object], *, text: bool = False) -> tuple[tuple[
 
 def _plain_name(name: object) -> str:
     if isinstance(name, tuple):  # pandas MultiIndex columns
-        return "_".join(str(part) for part in name if str(part))
+        return sound("_".join(str(part) for part in name if str(part)))
     if name is None or (isinstance(name, float) and math.isnan(name)):
         return ""
-    return str(name)
+    return sound(str(name))
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -113,7 +113,11 @@ def from_objects(values: Sequence[Any], name: str) -> tuple[Column, DataError | 
         )
     if kind == "number":
         return _numbers(values), None
-    return pa.array([None if _missing(v) else v for v in values]), None
+    cells = [None if _missing(v) else v for v in values]
+    try:
+        return pa.array([v if v is None else sound(v) for v in cells] if kind == "text" else cells), None
+    except (pa.ArrowException, OverflowError):
+        return pa.nulls(len(values)), unsupported(name, f"cells of type {kind} that do not go together")
 
 
 def unsupported(name: str, what: str) -> DataError:
@@ -165,11 +169,32 @@ def _numbers(values: Sequence[Any]) -> Column:
             return pa.array([None if v is None else int(v) for v in cells], type=pa.int64())
         except (OverflowError, pa.ArrowInvalid):
             pass
-    return pa.array([None if v is None else float(v) for v in cells], type=pa.float64())
+    return pa.array([None if v is None else _float(v) for v in cells], type=pa.float64())
+
+
+def _float(value: Any) -> float:
+    """A number as a double; one that is too large for it is infinite, and refused as such with its row."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _as_text(values: Sequence[Any]) -> Column:
-    return pa.array([None if _missing(v) else str(v) for v in values], type=pa.large_string())
+    return pa.array([None if _missing(v) else sound(str(v)) for v in values], type=pa.large_string())
+
+
+def sound(text: str) -> str:
+    """Text that can be written as UTF-8: half a character, as JSON and Windows names may have, is spelled out.
+
+    >>> print(sound("a\\ud800"))
+    a\\ud800
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
 
 
 def _mixed(values: Sequence[Any], kinds: dict[str, type], name: str) -> DataError:

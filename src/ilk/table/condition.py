@@ -294,7 +294,8 @@ class Spread:
     @classmethod
     def about(cls, facts: Survey, encoding: Encoding) -> Spread:
         width = facts.width * (2 * encoding.power)
-        unit = np.ldexp(1.0, -np.frexp(np.where(width > 0, width, 1.0))[1])
+        exponent = -np.frexp(np.where(width > 0, width, 1.0))[1]
+        unit = np.ldexp(1.0, np.minimum(exponent, np.finfo(np.float64).maxexp - 1))
         return cls(encoding, facts.mean * encoding.power - encoding.centre, unit)
 
     def sums(self, block: Array, weight: Array | None) -> Array:
@@ -313,7 +314,8 @@ class Spread:
         deviation = np.sqrt(np.maximum(second / total - (first / total) ** 2, 0.0))
         deviation = short(deviation)
         varies = (facts.width > 0) & (deviation > 0)
-        factor = np.divide(self.unit, deviation, out=np.zeros_like(self.unit), where=varies)
+        with np.errstate(over="ignore"):  # cut at the largest number below
+            factor = np.divide(self.unit, deviation, out=np.zeros_like(self.unit), where=varies)
         return np.asarray(np.minimum(factor, np.finfo(facts.dtype).max))
 
 

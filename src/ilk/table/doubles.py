@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ ALIKE, EQUAL = 0.99, 0.9999
 HEAD_ROWS = 1_000
 LEAST_ROWS = 5  # with another value than the most frequent one: fewer may agree by chance
 LOOKED_ROWS, MAY_BE_ALIKE = 256, 0.9  # rows on which numbers are compared first, and their correlation there
+LOST_DIGITS = 1e-3  # of single precision, with room to spare
 BATCH = 256  # columns compared with all earlier ones at a time
 
 
@@ -97,17 +99,27 @@ def _near(table: TableColumns, columns: list[ColumnInfo]) -> Iterator[Array]:
     """For each column the places of earlier ones that may say the same: of numbers those that go along with it on a few
     rows, all others of a column of categories."""
     is_number = np.array([info.levels is None for info in columns])
-    points = np.full((len(columns), LOOKED_ROWS), np.nan)
+    first, *more = islice(table.cells(columns[0].name).parts(), 2)
+    width = min(len(first), LOOKED_ROWS)
+    points = np.full((len(columns), width), np.nan)
     for place in np.flatnonzero(is_number):
-        few = _looked(next(iter(table.cells(columns[place].name).parts())), columns[place].name)
-        points[place, : len(few)] = few
-    points = _standard(points)
+        points[place] = _looked(next(iter(table.cells(columns[place].name).parts())), columns[place].name)
+    points = _standard(points).astype(np.float32)
+    whole = len(first) <= LOOKED_ROWS and not more
+    least = _least(columns[0], len(first)) if whole else MAY_BE_ALIKE
     for start in range(0, len(columns), BATCH):
         batch = slice(start, start + BATCH)
-        along = np.abs(points[batch] @ points[: start + BATCH].T) > MAY_BE_ALIKE
+        along = np.abs(points[batch] @ points[: start + BATCH].T) > least
         along |= ~(is_number[batch, None] & is_number[: start + BATCH])
         for offset, row in enumerate(along):
             yield np.flatnonzero(row[: start + offset])
+
+
+def _least(info: ColumnInfo, n_rows: int) -> float:
+    """The correlation that two such columns need, all rows being looked at, all but the last digits of it."""
+    if info.missing:
+        return MAY_BE_ALIKE
+    return (ALIKE if n_rows > 2 * info.distinct else EQUAL) - LOST_DIGITS
 
 
 def _looked(part: Column, name: str) -> Any:

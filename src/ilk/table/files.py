@@ -8,7 +8,6 @@ import os
 import re
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ import pyarrow as pa
 from ilk.errors import DataError, Option, ResourceError, UsageError, shown
 from ilk.table.addresses import POSTGRES, is_address, place_of
 from ilk.table.read import Table, display_name, from_arrow, query
+from ilk.table.scratch import scratch, spool
 
 NEAR_NAME = 0.75
 """How much of two file names must agree for one to be meant; an ending alone is half of a short name."""
@@ -80,6 +80,10 @@ def _marks(missing: Sequence[str] | None) -> tuple[str, ...] | None:
 def read_path(path: str, options: TextOptions) -> Table:
     """A table from a file, a folder of Parquet files, a PostgreSQL server, or "-"; names are taken literally."""
     if path == "-":
+        if sys.stdin is None:
+            raise UsageError(
+                "no-file", "standard input is closed", do="Give a file, or rows on standard input"
+            )
         return _read_stream(sys.stdin.buffer, "stdin", options)
     if is_address(path):
         return _read_address(path, options)
@@ -148,7 +152,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
 
 def _read_stream(stream: BinaryIO, name: str, options: TextOptions) -> Table:
     """A pipe is spooled to a file (once, and no more than a cap) and read from there."""
-    with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
+    with scratch() as folder:
         path = os.path.join(folder, "stream")
         copy_capped(stream.read, path, name)
         return _read_file(path, name, options)
@@ -159,7 +163,7 @@ def copy_capped(
 ) -> None:
     """Copy a stream to a file; stop at the cap on bytes, and at the cap on growth when it was compressed."""
     size = 0
-    with open(target, "wb") as out:
+    with spool(target) as out:
         while chunk := take(1 << 20):
             size += len(chunk)
             bomb = packed_bytes is not None and size > max(RATIO_FROM_BYTES, MAX_UNPACK_RATIO * packed_bytes)
@@ -208,7 +212,7 @@ def _read_container(path: str, name: str, options: TextOptions, head: bytes) -> 
     from ilk.table.containers import GZIP, READERS, ZIP, ZSTD, unpack_one
 
     if head.startswith((GZIP, ZSTD, ZIP)):
-        with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
+        with scratch() as folder:
             inner = unpack_one(path, folder, name, head)
             if inner is not None:
                 return _read_file(inner[0], name, options, inner[1])

@@ -18,6 +18,7 @@ from ilk.table.cells import ColumnCells, HeldCells
 from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, unsupported, usable_names
 from ilk.table.ledger import Ledger
 from ilk.table.sparse import is_sparse_input, whole_table
+from ilk.threads import database_config
 
 if TYPE_CHECKING:
     pass
@@ -135,7 +136,7 @@ def query(tables: Mapping[str, Table], sql: str, source: str) -> Table:
     """
     import duckdb
 
-    con = duckdb.connect()
+    con = duckdb.connect(config=database_config())
     try:
         for name, table in tables.items():
             con.register(name, table.arrow)

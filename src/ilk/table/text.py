@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-import tempfile
+import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from ilk.table.columns import NUMBER, Column, usable_names
 from ilk.table.files import TextOptions
 from ilk.table.ledger import Ledger, SetAside
 from ilk.table.read import Table
+from ilk.table.scratch import scratch
 from ilk.table.text_cells import (
     as_text,
     as_typed,
@@ -28,10 +30,13 @@ from ilk.table.text_cells import (
     settled,
     total_row,
 )
+from ilk.threads import database_config
 
 SEPARATORS = (",", ";", "\t", "|")
 SEMICOLON = Option("sep", ";")
-SAMPLE_BYTES = 256 * 1024
+SAMPLE_BYTES, SAMPLE_LINES = 256 * 1024, 3
+USUAL_LINE_BYTES = 8 * 2**20
+_LIMIT = threading.Lock()
 MAX_REJECTS_KEPT = 10_000
 CUT_ROWS = 1 << 16  # that are cut at a time
 
@@ -54,13 +59,13 @@ class CsvDialect:
 
 def read_text(path: str, name: str, options: TextOptions, *, packed: bool = False) -> Table:
     """A table from a delimited text file; every line ends in a row or in the ledger."""
-    with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
+    with scratch() as folder:
         if packed:
             path = unpack(path, folder, name)
         plain, facts, told = plain_text(path, folder, name, options.encoding)
         dialect, cautions = dialect_of(plain, name, options)
         cautions += told
-        with cutting(plain, dialect) as (reader, rejected):
+        with cutting(plain, dialect, facts.longest) as (reader, rejected):
             columns = list(reader.read_all().columns)
             rejects = rejected()
     inside = sum(line_ends(column) for column in columns)
@@ -98,9 +103,7 @@ def file_decimal(dialect: CsvDialect, options: TextOptions) -> str:
 
 def dialect_of(path: str, name: str, options: TextOptions) -> tuple[CsvDialect, list[Caution]]:
     """Separator, escape, header and lines above it, from the first records of the file."""
-    with open(path, "rb") as stream:
-        raw = stream.read(SAMPLE_BYTES)
-        more = bool(stream.read(1))
+    raw, more = _sample(path)
     text = raw.decode("utf-8", errors="ignore")
     escape = '"'
     sep = options.sep or _separator(text, escape, more, name)
@@ -128,6 +131,26 @@ def dialect_of(path: str, name: str, options: TextOptions) -> tuple[CsvDialect, 
     ), cautions
 
 
+def _sample(path: str) -> tuple[bytes, bool]:
+    """The start of a file with a few whole lines at least, and whether it goes on."""
+    with open(path, "rb") as stream:
+        raw = stream.read(SAMPLE_BYTES)
+        while raw.count(b"\n") < SAMPLE_LINES and (more := stream.read(len(raw))):
+            raw += more
+        return raw, bool(stream.read(1))
+
+
+@contextmanager
+def _any_length() -> Iterator[None]:
+    """Fields of any length for Python's own reader, which knows one limit for all."""
+    with _LIMIT:
+        before = csv.field_size_limit(MAX_LINE_BYTES)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)
+
+
 def _records(
     text: str, sep: str, escape: str, more: bool, strict: bool = False
 ) -> list[tuple[int, list[str]]]:
@@ -141,16 +164,10 @@ def _records(
     )
     reader = csv.reader(lines, delimiter=sep, quotechar='"', strict=strict, **quoting)
     records: list[tuple[int, list[str]]] = []
-    try:
+    with _any_length():
         for fields in reader:
             if fields:
                 records.append((reader.line_num, fields))
-    except csv.Error:
-        if strict:
-            raise
-        # A field beyond the limit of the csv module: the lines as they are will do.
-        plain = csv.reader(lines, delimiter=sep, quoting=csv.QUOTE_NONE)
-        records = [(plain.line_num, fields) for fields in plain if fields]
     return records[:-1] if more and len(records) > 1 else records
 
 
@@ -259,19 +276,27 @@ def _header(
 
 
 @contextmanager
-def cutting(path: str, dialect: CsvDialect) -> Iterator[tuple[Any, Callable[[], list[tuple[int, str, int]]]]]:
+def cutting(
+    path: str, dialect: CsvDialect, longest: int
+) -> Iterator[tuple[Any, Callable[[], list[tuple[int, str, int]]]]]:
     """All fields as text, by DuckDB, as an Arrow reader; once that is read its rejects: line, reason, lines taken."""
     import duckdb
 
     columns = ", ".join(f"'c{j}': 'VARCHAR'" for j in range(dialect.n_fields))
+    # A cell in quotes may have many lines: only what a small file has in all is known to be no more.
+    most = MAX_LINE_BYTES if os.path.getsize(path) <= 2 * MAX_LINE_BYTES else max(USUAL_LINE_BYTES, longest)
     question = (
         "select * from read_csv(?, auto_detect=false, delim=?, quote='\"', escape=?, header=false, "  # noqa: S608
         f"columns={{{columns}}}, skip={dialect.skip - dialect.breaks}, new_line='\\n', nullstr='', "
         f"store_rejects=true, rejects_limit=0, "
-        f"max_line_size={MAX_LINE_BYTES + 2}, strict_mode=true, null_padding=false)"
+        f"max_line_size={most + 2}, strict_mode=true, null_padding=false)"
     )
     con = duckdb.connect(
-        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+        config={
+            "autoinstall_known_extensions": "false",
+            "autoload_known_extensions": "false",
+            **database_config(),
+        }
     )
 
     def rejected() -> list[tuple[int, str, int]]:

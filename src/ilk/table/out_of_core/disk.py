@@ -6,7 +6,6 @@ own, not through mapped memory, so that what is not in use takes no room.
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import tempfile
@@ -16,6 +15,7 @@ import numpy as np
 
 from ilk.errors import ResourceError
 from ilk.table.block import Array
+from ilk.table.scratch import room
 
 
 class Sliceable(Protocol):
@@ -56,7 +56,8 @@ class DiskArray:
     """
 
     def __init__(self, n_rows: int, n_columns: int | None, dtype: Any) -> None:
-        self._file = tempfile.TemporaryFile(prefix="ilk-", buffering=0)  # noqa: SIM115
+        with room():
+            self._file = tempfile.TemporaryFile(prefix="ilk-", buffering=0)  # noqa: SIM115
         self._columns = () if n_columns is None else (n_columns,)
         self.dtype: np.dtype[Any] = np.dtype(dtype)
         self._row_bytes = self.dtype.itemsize * (1 if n_columns is None else n_columns)
@@ -73,18 +74,9 @@ class DiskArray:
         """Write rows from this place on; threads may write to different places."""
         data = _bytes_of(np.ascontiguousarray(rows, dtype=self.dtype))
         place, written = first_row * self._row_bytes, 0
-        try:
+        with room():
             while written < len(data):
                 written += os.pwrite(self._file.fileno(), data[written:], place + written)
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            raise ResourceError(
-                "disk-full",
-                "the folder for temporary files is full",
-                where=tempfile.gettempdir(),
-                do="Make room there, or name another folder: TMPDIR",
-            ) from None
 
     def leave_cache(self) -> None:
         """What was written goes to the disk, and the next read comes from there, where the system lets us ask."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ilk.errors import DataError, shown
 from ilk.table.files import FolderFile, damaged, is_cut_short, parquet_files
+from ilk.table.scratch import room
 
 BATCH_BYTES = 4 << 20
 """About so many bytes, decoded, of a batch."""
@@ -163,7 +164,8 @@ class KeptPieces:
     ) -> None:
         self.source, self.change = source, change
         self._kept_schema = schema
-        self._file = tempfile.TemporaryFile(prefix="ilk-")  # noqa: SIM115
+        with room():
+            self._file = tempfile.TemporaryFile(prefix="ilk-")  # noqa: SIM115
         self._places: list[tuple[int, int]] = []
         counts: list[int] = []
         rows = batch_rows(len(schema))
@@ -176,9 +178,11 @@ class KeptPieces:
                     writer.write(part)
                 kept = sink.getvalue()
                 self._places.append((self._file.tell(), kept.size))
-                self._file.write(kept)
+                with room():
+                    self._file.write(kept)
                 counts.append(part.num_rows)
-        self._file.flush()
+        with room():
+            self._file.flush()
         self.first_rows = bounds(counts)
 
     @property

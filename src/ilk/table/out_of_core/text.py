@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from ilk.table.columns import usable_names
 from ilk.table.files import TextOptions
 from ilk.table.out_of_core.pieces import KeptPieces
 from ilk.table.out_of_core.table import PieceTable
+from ilk.table.scratch import scratch
 from ilk.table.text import (
     CsvDialect,
     account,
@@ -43,7 +43,7 @@ from ilk.table.text_cells import (
 
 def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool = False) -> PieceTable:
     """As `read_text`, for a file larger than memory."""
-    with tempfile.TemporaryDirectory(prefix="ilk-") as folder:
+    with scratch() as folder:
         if packed:
             path = unpack(path, folder, name)
         plain, facts, told = plain_text(path, folder, name, options.encoding)
@@ -52,7 +52,7 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
         names, found = usable_names(dialect.names or [f"x{j}" for j in range(dialect.n_fields)], text=True)
         cautions += found
         seen = _BatchFacts(names=names, dialect=dialect, options=options, looks=[Look()] * len(names))
-        with cutting(plain, dialect) as (reader, rejected):
+        with cutting(plain, dialect, facts.longest) as (reader, rejected):
             schema = pa.schema(
                 [(column, field.type) for column, field in zip(names, reader.schema, strict=True)]
             )

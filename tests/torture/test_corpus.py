@@ -1,0 +1,58 @@
+"""Everything that ever broke something, and the first few of what `make torture` tries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.torture import files, tables
+from tests.torture.tally import Clock, Tally, TooSlow, limited
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+def kept(kind):
+    found = sorted(path for path in (CORPUS / kind).glob("*") if path.is_file())
+    return [pytest.param(path, id=path.name) for path in found] or [
+        pytest.param(None, marks=pytest.mark.skip("none yet"))
+    ]
+
+
+@pytest.mark.parametrize("path", kept("tables"))
+def test_tables_that_broke_something(path):
+    tables.attempt(tables.Case.read(path))
+
+
+@pytest.mark.parametrize("path", kept("files"))
+def test_files_that_broke_something(path):
+    files.attempt(path)
+
+
+def test_some_of_each_are_drawn_alike_every_time():
+    assert [tables.drawn(seed).text() for seed in range(40)] == [
+        tables.drawn(seed).text() for seed in range(40)
+    ]
+    case = tables.drawn(3)
+    path = CORPUS / "tables" / next(iter(sorted(p.name for p in (CORPUS / "tables").glob("*.json"))))
+    assert tables.Case.read(path).text() == path.read_text()
+    assert len(list(tables.smaller(case))) > 0
+
+
+def test_files_without_end_are_not_tried_for_ever():
+    tally = files.run(Clock(1.0))
+    assert tally.tried
+    assert not tally.failures
+
+
+def test_too_much_processor_time_is_told():
+    with pytest.raises(TooSlow), limited(0.05):
+        sum(number for number in range(10**9))
+
+
+def test_a_tally_tells_its_failures():
+    tally = Tally("x")
+    tally.ended["failed"] += 2
+    tally.failed("boom", 7)
+    tally.failed("boom", 8)
+    assert tally.lines() == ["x: 2 tried in 0 s (2 failed), 2 failures", "   2 x boom (first: 7)"]
