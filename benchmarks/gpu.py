@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ilk.kernels.gpu import launch, plans
-from ilk.kernels.gpu.kmeans import KMeans
-from ilk.kernels.gpu.mixture import GaussianMixture
-from ilk.kernels.gpu.table import DeviceTable, on_device
+from ilk.kernels.gpu.kmeans import DeviceKMeans
+from ilk.kernels.gpu.mixture import DeviceMixture
+from ilk.kernels.gpu.table import CellEncoding, DeviceTable, on_device
 
 READ = 4.3e12  # bytes a second: a copy on an H200, read and written
 HALF, DOUBLE = 790e12, 65e12  # products a second in f16 and f64
@@ -153,7 +153,7 @@ def torch_k_means(x: Any, centres: Any) -> tuple[float, float]:
 def one_kmeans(name: str, n: int, d: int, k: int, dtype: str, most: float | None) -> None:
     x, rows = blobs(n, d, k, dtype)
     table, encoding = table_of(x)
-    job, centres = KMeans(table, encoding, k), rows * encoding.power
+    job, centres = DeviceKMeans(table, encoding, k), rows * encoding.power
     cost = float(job.step(centres)[2].sum()) / encoding.power**2
     found = measured(lambda: job.step(centres))
     floor = max(x.nbytes / READ, 2 * n * d * k / HALF if job.plan.kind == "large" else 0) * 1e3
@@ -178,7 +178,7 @@ def kmeans() -> None:
 def one_mixture(name: str, n: int, d: int, k: int, dtype: str, diagonal: bool, most: float | None) -> None:
     x, rows = blobs(n, d, k, dtype)
     table, encoding = table_of(x)
-    job, mean = GaussianMixture(table, encoding, k, diagonal), rows * encoding.power
+    job, mean = DeviceMixture(table, encoding, k, diagonal), rows * encoding.power
     lower = np.tril(np.random.default_rng(0).normal(size=(k, d, d))) / 50
     whiten = (np.ones((k, d)) if diagonal else np.eye(d) + lower) / encoding.power
     found = measured(lambda: job.step(mean, whiten, np.full(k, -np.log(k))), 5)

@@ -9,7 +9,7 @@ import pytest
 
 from ilk.kernels import plain_mixture
 from ilk.kernels.gpu.launch import open_device
-from ilk.kernels.gpu.mixture import GaussianMixture
+from ilk.kernels.gpu.mixture import DeviceMixture
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.resident import Resident
 from ilk.kernels.gpu.table import DeviceTable
@@ -135,4 +135,4 @@ def test_chunks_change_nothing_but_rounding(device, monkeypatch):
 def test_wider_tables_are_refused(device):
     x = blobs(5000, 130, 2, np.float32)
     with pytest.raises(Unavailable):
-        GaussianMixture(DeviceTable(device, device.array(x, x.dtype)), encoded(x), 2, False)
+        DeviceMixture(DeviceTable(device, device.array(x, x.dtype)), encoded(x), 2, False)

@@ -7,10 +7,10 @@ import pytest
 
 from ilk import kernels
 from ilk.kernels.gpu import layouts, plans
-from ilk.kernels.gpu.kmeans import KMeans
+from ilk.kernels.gpu.kmeans import DeviceKMeans
 from ilk.kernels.gpu.launch import open_device
 from ilk.kernels.gpu.nvrtc import Unavailable
-from ilk.kernels.gpu.table import DeviceTable
+from ilk.kernels.gpu.table import CellEncoding, DeviceTable
 from ilk.table.condition import encoding_of, survey
 
 SHAPES = [
@@ -43,7 +43,7 @@ def encoded(x, scale=None):
 
 def job_of(device, x, k, scale=None):
     encoding = encoded(x.astype(np.float32) if x.dtype == np.float16 else x, scale)
-    return KMeans(DeviceTable(device, device.array(x, x.dtype)), encoding, k), encoding
+    return DeviceKMeans(DeviceTable(device, device.array(x, x.dtype)), encoding, k), encoding
 
 
 def compare(device, x, centres_raw, *, weight=None, scale=None, kind=None):
