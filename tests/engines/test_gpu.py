@@ -71,7 +71,7 @@ def test_an_estimator_without_a_gpu_gives_the_same_answer(monkeypatch, table):
 
 
 def test_a_device_that_there_is_not_is_refused(table):
-    with pytest.raises(UsageError, match="device='tpu'"):
+    with pytest.raises(UsageError, match='device="tpu"'):
         ilk.KMeans(2, device="tpu").fit(table)
 
 

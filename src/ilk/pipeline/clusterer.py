@@ -59,7 +59,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         An earlier result whose letters and names go to the groups that correspond.
     budget : None or float, default=None
         Seconds after which the best found so far is taken.
-    {random_state} {threads} {n_jobs}
+    {random_state} {device} {threads} {n_jobs}
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
     progress : None, bool or callable, default=None
@@ -108,6 +108,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         match_to: Any = None,
         budget: float | None = None,
         random_state: Any = 0,
+        device: str = "auto",
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
@@ -127,6 +128,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         self.match_to = match_to
         self.budget = budget
         self.random_state = random_state
+        self.device = device
         self.threads = threads
         self.n_jobs = n_jobs
         self.callback = callback
@@ -173,6 +175,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
             budget=self.budget,
             seed=seed_of(self.random_state),
             threads=threads_or_jobs(self.threads, self.n_jobs),
+            device=self.device,
         )
 
     def _table(self, X: Any) -> Table:

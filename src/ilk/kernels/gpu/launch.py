@@ -92,6 +92,8 @@ class DeviceArray:
         """Copied from the host."""
         array = np.ascontiguousarray(array, dtype=self.dtype)
         assert array.size == self.size, (array.shape, self.shape)
+        if not self.nbytes:
+            return self
         self.device.use()
         _check(
             _driver().cuMemcpyHtoDAsync_v2(
@@ -223,6 +225,11 @@ class Device:
     def synchronize(self) -> None:
         _check(_driver().cuStreamSynchronize(self.stream), "a kernel failed")
 
+    def wait_for(self, stream: int) -> None:
+        """Until all that was begun on another library's stream is done."""
+        self.use()
+        _check(_driver().cuStreamSynchronize(_pointer(stream)), "a stream")
+
     def free_bytes(self) -> int:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
         self.use()
@@ -261,6 +268,19 @@ class Device:
                 )
             self._kernels[key] = Kernel(self, compiled(text, macros, self.architecture), name, shared)
         return self._kernels[key]
+
+
+def card_name(number: int = 0) -> str | None:
+    """What the driver calls the card, found without opening it; None where there is none."""
+    try:
+        driver = _driver()
+    except Unavailable:
+        return None
+    handle, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+    failed = driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(handle), number)
+    if failed or driver.cuDeviceGetName(name, 256, handle):
+        return None
+    return name.value.decode(errors="replace")
 
 
 _devices: dict[int, Device] = {}

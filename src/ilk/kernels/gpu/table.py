@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ilk.kernels.gpu import plans
+from ilk.kernels.gpu.dlpack import LEGACY_STREAM, foreign
 from ilk.kernels.gpu.launch import Array, Device, DeviceArray, Kernel
 from ilk.kernels.gpu.layouts import Scaled, lift_of
 from ilk.kernels.gpu.nvrtc import Unavailable
@@ -172,28 +173,21 @@ def len_of(array: DeviceArray) -> int:
     return array.shape[0]
 
 
-def on_device(device: Device, given: Any) -> DeviceArray | None:
-    """A CUDA array of another library as ours, uncopied where its rows lie one after the other; None for anything else.
-
-    What its library has begun is waited for: the legacy stream that kernels here run on does so by itself, but for
-    streams that were made not to.
-    """
-    described = getattr(given, "__cuda_array_interface__", None)
-    if described is None:
-        return None
-    shape, kind = tuple(described["shape"]), np.dtype(described["typestr"])
-    if len(shape) != 2 or kind.name not in plans.RAW:
+def on_device(device: Device, given: Any) -> DeviceArray:
+    """A CUDA array of another library as ours, uncopied where its rows lie one after the other."""
+    found = foreign(given)
+    if len(found.shape) != 2 or found.dtype not in plans.RAW:
         raise Unavailable(
-            f"a CUDA array of shape {shape} and type {kind} is none of float16, float32, float64 in rows"
+            f"a CUDA array of shape {found.shape} and type {found.dtype} is none of float16, float32, float64 in rows"
         )
-    address = int(described["data"][0] or 0)
-    here = DeviceArray(device, shape, kind, address=address, owner=given)
-    strides = described.get("strides")
-    size = kind.itemsize
-    if strides is None or tuple(strides) == (shape[1] * size, size):
+    if found.stream not in (None, 0, LEGACY_STREAM):
+        device.wait_for(found.stream)
+    kind, (n, columns) = np.dtype(found.dtype), found.shape
+    here = DeviceArray(device, found.shape, kind, address=found.address, owner=found.owner)
+    if found.strides is None or found.strides == (columns, 1):
         return here
-    packed = device.empty(shape, kind)
-    build = plans.table("pack", shape[1], kind.name, factor=False)
+    packed = device.empty(found.shape, kind)
+    build = plans.table("pack", columns, kind.name, factor=False)
     kernel = device.kernel(build.name, build.source(), build.macros)
-    kernel(device.multiprocessors * GRID, 256, here, shape[0], strides[0] // size, strides[1] // size, packed)
+    kernel(device.multiprocessors * GRID, 256, here, n, *found.strides, packed)
     return packed
