@@ -8,6 +8,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
+from ilk.engines.stream import StreamRows
 from ilk.errors import Option, UsageError, shown
 from ilk.table.block import is_sparse
 
@@ -43,11 +44,11 @@ def asked_rows(rows: Rows, device: str, *, cells: bool = False, least: int = LEA
     """The rows where they were asked to be; "auto" is a device for tables that are large. `cells` says that the method
     takes codes and missing cells there, `least` how many rows it takes for the way to pay."""
     check_device(device)
-    if device == "cpu" or not isinstance(rows, MemoryRows):
+    if device == "cpu" or not isinstance(rows, (MemoryRows, StreamRows)):
         return rows
     if is_sparse(rows.raw) or is_sparse(rows.codes):
         return rows
-    size = rows.raw.size + (0 if rows.codes is None else rows.codes.size)
+    size = rows.n_rows * (rows.n_columns + (0 if rows.codes is None else rows.codes.shape[1]))
     if device == "auto" and (size < AUTO_CELLS or rows.n_rows < least):
         return rows
     from ilk.engines.gpu import placed

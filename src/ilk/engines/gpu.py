@@ -7,15 +7,18 @@ the CPU; sums of mixtures are float64 added in fixed order.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
-from ilk.engines.base import Rows
+from ilk.engines.base import Result, Rows, State, SummableT
 from ilk.engines.memory import MemoryRows
+from ilk.engines.stream import StreamRows
 from ilk.errors import EngineError, warn
 from ilk.kernels.gpu.dlpack import device_of
+from ilk.kernels.gpu.flow import Flowing
 from ilk.kernels.gpu.launch import Device, DeviceArray, open_device
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import LEAST_ROWS
@@ -114,6 +117,52 @@ class GpuRows(MemoryRows):
         return Block(raw, self.encoding, weight=weight, codes=codes, complete=self.complete)
 
 
+class FlowingRows:
+    """Complete rows of numbers that pass through a device in parts: of tables larger than it, in memory or on disk."""
+
+    def __init__(self, rows: MemoryRows | StreamRows, device: Device) -> None:
+        self.rows, self.device, self.encoding = rows, device, rows.encoding
+        self.n_rows, self.n_columns, self.complete = rows.n_rows, rows.n_columns, True
+        self.weighted, self.threads = rows.weighted, rows.threads
+        heft = None if rows.weight is None else np.asarray(rows.weight[:])
+        held = heft is None or isinstance(rows, MemoryRows)  # conditioned already
+        self.weight = heft if held else rows.encoding.weights(cast(Array, heft))
+        self._said = set[str]()
+        self._cells = Flowing(device, rows.raw, self._say)
+
+    @property
+    def device_name(self) -> str:
+        return self.device.name
+
+    def _say(self, why: str) -> None:
+        if why not in self._said:
+            self._said.add(why)
+            warn("on-cpu", f"{why}: the CPU does it.", depth=2)
+
+    @property
+    def resident(self) -> Block | None:
+        raw = cast(Array, self._cells)
+        return Block(
+            raw, self.encoding, weight=self.weight, part_rows=self.rows.block_rows, threads=self.threads
+        )
+
+    @property
+    def whole(self) -> Block | None:
+        return self.resident
+
+    def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
+        return self.rows.reduce(visit, state)
+
+    def scan(self, visit: Callable[[State, Block], Result], state: State) -> Iterator[Result]:
+        return self.rows.scan(visit, state)
+
+    def sample(self, n_rows: int, seed: int) -> Block:
+        return self.rows.sample(n_rows, seed)
+
+    def take(self, rows: Array) -> Block:
+        return self.rows.take(rows)
+
+
 def _as_numbers(raw: Array) -> Array:
     """Cells of a type that the CPU's kernels have."""
     return raw.astype(np.float32) if raw.dtype == np.float16 else raw
@@ -154,7 +203,7 @@ def _elsewhere(why: Unavailable) -> EngineError:
 def placed(rows: Rows, device: str, *, cells: bool = False, least: int = LEAST_ROWS) -> Rows:
     """The rows on the device that was asked for; where that cannot be, as they are, and why is said. `cells` says that
     the method takes codes and missing cells there, `least` how many rows it takes for the way to pay."""
-    if device == "cpu" or not isinstance(rows, MemoryRows) or rows.resident is not None:
+    if device == "cpu" or not isinstance(rows, (MemoryRows, StreamRows)) or rows.resident is not None:
         return rows
     try:
         if not cells and rows.codes is not None:
@@ -163,6 +212,8 @@ def placed(rows: Rows, device: str, *, cells: bool = False, least: int = LEAST_R
             raise Unavailable("missing values are the CPU's with this method")
         if rows.n_rows < least:
             raise Unavailable(f"a table of fewer than {least:,} rows gains nothing")
+        if isinstance(rows, StreamRows) or not _has_room(open_device(), rows):
+            return _flowing(rows)
         return _moved(rows)
     except Unavailable as why:
         if device == "cuda":
@@ -174,7 +225,10 @@ def _moved(rows: MemoryRows, device: Device | None = None) -> GpuRows:
     if is_sparse(rows.raw) or is_sparse(rows.codes):
         raise Unavailable("sparse matrices are the CPU's")
     device = open_device() if device is None else device
-    _check_room(device, rows.raw.nbytes + (0 if rows.codes is None else rows.codes.size))
+    if not _has_room(device, rows):
+        raise Unavailable(
+            f"the table of {rows.raw.nbytes / 2**30:.1f} GiB does not fit into the memory free there"
+        )
     raw = device.empty(rows.raw.shape, rows.raw.dtype).fill(rows.raw)
     return GpuRows(
         DeviceTable(device, raw),
@@ -187,12 +241,15 @@ def _moved(rows: MemoryRows, device: Device | None = None) -> GpuRows:
     )
 
 
-def _check_room(device: Device, size: int) -> None:
-    free = device.free_bytes()
-    if size + SPARE_BYTES > free:
-        raise Unavailable(
-            f"the table of {size / 2**30:.1f} GiB does not fit into the {free / 2**30:.1f} GiB free there"
-        )
+def _has_room(device: Device, rows: MemoryRows) -> bool:
+    size = rows.raw.nbytes + (0 if rows.codes is None else rows.codes.size)
+    return size + SPARE_BYTES <= device.free_bytes()
+
+
+def _flowing(rows: MemoryRows | StreamRows) -> FlowingRows:
+    if rows.codes is not None or not rows.complete:
+        raise Unavailable("categories and missing values of a table larger than the card are the CPU's")
+    return FlowingRows(rows, open_device())
 
 
 def rows_on_device(

@@ -150,7 +150,9 @@ def made(seed, d, k, kind):
 
 @settings(max_examples=150, deadline=None)
 @given(tables, st.sampled_from([1.0, 1e-2, 1e-4]))
-@example((213077, 16, 35, "line"), 1.0)  # a row long beside its distances, whose rounding is along all centres
+@example(
+    (213077, 16, 35, "line"), 1.0
+)  # a row long beside its distances, whose rounding is along all centres
 @pytest.mark.parametrize("terms", [1, 3])
 def test_rows_within_no_bound_have_their_nearest_centre(terms, table, share):
     x, points = made(*table)

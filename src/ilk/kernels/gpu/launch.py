@@ -222,6 +222,44 @@ class Device:
             raise Unavailable("a process that was forked after the GPU was used cannot use it")
         _check(_driver().cuCtxSetCurrent(self._context), "context")
 
+    def other_stream(self) -> ctypes.c_void_p:
+        """A stream for copies beside kernels, which the others do not wait for."""
+        stream = ctypes.c_void_p()
+        self.use()
+        _check(_driver().cuStreamCreate(ctypes.byref(stream), 1), "stream")
+        return stream
+
+    def copy_in(self, to: DeviceArray, address: int, size: int, stream: ctypes.c_void_p) -> None:
+        """Bytes of the host to the device on a stream of their own; waits for them alone."""
+        self.use()
+        count = ctypes.c_size_t(size)
+        _check(_driver().cuMemcpyHtoDAsync_v2(_pointer(to.address), _pointer(address), count, stream), "copy")
+        _check(_driver().cuStreamSynchronize(stream), "copy")
+
+    def lock_pages(self, address: int, size: int) -> bool:
+        """Whether memory of the host could be made such that the card reads it at the rate of the bus."""
+        self.use()
+        return not _driver().cuMemHostRegister_v2(_pointer(address), ctypes.c_size_t(size), 0)
+
+    def unlock_pages(self, address: int) -> None:
+        with suppress(Unavailable, TypeError, AttributeError):
+            self.use()
+            _driver().cuMemHostUnregister(_pointer(address))
+
+    def locked_buffer(self, size: int) -> int:
+        """New memory of the host that the card reads at the rate of the bus; freed with the process."""
+        address = ctypes.c_void_p()
+        self.use()
+        _check(
+            _driver().cuMemHostAlloc(ctypes.byref(address), ctypes.c_size_t(size), 0), "page-locked memory"
+        )
+        return int(address.value or 0)
+
+    def free_locked(self, address: int) -> None:
+        with suppress(Unavailable, TypeError, AttributeError):
+            self.use()
+            _driver().cuMemFreeHost(_pointer(address))
+
     def synchronize(self) -> None:
         _check(_driver().cuStreamSynchronize(self.stream), "a kernel failed")
 

@@ -36,8 +36,15 @@ class DeviceTable:
         self.device, self.raw = device, raw
         self.n_rows, self.n_columns = raw.shape
         self.dtype = raw.dtype.name
+        self.part = 0  # of a larger table, whose parts take turns here
         self._floats: dict[tuple[bytes, int], DeviceArray] = {}
+        self._stale: dict[tuple[bytes, int], DeviceArray] = {}
         self._held: dict[Any, Any] = {}
+
+    def turn(self, raw: DeviceArray, part: int) -> None:
+        """Other cells, of another part of the same table: what was made of those before is made anew."""
+        self.raw, self.part = raw, part
+        self._stale, self._floats = self._floats or self._stale, {}
 
     # --- kernels
 
@@ -106,7 +113,7 @@ class DeviceTable:
 
     def squares(self, encoding: CellEncoding, weight: DeviceArray | None) -> Array:
         """Sum of weight * |row|^2 in encoded units, as a pair; kept."""
-        key = "squares", encoding.key, None if weight is None else weight.address
+        key = "squares", encoding.key, None if weight is None else weight.address, self.part
         if key not in self._held:
             partial = self.device.empty((self.grid, 2), np.float64)
             kernel = self.plain("squares", factor=encoding.factor is not None)
@@ -129,8 +136,7 @@ class DeviceTable:
             return self.raw, Scaled(shift.astype(np.float32), scale, lift)
         key = encoding.key, wide
         if key not in self._floats:
-            self._floats.clear()
-            copy = self.device.empty((self.n_rows, wide), np.float32)
+            copy = self._room(key, np.float32)
             kernel = self.plain("encode", factor=encoding.factor is not None)
             kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), wide, copy)
             self._floats[key] = copy
@@ -140,12 +146,17 @@ class DeviceTable:
         """Encoded numbers in float32 or float64, whichever the table has, in `wide` columns; a copy, made once."""
         key = b"own" + encoding.key, wide
         if key not in self._floats:
-            self._floats.clear()
-            copy = self.device.empty((self.n_rows, wide), "f8" if self.dtype == "float64" else "f4")
+            copy = self._room(key, "f8" if self.dtype == "float64" else "f4")
             kernel = self.plain("encode_own", factor=encoding.factor is not None)
             kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), wide, copy)
             self._floats[key] = copy
         return self._floats[key]
+
+    def _room(self, key: tuple[bytes, int], dtype: Any) -> DeviceArray:
+        """Memory for a copy; that of the same copy of another part where there is one."""
+        self._floats.clear()
+        room, self._stale = self._stale.get(key), {}
+        return self.device.empty((self.n_rows, key[1]), dtype) if room is None else room
 
     def kept(self, key: Any, make: Any) -> Any:
         """Something made once for this table."""
