@@ -10,7 +10,7 @@ import pytest
 
 import ilk
 from ilk.engines import gpu
-from ilk.engines.gpu import GpuRows, placed
+from ilk.engines.gpu import FlowingRows, GpuRows, placed
 from ilk.engines.memory import MemoryRows
 from ilk.errors import EngineError, IlkWarning, UsageError
 from ilk.families.base import KEEP_ALL
@@ -236,3 +236,39 @@ def test_other_doors(card, table):
         assert np.array_equal(cpu.labels_, found.labels_)
         assert np.array_equal(np.asarray(ilk.as_tensor(found.labels_, given).tolist()), found.labels_)
     assert ilk.cluster(there, k=5, method="k-means").k == 5
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tables_larger_than_the_card_pass_through_it(card, table, mapped, weighted, monkeypatch, tmp_path):
+    monkeypatch.setattr(gpu, "_has_room", lambda *_: False)
+    monkeypatch.setattr("ilk.kernels.gpu.flow.PART_BYTES", 20_000 * 6 * 8)
+    X = table
+    if mapped:  # its pages cannot be locked: threads fill buffers
+        X = np.memmap(tmp_path / "cells", dtype=np.float64, mode="w+", shape=table.shape)
+        X[:] = table
+    weight = np.random.default_rng(1).integers(0, 3, len(X)) / 2 if weighted else None
+    memory = memory_rows(X, weight)
+    rows, family = placed(memory, "cuda"), Means()
+    assert isinstance(rows, FlowingRows)
+    start = family.start(memory.sample(5, 0).numbers[:5].astype(np.float64))
+    monkeypatch.undo()
+    whole = placed(memory, "cuda")
+    assert isinstance(whole, GpuRows)
+    one, other = family.step(start, whole.whole, KEEP_ALL), family.step(start, rows.whole, KEEP_ALL)
+    assert np.array_equal(
+        one.sums["total"].value, other.sums["total"].value
+    )  # whole numbers: no cut changes a bit
+    assert np.array_equal(one.sums["weight"], other.sums["weight"])
+    here, there = run_starts(rows, [family], [start])[0], run_starts(memory, [family], [start])[0]
+    assert here.cost == pytest.approx(there.cost, rel=1e-9)
+    for make in (
+        lambda: ilk.KMeans(5, random_state=0, n_init=1),
+        lambda: ilk.GaussianMixture(4, random_state=0),
+    ):
+        cpu = make().set_params(device="cpu").fit(np.asarray(X), sample_weight=weight)
+        with monkeypatch.context() as small:
+            small.setattr(gpu, "_has_room", lambda *_: False)
+            small.setattr("ilk.kernels.gpu.flow.PART_BYTES", 20_000 * 6 * 8)
+            cuda = make().set_params(device="cuda").fit(np.asarray(X), sample_weight=weight)
+        assert (cpu.labels_ == cuda.labels_).mean() > 0.9999

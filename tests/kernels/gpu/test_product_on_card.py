@@ -129,3 +129,27 @@ def test_too_many_components_are_refused(device):
     plan = ProductPlan(2, (), 600, "float64")
     with pytest.raises(Unavailable, match="600 components"):
         DeviceProduct(resident.table, CellEncoding(1.0, np.zeros(2)), plan, None)
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.05])
+@pytest.mark.parametrize(("levels", "k"), [((2, 4, 6, 8, 10, 12, 14, 16, 18, 20), 16), ((3, 32, 5), 4)])
+def test_latent_classes_in_whole_numbers(device, levels, k, gaps, monkeypatch):
+    monkeypatch.setattr("ilk.kernels.gpu.latent_classes.LEAST_ROWS", 4096)
+    monkeypatch.setattr("ilk.kernels.gpu.latent_classes.LEAST_GAIN", -inf)
+    raw, codes, resident = table_of(device, 50_013, 0, levels, gaps=gaps)
+    codes[(codes < 0).all(axis=1), 0] = 0
+    parts = components(0, levels, k)
+    found = resident._product_step(*code_of(0), codes, None, *parts)
+    job = next(iter(resident._jobs.values()))
+    assert job._fast is not None
+    assert job._fast.plan.gaps == bool(gaps)
+    expected = plain_product.product_step(raw, *code_of(0), codes, None, *parts)
+    assert np.abs(found[0].counts - expected[0].counts).max() <= 1e-6 * len(raw)
+    assert np.abs(found[0].weight - expected[0].weight).max() <= 1e-6 * len(raw)
+    assert found[1] == pytest.approx(expected[1], rel=1e-8)
+    assert found[2] == pytest.approx(expected[2], rel=1e-5)
+    again = resident._product_step(*code_of(0), codes, None, *parts)
+    assert np.array_equal(found[0].counts, again[0].counts)
+    assert found[1:] == again[1:]
+    monkeypatch.setattr("ilk.kernels.gpu.latent_classes.LEAST_GAIN", inf)  # a pass that gains little: float64
+    close(resident._product_step(*code_of(0), codes, None, *parts)[0], expected[0])

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import cast
 
 import numpy as np
 
+from ilk.kernels.gpu.latent_classes import DeviceClasses
 from ilk.kernels.gpu.launch import Array, DeviceArray
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import reduction
@@ -57,6 +59,7 @@ class DeviceProduct(Workspace):
             raise Unavailable(f"no kernel is made for a mixture of products of {plan.k} components")
         self.table, self.encoding, self.plan, self.codes = table, encoding, plan, codes
         self.n, self.grid = table.n_rows, table.device.multiprocessors
+        self._looked, self._fast = False, cast("DeviceClasses | None", None)
 
     def step(
         self,
@@ -67,6 +70,11 @@ class DeviceProduct(Workspace):
         rules: tuple[float, float] = (inf, 1.0),
     ) -> tuple[ProductSums, float, float]:
         """The sums, the cost of all rows and the entropy of their memberships."""
+        plain = not hard and weight is None and rules[0] == inf
+        if plain and (fast := self._classes()) is not None:
+            found = fast.step(given.log_mixing, given.log_level)
+            if found is not None:
+                return found
         self._components(given)
         totals = self._totals()
         out = self.memory("memberships", (min(self.plan.chunk, self.n), self.plan.pitch), "f8")
@@ -76,6 +84,13 @@ class DeviceProduct(Workspace):
             self._gather(first, last)
         cost, entropy = totals.fetch().sum(axis=0)
         return self._sums(), float(cost), float(entropy)
+
+    def _classes(self) -> DeviceClasses | None:
+        """The pass in whole numbers, where it is made for this table."""
+        if not self._looked:
+            self._looked, shape = True, (self.table, self.codes, self.plan.levels, self.plan.k)
+            self._fast = DeviceClasses(*shape) if DeviceClasses.suits(*shape) else None  # type: ignore[arg-type]
+        return self._fast
 
     def labels(self, given: Products, *, hard: bool) -> tuple[Array, Array, Array]:
         """Component of highest score, that score, and the cost of each row."""

@@ -78,7 +78,7 @@ void product_memberships(const RAW* __restrict__ raw, const double* __restrict__
         for (int m = LANES / 2; m; m >>= 1) sum += __shfl_xor_sync(FULL, sum, m);
         const double mine = hard ? -top : -(base + log(sum));
         double counted = there && told ? (weight ? weight[row] : 1.0) : 0.0;
-        if (fabs(mine - limit) <= 1e-12 * (1 + fabs(limit))) counted *= share;  // at the limit, but for its last digits
+        if (limit < infinity && fabs(mine - limit) <= 1e-12 * (1 + fabs(limit))) counted *= share;  // at the limit, but for its last digits
         else if (mine > limit) counted = 0;
         const double each = sum > 0 ? counted / sum : 0.0;
 #pragma unroll

@@ -1,0 +1,83 @@
+"""On a card: every table of the repository, repeated until it has rows enough, is fitted as on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pytest
+
+import ilk
+from ilk.engines.gpu import GpuRows
+from ilk.kernels.gpu import launch
+from ilk.kernels.gpu.nvrtc import Unavailable
+
+TABLES = sorted((Path(__file__).parent.parent / "data").glob("*.csv"))
+ROWS = 6000  # kernels take tables of 4,096 rows and more
+
+
+@pytest.fixture(scope="module", autouse=True)
+def card():
+    try:
+        return launch.open_device()
+    except Unavailable as why:
+        pytest.skip(str(why))
+
+
+def repeated(path: Path) -> pa.Table:
+    table = arrow_csv.read_csv(path)
+    return pa.concat_tables([table] * -(-ROWS // table.num_rows))
+
+
+def numbers_of(table: pa.Table) -> np.ndarray:
+    kept = [
+        column
+        for column in table.columns
+        if pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
+    ]
+    made = [np.asarray(column.to_numpy(), dtype=np.float64) for column in kept]
+    return np.column_stack(made) if made else np.empty((table.num_rows, 0))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_mixed_columns(path):
+    table = repeated(path)
+    for make in (
+        lambda device: ilk.MixedMixture(3, smoothing=1, n_init=2, random_state=0, device=device),
+        lambda device: ilk.AssortedMixture(3, random_state=0, device=device),
+    ):
+        cpu, cuda = make("cpu").fit(table), make("cuda").fit(table)
+        assert (cpu.labels_ == cuda.labels_).mean() > 0.999, (cpu.loglik_, cuda.loglik_)
+        assert cuda.fit_.cost == pytest.approx(cpu.fit_.cost, rel=1e-7)
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
+def test_numbers(path):
+    X = numbers_of(repeated(path))
+    X = X[:, ~np.isnan(X).any(axis=0)]
+    X = X[:, X.std(axis=0) > 0] if X.size else X
+    if not X.shape[1]:
+        pytest.skip("no column of numbers without blanks")
+    for make in (
+        lambda device: ilk.KMeans(3, scale="standard", n_init=3, random_state=0, device=device),
+        lambda device: ilk.GaussianMixture(
+            2, structure="VVI", prior="default", random_state=0, device=device
+        ),
+        lambda device: ilk.GaussianMixture(
+            2, structure="EEE", prior="default", random_state=0, device=device
+        ),
+    ):
+        cpu, cuda = make("cpu").fit(X), make("cuda").fit(X)
+        assert (cpu.labels_ == cuda.labels_).mean() > 0.999
+        assert cuda.fit_.cost == pytest.approx(cpu.fit_.cost, rel=1e-7)
+
+
+def test_they_do_lie_there(card):
+    from ilk.engines.devices import asked_rows
+    from tests.engines.test_gpu import memory_rows
+
+    assert isinstance(
+        asked_rows(memory_rows(np.random.default_rng(0).normal(size=(5000, 2))), "cuda"), GpuRows
+    )
