@@ -226,7 +226,10 @@ def drawn_classes(n: int, k: int) -> tuple[Any, Any]:
         for column, share in enumerate(shares):
             draws = torch.rand(part.shape[1], 1, device="cuda", generator=generator)
             part[column] = (draws > share.cumsum(1)[own][:, :-1]).sum(1).to(torch.uint8)
-    logs = np.concatenate([np.log(share.double().cpu().numpy()) for share in shares], axis=1)
+    shares = [share + 0.02 for share in shares]  # not yet the parameters that the rows were drawn from
+    logs = np.concatenate(
+        [np.log((s / s.sum(1, keepdim=True)).double().cpu().numpy()) for s in shares], axis=1
+    )
     empty = np.empty((k, 0))
     return codes, Products(np.full(k, -np.log(k)), empty, empty, empty, logs)
 

@@ -41,6 +41,14 @@ def numbers_of(table: pa.Table) -> np.ndarray:
     return np.column_stack(made) if made else np.empty((table.num_rows, 0))
 
 
+def agree(cpu, cuda):
+    """The same cost, and the same labels unless several starts of the CPU end at that cost, any of which may win."""
+    assert cuda.fit_.cost == pytest.approx(cpu.fit_.cost, rel=1e-7), (cpu.fit_.starts, cuda.fit_.starts)
+    best = [start for start in cpu.fit_.starts if start.cost <= cpu.fit_.cost + 1e-9 * abs(cpu.fit_.cost)]
+    alike = (cpu.labels_ == cuda.labels_).mean()
+    assert alike > 0.999 or len(best) > 1, (cpu, alike, cpu.fit_.starts, cuda.fit_.starts)
+
+
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
 def test_mixed_columns(path):
     table = repeated(path)
@@ -48,9 +56,7 @@ def test_mixed_columns(path):
         lambda device: ilk.MixedMixture(3, smoothing=1, n_init=2, random_state=0, device=device),
         lambda device: ilk.AssortedMixture(3, random_state=0, device=device),
     ):
-        cpu, cuda = make("cpu").fit(table), make("cuda").fit(table)
-        assert (cpu.labels_ == cuda.labels_).mean() > 0.999, (cpu.loglik_, cuda.loglik_)
-        assert cuda.fit_.cost == pytest.approx(cpu.fit_.cost, rel=1e-7)
+        agree(make("cpu").fit(table), make("cuda").fit(table))
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.stem)
@@ -69,9 +75,7 @@ def test_numbers(path):
             2, structure="EEE", prior="default", random_state=0, device=device
         ),
     ):
-        cpu, cuda = make("cpu").fit(X), make("cuda").fit(X)
-        assert (cpu.labels_ == cuda.labels_).mean() > 0.999
-        assert cuda.fit_.cost == pytest.approx(cpu.fit_.cost, rel=1e-7)
+        agree(make("cpu").fit(X), make("cuda").fit(X))
 
 
 def test_they_do_lie_there(card):

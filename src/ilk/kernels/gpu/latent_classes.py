@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ilk.kernels.gpu.class_plans import CHUNK, COMPONENTS, MOST_BITS, UNIT, ClassPlan
-from ilk.kernels.gpu.launch import Array, DeviceArray
+from ilk.kernels.gpu.launch import HOPPER, Array, DeviceArray
 from ilk.kernels.gpu.plans import reduction, up
 from ilk.kernels.gpu.table import DeviceTable
 from ilk.kernels.gpu.workspace import Workspace
@@ -17,6 +17,7 @@ from ilk.kernels.plain_product import ProductSums, product_step
 
 LEAST_ROWS = 1 << 20
 LEAST_GAIN = 1e-6  # of the cost: below, the rounding of memberships would be seen
+MISSING = 255  # among the bytes of codes
 NO_NUMBERS = 1.0, np.zeros(0), None
 
 
@@ -34,6 +35,7 @@ class DeviceClasses(Workspace):
     def suits(table: DeviceTable, codes: DeviceArray | None, levels: tuple[int, ...], k: int) -> bool:
         """Whether these are codes of categories alone, few enough of each, and many rows."""
         alone = codes is not None and codes.dtype == np.uint8 and table.n_columns == 0
+        alone = alone and table.device.architecture == HOPPER
         return alone and table.n_rows >= LEAST_ROWS and ClassPlan(levels, k).fits
 
     def _place(self) -> int:
@@ -104,7 +106,8 @@ class DeviceClasses(Workspace):
             DeviceArray(self.device, (rows,), np.uint8, address=end.address + size, owner=end).fetch()
             for end in ends
         ]
-        codes = np.where(np.stack(cells, axis=1) == 255, -1, np.stack(cells, axis=1)).astype(np.int32)
+        codes = np.stack(cells, axis=1).astype(np.int32)
+        codes[codes == MISSING] = -1
         none = np.empty((self.plan.k, 0))
         parts = log_mixing, none, none, none, log_level, self.start
         return product_step(np.empty((rows, 0)), *NO_NUMBERS, codes, None, *parts)

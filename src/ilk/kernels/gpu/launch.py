@@ -23,8 +23,16 @@ from ilk.kernels.gpu.nvrtc import Unavailable, compiled
 
 Array = NDArray[Any]
 
-ARCHITECTURES = {(9, 0): "sm_90a"}
-"""Compute capabilities that the kernels are written for, and what NVRTC calls them."""
+ARCHITECTURES = {
+    (8, 0): "sm_80",
+    (8, 6): "sm_86",
+    (8, 9): "sm_89",
+    (9, 0): "sm_90a",
+    (10, 0): "sm_100",
+    (12, 0): "sm_120",
+}
+"""Compute capabilities that kernels are written for, and what NVRTC calls them; those of tensor cores for Hopper."""
+HOPPER = "sm_90a"
 SHARED_UNASKED = 48 * 1024  # bytes of shared memory that a kernel may have without asking
 OUT_OF_MEMORY = 2
 _DRIVER = {"linux": "libcuda.so.1", "win32": "nvcuda.dll"}
@@ -199,7 +207,7 @@ class Device:
         capability = self._attribute(75), self._attribute(76)
         if capability not in ARCHITECTURES:
             raise Unavailable(
-                f"the kernels are written for NVIDIA Hopper (compute capability 9.0), and this is {self.name} "
+                f"the kernels are written for compute capability 8.0 and later, and this is {self.name} "
                 f"({capability[0]}.{capability[1]})"
             )
         self.architecture = ARCHITECTURES[capability]
@@ -215,6 +223,11 @@ class Device:
         value = ctypes.c_int()
         _check(_driver().cuDeviceGetAttribute(ctypes.byref(value), number, self._handle), "device")
         return value.value
+
+    def need_hopper(self, what: str) -> None:
+        """A refusal of what is written for the tensor cores of Hopper."""
+        if self.architecture != HOPPER:
+            raise Unavailable(f"{what} is written for NVIDIA Hopper, and this is {self.name}")
 
     def use(self) -> None:
         """Make its context that of the calling thread."""
