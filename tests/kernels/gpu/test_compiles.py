@@ -108,7 +108,9 @@ def test_products(shape, monkeypatch):
     ("levels", "gaps"), [((2, 4, 6, 8, 10, 12, 14, 16, 18, 20), False), ((3, 32, 5), True)]
 )
 def test_latent_classes(levels, gaps, monkeypatch):
-    assert compiled(ClassPlan(levels, 16, gaps).build("latent_classes"), monkeypatch) == 0
+    assert (
+        compiled(ClassPlan(levels, 16, gaps).build("latent_classes"), monkeypatch) <= 16
+    )  # outside the inner loop
 
 
 def test_an_error_of_the_compiler_is_one_sentence():
