@@ -46,6 +46,19 @@ def test_a_k_reached_because_groups_dissolve_is_reached_again():
     assert fixed.verdict.word == found.verdict.word
 
 
+def test_components_that_merge_into_weak_groups_give_way_to_one_for_each():
+    """Four components of the wines merge into three groups that do not hold; three components are the cultivars."""
+    found = ilk.cluster(DATA / "wine.csv", truth="target")
+    assert (found.k, found.components, found.verdict.word) == (3, 3, "fair")
+    assert found.summary()["truth"]["ari"] > 0.9
+    assert [reason.code for reason in found.verdict.reasons] == ["fewer-components"]
+    chosen = found.summary()["chosen"]["bic"]
+    assert min(c["bic"] for c in found.summary()["candidates"] if c["bic"] is not None) < chosen
+    fixed = ilk.cluster(DATA / "wine.csv", truth="target", k=3)
+    assert (fixed.labels == found.labels).all()
+    assert fixed.verdict.word == "fair"
+
+
 def test_another_k_is_a_number_of_components():
     found = ilk.cluster(skewed(), method="gaussian", k=4)
     assert (found.k, found.components) == (4, 4)

@@ -46,6 +46,7 @@ def test_the_traced_cost_is_J(numbers):
         np.linalg.slogdet(s)[1] - np.linalg.slogdet(anchor)[1] + np.trace(np.linalg.inv(s) @ anchor) - d
         for s in distinct
     )
+    prior *= scene.columns.spread_prior
     block_parameters = 2 * d + len(distinct) * d * (d + 1) / 2
     expected = -logsumexp(score, axis=1).sum() + prior / 2 + block_parameters / 2 * np.log(n)
     expected += family.levels.penalty(params.levels)

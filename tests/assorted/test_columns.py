@@ -8,7 +8,8 @@ import pytest
 from ilk.assorted.columns import assort
 from ilk.assorted.growth import GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ModelOptions
-from ilk.assorted.transform import SCALES, NumberColumns, TransformPlan
+from ilk.assorted.scales import SCALES, NumberColumns
+from ilk.assorted.transform import TransformPlan
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError
 from ilk.table.condition import encoding_of, survey

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+import ilk
 from ilk.assorted.columns import assort
 from ilk.assorted.fit import SEARCH_ROWS, AssortedFit, SearchOptions, fit_assorted
 from ilk.assorted.growth import FINAL_FIT, GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ColumnTransform, ModelOptions
-from ilk.assorted.transform import PLAIN
+from ilk.assorted.scales import PLAIN
 from ilk.engines.base import Rows
 from ilk.engines.derived import DerivedRows, derive
 from ilk.engines.memory import MemoryRows
@@ -251,3 +252,14 @@ def test_growth_runs_once_whatever_the_scales(monkeypatch):
     assert len(times) == 1
     assert PLAIN not in found.scene.scales
     assert adjusted_rand_score(z, found.fit.labels) > 0.95
+
+
+def test_many_tight_clusters_of_few_rows():
+    """A prior of a whole row of the table would widen them, and two would pass for one."""
+    draws = np.random.default_rng(0)
+    centres = np.stack(np.meshgrid(*[np.linspace(-9, 9, 5)] * 2), axis=-1).reshape(-1, 2)
+    group = draws.permutation(np.arange(900) % 25)
+    points = centres[group] + draws.normal(0, 0.35, (900, 2))
+    found = ilk.cluster({"x": points[:, 0], "y": points[:, 1], "kind": np.array(list("uvwxyz"))[group % 6]})
+    assert found.k == 25
+    assert adjusted_rand_score(group, found.labels) == 1.0

@@ -45,9 +45,15 @@ def expected_failures(estimator):
         return {
             "check_sample_weight_equivalence_on_dense_data": "the printed walk depends on order and chance"
         }
-    if isinstance(estimator, ilk.AssortedMixture) and estimator.n_components == "auto":
-        why = "the check shuffles rows, and of two clusters of equal weight the one with the earlier row is first"
-        return {"check_sample_weight_equivalence_on_dense_data": why}
+    if isinstance(estimator, ilk.AssortedMixture):
+        classifiers = "the check asks for a classifier's tags wherever there is a predict_proba"
+        fails = {f"check_estimator_sparse_{kind}": classifiers for kind in ("array", "matrix")}
+        counts = "cells of a sparse matrix are 0 and 1 or counts, and the check's are neither"
+        fails["check_sample_weight_equivalence_on_sparse_data"] = counts
+        if estimator.n_components == "auto":
+            order = "the check shuffles rows, and of two clusters of equal weight the one with the earlier row is first"
+            fails["check_sample_weight_equivalence_on_dense_data"] = order
+        return fails
     if isinstance(estimator, ilk.Clusterer) and estimator.n_clusters == "auto":
         why = "K is tried up to a quarter of the rows, and rows are counted, not their weights"
         return {"check_sample_weight_equivalence_on_dense_data": why}

@@ -120,7 +120,7 @@ def test_mixed_columns():
 
     def fitted(rows):
         family, _ = make_product(rows, starts, is_count, structure=Structure("VVI"))
-        return fit_mixture(rows, family, 3, 0, plan, partitions=partitioner_for(starts))
+        return fit_mixture(rows, family, 3, 0, plan, partitions=partitioner_for(rows, starts))
 
     one, other = (fitted(rows) for rows in table(codes=True, blanks=True))
     same_fit(one, other)

@@ -88,3 +88,24 @@ def test_weights_and_options(frame):
     assert np.array_equal(named.labels_, model.labels_)
     again = ilk.Clusterer(2, match_to=model.result_.rename({"B": "far"})).fit(frame)
     assert again.result_.groups[1].name == "far"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"column_weights": {"x": 2}},
+        {"transforms": {"x": "rank"}},
+        {"method": "k-means", "columns": ["x"], "known": np.where(np.arange(100) < 4, 0, -1)},
+        {"method": "k-means", "columns": ["x"], "must_link": [(0, 99)]},
+        {"method": "k-means", "columns": ["x"], "cannot_link": [(0, 1)]},
+    ],
+    ids=lambda asked: [*asked][-1],
+)
+def test_what_is_known_of_rows_and_columns(frame, asked):
+    model = ilk.Clusterer(2, **asked).fit(frame)
+    result = ilk.cluster(frame, k=2, **asked)
+    assert (model.labels_ == result.labels).all()
+    if "must_link" in asked:
+        assert model.labels_[0] == model.labels_[99]
+    if "cannot_link" in asked:
+        assert model.labels_[0] != model.labels_[1]

@@ -181,7 +181,7 @@ def test_examples_run(path):
 
 # What a name means wherever it is a parameter: how its description begins.
 MEANINGS = {
-    "budget": "Seconds after which the best found so far is taken",
+    "budget": "Seconds for all of it, reading included",
     "min_size": "Smallest number of rows of a group",
     "max_size": "Largest number of rows of a group",
     "min_weight": "Smallest sum of weights of the rows of a component",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import math
 import tracemalloc
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -167,6 +168,15 @@ def test_against_scikit_learn():
     )
     assert measures.davies_bouldin(X, LABELS) == pytest.approx(theirs.davies_bouldin_score(X, LABELS))
     assert measures.calinski_harabasz(X, LABELS) == pytest.approx(theirs.calinski_harabasz_score(X, LABELS))
+
+
+def test_order_does_not_show_where_centres_nearly_meet():
+    rows = np.array([[3, 0], [0, 970961.188], [0, 0], [0, 329773.812], [0, -322926.0], [-3, 1e-5]])
+    labels = np.array([2, 1, 0, 1, 1, 2])
+    found = [
+        measures.davies_bouldin(rows[list(order)], labels[list(order)]) for order in permutations(range(6))
+    ]
+    np.testing.assert_allclose(found, found[0], rtol=1e-9)
 
 
 @settings(deadline=None)

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from ilk.analysis.as_estimator import estimator_of
-from ilk.analysis.asked import k_of
+from ilk.analysis.asked import k_of, ks_to_try, seconds_of
 from ilk.analysis.cautions import STOPPED
 from ilk.analysis.job import Job
 from ilk.analysis.prepare import prepare
 from ilk.analysis.progress import reporting
 from ilk.analysis.result import Result
-from ilk.analysis.run import ks_to_try, run, seconds_of
+from ilk.analysis.run import run
 from ilk.engines.devices import brought
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.deadline import Deadline

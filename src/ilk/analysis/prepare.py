@@ -301,8 +301,7 @@ def _in_pieces(job: Job, table: PieceTable, threads: int) -> Input:
     weight, unit, told = _divided(packed, job)
     names = [c.name for c in (*schema.numeric, *schema.coded)]
     facts = survey(packed.raw, weight=weight, names=names)
-    if method == "auto":
-        method = method_for(schema, packed.raw, facts.complete)
+    method = method_for(schema, packed.raw, facts.complete) if method == "auto" else method
     method = weighing_method(method, job.method, job.column_weights or {})
     used = numbers_only(schema, method)
     scale = None if method == ASSORTED else job.scale

@@ -256,7 +256,7 @@ class Result:
         Display
             The display of that kind (`MapDisplay`, ...), with `ax_` and `figure_`.
         """
-        from ilk.analysis.run import known
+        from ilk.analysis.asked import known
         from ilk.report.displays import BLOCKS, KINDS, first_kind
 
         if kind is None:

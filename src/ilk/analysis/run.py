@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
+from ilk.analysis.asked import check_weights_are, known, ks_to_try, seconds_of
 from ilk.analysis.assemble import answer_of
 from ilk.analysis.column_weights import times
 from ilk.analysis.factor_view import SeenTable, clearer
@@ -20,6 +18,7 @@ from ilk.analysis.on_cluster import ClusterFrame
 from ilk.analysis.prepare import Input, Seen, prepare, with_weights
 from ilk.analysis.result import Result
 from ilk.analysis.shown import rows_at_a_glance, shown_rows
+from ilk.analysis.steadier import steadier
 from ilk.assorted.problem import CELLS, InverseTransform
 from ilk.assorted.width import is_crowded
 from ilk.engines.base import Rows
@@ -33,21 +32,18 @@ from ilk.random import seed_of
 from ilk.selection.assorted import AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group, groups_by_rule
-from ilk.selection.k_range import k_most, k_range
+from ilk.selection.k_range import k_most
 from ilk.selection.mixture_vs_assorted import better, search_rival
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import search
-from ilk.selection.sizing import check_sizes, least_groups
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.own_transforms import transforms_elsewhere
-from ilk.table.weights import MEANINGS
 
 N_STARTS = 30  # of K-means and its kin, for each K
-SEARCH_SHARE = (
-    0.75  # of what is left of a budget after reading; the rest is for resamples and the description
-)
+TELLING = 3e-4  # seconds that it takes to describe a column; kept from a budget
+SEARCH_SHARE = 0.75  # of a budget after reading; the rest is for resamples and the description
 
 
 def run(job: Job) -> Result:
@@ -62,7 +58,7 @@ def _run(job: Job) -> Result:
     began = Deadline.none()
     known("method", job.method, names())
     known("merge", job.merge, MERGES)
-    _check_weights_are(job)
+    check_weights_are(job)
     job = replace(job, seed=seed_of(job.seed))  # a generator gives one number only once
     deadline = began.till(seconds_of(job.budget))
     old = None if job.match_to is None else earlier(job.match_to)
@@ -71,6 +67,7 @@ def _run(job: Job) -> Result:
     if afar is not None and job.transforms is not None:
         raise transforms_elsewhere()
     given = prepare(job if afar is None else replace(job, data=afar.table))
+    deadline = deadline.less(TELLING * len(given.schema.columns))
     ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)
     searching = deadline.part(SEARCH_SHARE)
     if parted(given.method):
@@ -89,6 +86,8 @@ def _run(job: Job) -> Result:
         view = SeenTable(counted, seen, found, own)
         if afar is None and not searching.over:
             view = clearer(view, lambda rest: _grown_view(job, rest, ks, deadline))
+        if afar is None and not deadline.over and job.merge != "none":
+            view = steadier(view, lambda k: _with_components(job, given, k, deadline))
     return _answer(
         Findings(
             job=job,
@@ -117,7 +116,7 @@ def _as_known(job: Job) -> Result:
 
     clock = Deadline.none()
     known("method", job.method, names())
-    _check_weights_are(job)
+    check_weights_are(job)
     job = with_weights(replace(job, seed=seed_of(job.seed)))
     findings, group_names = (kept if job.keeps else labelled)(job, clock)
     return named(_answer(findings), group_names)
@@ -162,6 +161,13 @@ def _grown_view(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -
     """What the assorted model sees in a table, numbers as cells of their own."""
     counted, seen, found = _by_growth(job, given, ks, deadline)
     return SeenTable(counted, seen, found, _grouped(job, seen, found, ks[0], deadline))
+
+
+def _with_components(job: Job, given: Input, k: int, deadline: Deadline) -> SeenTable:
+    """What the best model of K components shows, each a group."""
+    wish = replace(job, k=k, merge="none", callback=None)
+    counted, seen, found = _searched(wish, given, (k,), deadline)
+    return SeenTable(counted, seen, found, _grouped(wish, seen, found, k, deadline))
 
 
 def _at(job: Job, found: Search, stage: str, clock: Deadline) -> None:
@@ -358,69 +364,3 @@ def _mixtures(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
 def _most(job: Job, given: Input, ks: Sequence[int]) -> int:
     """The largest K that a search may reach."""
     return k_most(job.k, tuple(ks), row_weights(given.rows).n_counting)
-
-
-def _check_weights_are(job: Job) -> None:
-    if job.weights_are is None:
-        return
-    known("weights_are", job.weights_are, MEANINGS)
-    if job.weight is None:
-        given, lacking = Option("weights_are", job.weights_are), Option("weight", "column")
-        raise UsageError(
-            "bad-weights_are",
-            f"{given} was given, and no weights",
-            do=f"Name their column: {lacking}",
-            options=[given, lacking],
-        )
-
-
-def known(option: str, value: str, allowed: Sequence[str]) -> None:
-    """A refusal of a value that an option does not have, with the one that was perhaps meant."""
-    if value not in allowed:
-        near = difflib.get_close_matches(str(value).lower().replace(" ", "-"), allowed, 1)
-        meant = "".join(f"Did you mean {name}? " for name in near)
-        given = Option(option, shown(value))
-        raise UsageError(
-            f"bad-{option}", f"{given} is not known", do=f"{meant}Use {', '.join(allowed)}", options=[given]
-        )
-
-
-def seconds_of(budget: float | None) -> float | None:
-    if budget is None:
-        return None
-    if (
-        isinstance(budget, bool)
-        or not isinstance(budget, (int, float))
-        or not (math.isfinite(budget) and budget > 0)
-    ):
-        given = Option("budget", budget)
-        raise UsageError("bad-budget", f"{given} is not a time", do="Give seconds, above 0", options=[given])
-    return float(budget)
-
-
-def ks_to_try(
-    k: Any, rows: Rows, min_size: int | None = None, max_size: int | None = None
-) -> tuple[tuple[int, ...], list[Caution]]:
-    """The numbers of groups to try, none so low that the rows would not fit in."""
-    check_sizes(min_size, max_size, rows.n_rows)
-    least = least_groups(max_size, rows.n_rows)
-    n_rows = row_weights(rows).n_counting
-    ks = k_range(k, n_rows)
-    if least > 1:
-        enough = tuple(number for number in ks if number >= least)
-        if not enough and k != "auto":
-            sized, enough_groups = Option("max_size", max_size), Option("k", least)
-            raise UsageError(
-                "too-few-groups",
-                f"{max(ks)} groups cannot hold {rows.n_rows} rows with {sized}",
-                do=f"Give {enough_groups} or more, or allow larger groups",
-                options=[sized, enough_groups],
-            )
-        return enough or (least,), []
-    if isinstance(k, (range, list, tuple)) and len(ks) < len(k):
-        return ks, [
-            Caution(
-                "k-trimmed", f"K above {n_rows}, the number of rows, is not possible; tried up to {ks[-1]}"
-            )
-        ]
-    return ks, []

@@ -1,7 +1,7 @@
 """The assorted model with correlated numbers: all numbers of a cluster are one Gaussian block, categories are cells.
 
-A block has no switches; it pays for its parameters by half a log N each, and its prior is that of the cells, one
-pseudo-row of the pooled covariance. So its cost J is on the same scale, and the lower of the two is the better model.
+A block has no switches; it pays for its parameters by half a log N each, and its prior is that of the cells, a
+part of a pseudo-row of the pooled covariance. So its cost J is on the same scale, and the lower of the two is the better model.
 """
 
 from __future__ import annotations

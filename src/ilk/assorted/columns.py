@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from ilk.assorted.number_or_category import cheaper_as_levels
+from ilk.assorted.scales import SCALES, Number, NumberColumns
 from ilk.assorted.sparse import has_sparse_codes, sparse_plan
-from ilk.assorted.transform import SCALES, Category, Number, NumberColumns, TransformPlan
+from ilk.assorted.transform import Category, TransformPlan
 from ilk.errors import DataError
 from ilk.table.block import Array, Block
 

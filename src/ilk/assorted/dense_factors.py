@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import eigh
 
-from ilk.assorted.transform import PLAIN, TransformPlan
+from ilk.assorted.scales import PLAIN
+from ilk.assorted.transform import TransformPlan
 from ilk.assorted.width import MANY_COLUMNS
 from ilk.table.block import Array, Block
 
@@ -149,6 +149,8 @@ def _dense_axes(z: Array, weight: Array) -> Array:
     few_rows = len(heavy) < heavy.shape[1]
     products = heavy @ heavy.T if few_rows else heavy.T @ heavy
     size, d = len(products), heavy.shape[1]
+    from scipy.linalg import eigh  # takes a while to import, and few tables are wide
+
     squares, axes = eigh(products, subset_by_index=(max(0, size - MOST_FACTORS), size - 1))
     strong = squares > BEYOND_CHANCE * (np.sqrt(n) + np.sqrt(d)) ** 2
     squares, axes = squares[strong], axes[:, strong]

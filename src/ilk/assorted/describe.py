@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilk.assorted.fit import AssortedFit
-from ilk.assorted.transform import Category, Number
+from ilk.assorted.scales import Number
+from ilk.assorted.transform import Category
 from ilk.table.block import Array, Encoding
 
 DEVIATIONS = np.array([-1.0, 0.0, 1.0])  # the middle two thirds of a Normal

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ilk.assorted.transform import SCALES, TransformPlan
+from ilk.assorted.scales import SCALES
+from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
 from ilk.table.block import Array, Block, Encoding

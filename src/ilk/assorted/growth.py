@@ -17,7 +17,7 @@ from ilk.assorted.births import birth_labels, births_of
 from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import HALVES, KINDS, EmbeddedRows
 from ilk.assorted.problem import AssortedProblem
-from ilk.assorted.racing import gain_on_one, halved, raced
+from ilk.assorted.racing import gain_on_one, halved, raced, ranked
 from ilk.assorted.screening import screened
 from ilk.assorted.sparse import has_sparse_codes, sparse_points
 from ilk.assorted.state import (
@@ -59,19 +59,8 @@ BIRTH_SHARES = (0.05, 0.15)
 LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
 SETTLE_ROUNDS = 5
 DIRECT_CLUSTERS = (2, 3, 4, 5)  # sought at once in wide tables: three groups may pay where two do not
-SPARSE_CLUSTERS = (
-    2,
-    3,
-    4,
-    5,
-    8,
-    12,
-    16,
-    24,
-    32,
-    48,
-    64,
-)  # and in compressed ones, whose rows are parted at once
+# and in compressed ones, whose rows are parted at once
+SPARSE_CLUSTERS = (2, 3, 4, 5, 8, 12, 16, 24, 32, 48, 64)
 DIRECT_ROWS = 8  # for each of them
 
 
@@ -302,11 +291,8 @@ class GrowthSearch:
             return None
         runs = run_all_starts(rows, [family] * len(starts), starts, stop=LOCAL_FIT)
         self._note(runs)
-        runs = [run for run in runs if run.measured is not None and len(run.measured) == 2]
-        if not runs:
-            return None
-        best = min(runs, key=lambda run: run.cost)
-        return gain_on_one(rows, family, best.cost), best.measured
+        best = ranked(runs, 2)[:1]
+        return (gain_on_one(rows, family, best[0].cost), best[0].measured) if best else None
 
     def merges(self, state: FitState) -> list[Any]:
         """Two clusters made one, the cheapest first."""

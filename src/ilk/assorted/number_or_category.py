@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import xlogy
 
-from ilk.assorted.transform import PLAIN, SCALES, Number, shares_cost
+from ilk.assorted.scales import PLAIN, SCALES, Number
+from ilk.assorted.transform import shares_cost
 from ilk.table.block import Array
 
 SMALLEST = float(np.finfo(np.float64).tiny)

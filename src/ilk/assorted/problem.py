@@ -14,9 +14,10 @@ from ilk.assorted.blended import Blended
 from ilk.assorted.dense_factors import DenseFactors, as_tuples
 from ilk.assorted.every_scale import EveryScale, Held
 from ilk.assorted.family import Assorted, Clusters
+from ilk.assorted.scales import PLAIN, SCALES
 from ilk.assorted.sharing import CellSums, ColumnCosts, grouping_costs, regroup
 from ilk.assorted.switches import relevance_price, relevant
-from ilk.assorted.transform import PLAIN, SCALES, TransformPlan
+from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
 from ilk.engines.derived import derive
 from ilk.errors import NoModelError
@@ -92,7 +93,7 @@ class ModelOptions:
     variance: str = "own"
     budget: int | None = None
     open_cost: float = 0.0
-    spread_prior: float = 1.0
+    spread_prior: float = 0.1  # a whole pseudo-row would widen small tight clusters (decision 35)
     level_prior: float = 1.0
     numbers: str = CELLS
 

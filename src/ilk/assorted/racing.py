@@ -47,7 +47,7 @@ def raced(
         return _heats(rows, family, partitions.labels, k, run)
     block = replace(rows.take(partitions.rows), weight=partitions.weight, memo=None)
     found = _heats(MemoryRows.of_block(block, threads=1), family, partitions.labels, k, run)
-    return _ranked(run(rows, family, [one.measured for one in found], FINAL_HEAT), k) if found else []
+    return ranked(run(rows, family, [one.measured for one in found], FINAL_HEAT), k) if found else []
 
 
 def halved(
@@ -71,11 +71,11 @@ def gain_on_one(rows: MemoryRows, family: GrowingFamily[Any], cost: float) -> fl
 def _heats(rows: Rows, family: GrowingFamily[Any], labels: Sequence[Array], k: int, run: Runner) -> list[Run]:
     starts = [from_labels(rows, family, label, k) for label in labels]
     starts = [start for start in starts if len(start) == k]
-    best = _ranked(run(rows, family, starts, HEAT), k)[:N_FINAL] if starts else []
-    return _ranked(run(rows, family, [one.params for one in best], FINAL_HEAT), k) if best else []
+    best = ranked(run(rows, family, starts, HEAT), k)[:N_FINAL] if starts else []
+    return ranked(run(rows, family, [one.params for one in best], FINAL_HEAT), k) if best else []
 
 
-def _ranked(runs: Sequence[Run], k: int) -> list[Run]:
+def ranked(runs: Sequence[Run], k: int) -> list[Run]:
     """Those that kept K clusters, least cost first."""
     whole = [run for run in runs if run.measured is not None and len(run.measured) == k]
     return sorted(whole, key=lambda run: run.cost)

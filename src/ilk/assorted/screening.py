@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
-from scipy.linalg import eigh
 
 from ilk.assorted.embedding import EmbeddedRows
 from ilk.assorted.sparse import SparsePoints
@@ -209,6 +208,8 @@ class Screen:
     def _linked(self, n: int) -> Iterator[Array]:
         """The rows on the leading axes of the correlations that are beyond chance, the others taken for 0: of few rows
         the errors of all the small ones together hide columns that belong together (Bickel and Levina 2008)."""
+        from scipy.linalg import eigh  # takes a while to import, and few tables are wide
+
         axes = self._axes(np.argsort(-self.dependence, kind="stable")[:LINKED_COLUMNS])
         points, column = self.points[:, axes], self.column[axes]
         products = (points * self.weight[:, None]).T @ points / self.total

@@ -227,8 +227,8 @@ def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:
 
 
 def _rehearse(job: Any, folder: str, options: dict[str, Any]) -> int:
+    from ilk.analysis.asked import known, ks_to_try
     from ilk.analysis.prepare import prepare
-    from ilk.analysis.run import known, ks_to_try
     from ilk.cli.run_folder import json_bytes
     from ilk.methods import names
     from ilk.report.summary import column_entries

@@ -8,7 +8,6 @@ from typing import Any
 
 from ilk.cli.process import progress_to_stderr
 from ilk.errors import Caution, UsageError, shown
-from ilk.report.figures import letter
 
 LETTERS = re.compile(r"[A-Za-z]{1,4}")
 
@@ -109,6 +108,8 @@ def transforms_of(given: tuple[str, ...]) -> dict[str, str]:
 
 def names_of(given: tuple[str, ...], k: Any = "auto") -> dict[str, str]:
     """Names of groups as they were typed, `A=newcomers`; refused where no run with this `k` can have the letter."""
+    from ilk.report.figures import letter  # imports NumPy
+
     names: dict[str, str] = {}
     for text in given:
         mark, _, name = (part.strip() for part in text.partition("="))

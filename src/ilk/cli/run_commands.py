@@ -29,7 +29,7 @@ def judge(run: str, truth: str, data: str | None, group: str, as_json: bool, qui
     from ilk.cli.run_folder import json_bytes
     from ilk.report.summary import plain, truth_entry
     from ilk.table.read import read
-    from ilk.text.summary import judgement
+    from ilk.text.judgement import judgement
 
     table = read(_labels_file(run))
     other = table if data is None else read(data)

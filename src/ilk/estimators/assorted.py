@@ -80,7 +80,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         A fit ends when a pass lowers J by less than this share of it.
     {max_iter}
     budget : None or float, default=None
-        Seconds after which the best found so far is taken; None sets no limit.
+        Seconds for all of it, reading included; then the best found so far is taken. None sets no limit.
     {random_state} {device} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
@@ -394,7 +394,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        tags.input_tags.allow_nan = tags.input_tags.sparse = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags

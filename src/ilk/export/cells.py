@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ilk.assorted.problem import ColumnTransform
-from ilk.assorted.transform import SCALES, Category, Number
+from ilk.assorted.scales import SCALES, Number
+from ilk.assorted.transform import Category
 from ilk.errors import UsageError, shown
 from ilk.export.dialects import SqlDialect, less, number
 from ilk.model.model import Model

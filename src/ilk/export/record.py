@@ -14,7 +14,8 @@ import ilk
 from ilk.assorted.blended import Blend
 from ilk.assorted.family import Clusters
 from ilk.assorted.problem import ColumnTransform
-from ilk.assorted.transform import SCALES, Category, Number
+from ilk.assorted.scales import SCALES, Number
+from ilk.assorted.transform import Category
 from ilk.errors import UsageError, shown
 from ilk.export.cells import refuse_factors
 from ilk.families.centroid import Centroids

@@ -10,6 +10,7 @@ from ilk.families.gaussian import Gaussian, Mixture
 from ilk.table.block import Array, Block
 
 FEWEST_ROWS = 4  # that are cut in two
+SPLIT_PASSES = 5  # of each cut, before the best goes on
 
 
 def split_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]:

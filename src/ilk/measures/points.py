@@ -73,12 +73,14 @@ class Points:
                 f"all rows of the group {empty!r} have weight 0",
                 do="Leave the group out",
             )
-        # Means of the differences to one row each: equal rows have exactly themselves as their centre.
-        anchor = self.table[self.starts[:-1]]
+        # Means of the differences to one row each: equal rows have exactly themselves as their centre. With digits to
+        # spare, so that the order of the rows does not show where centres nearly meet.
+        anchor = self.table[self.starts[:-1]].astype(np.longdouble)
         apart = self.table - np.repeat(anchor, np.diff(self.starts), axis=0)
         if self.table_weight is not None:
             apart *= self.table_weight[:, None]
-        return np.asarray(anchor + np.add.reduceat(apart, self.starts[:-1], axis=0) / self.sizes[:, None])
+        mean = np.add.reduceat(apart, self.starts[:-1], axis=0) / self.sizes[:, None]
+        return np.asarray(anchor + mean, dtype=np.float64)
 
     def squares(self) -> Array:
         """Squared distance of each row to its centre, conditioned."""
@@ -177,7 +179,7 @@ def _checked(X: Any) -> Array:
 
 def _conditioned(rows: Array) -> tuple[Array, int]:
     numbers, first = _to_unit(rows)
-    numbers -= numbers.mean(axis=0)
+    numbers -= numbers.mean(axis=0, dtype=np.longdouble).astype(np.float64)  # the same in any order of rows
     numbers, second = _to_unit(numbers)
     return numbers, first + second
 

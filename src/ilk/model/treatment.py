@@ -9,7 +9,8 @@ import numpy as np
 from ilk.assorted.dense_factors import LEAST_NOISE, MOST_FACTORS, DenseFactors
 from ilk.assorted.family import Assorted
 from ilk.assorted.problem import BLOCKS, CELLS, ColumnTransform
-from ilk.assorted.transform import SCALES, Category, Number, TransformPlan
+from ilk.assorted.scales import SCALES, Number
+from ilk.assorted.transform import Category, TransformPlan
 from ilk.store.check import (
     Check,
     flag,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -46,6 +46,13 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         Columns to leave out.
     columns : None, str or sequence of str, default=None
         The only columns to use; None uses all that can be used.
+    column_weights : None or mapping, default=None
+        How much columns count, such as {"income": 2}: a weight of 2 is the column twice, one of 0 leaves it out. Any
+        number for methods of distances, whole numbers for the assorted model, which "auto" then is.
+    transforms : None or mapping, default=None
+        What methods see of columns of numbers, such as {"income": "log", "visits": "rank"}: the logarithm, the rank
+        among the rows of the fit, or with "none" the value, also where the assorted model would choose a scale. Groups
+        are described in the units given.
     scale : None or "standard", default="standard"
         "standard" divides each column by its standard deviation; None keeps the units given.
     merge : "separation" or "none", default="separation"
@@ -57,8 +64,17 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         Largest number of rows of a group of the fit.
     match_to : None, Result, Model or path, default=None
         An earlier result whose letters and names go to the groups that correspond.
+    known : None, str or array of shape (n_rows,), default=None
+        Labels of the rows whose group is known, -1 or missing for the others, or the name of their column. Rows of a
+        label stay together, apart from those of other labels. By a Gaussian mixture or K-means, on numbers in memory;
+        components are not merged, and stability is not tested.
+    must_link : None or pairs of row numbers, default=None
+        Rows that belong to the same group, counted from 0, such as [(0, 5), (5, 9)].
+    cannot_link : None or pairs of row numbers, default=None
+        Rows that belong to different groups; by K-means.
     budget : None or float, default=None
-        Seconds after which the best found so far is taken.
+        Seconds for all of it, reading included, kept within a second or a tenth; what there was no time for is said
+        (`time-limit`, "not tested"). Reading, and the methods that are no search, cannot be cut short.
     {random_state} {device} {threads} {n_jobs}
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
@@ -101,11 +117,16 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         types: Any = None,
         ignore: str | Sequence[str] = (),
         columns: str | Sequence[str] | None = None,
+        column_weights: Mapping[str, float] | None = None,
+        transforms: Mapping[str, str] | None = None,
         scale: str | None = "standard",
         merge: str = "separation",
         min_size: int | None = None,
         max_size: int | None = None,
         match_to: Any = None,
+        known: Any = None,
+        must_link: Any = None,
+        cannot_link: Any = None,
         budget: float | None = None,
         random_state: Any = 0,
         device: str = "auto",
@@ -121,11 +142,16 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         self.types = types
         self.ignore = ignore
         self.columns = columns
+        self.column_weights = column_weights
+        self.transforms = transforms
         self.scale = scale
         self.merge = merge
         self.min_size = min_size
         self.max_size = max_size
         self.match_to = match_to
+        self.known = known
+        self.must_link = must_link
+        self.cannot_link = cannot_link
         self.budget = budget
         self.random_state = random_state
         self.device = device
@@ -167,11 +193,16 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
             types=self.types,
             ignore=self.ignore,
             columns=self.columns,
+            column_weights=self.column_weights,
+            transforms=self.transforms,
             scale=self.scale,
             merge=self.merge,
             min_size=self.min_size,
             max_size=self.max_size,
             match_to=earlier,
+            known=self.known,
+            must_link=self.must_link,
+            cannot_link=self.cannot_link,
             budget=self.budget,
             seed=seed_of(self.random_state),
             threads=threads_or_jobs(self.threads, self.n_jobs),

@@ -35,7 +35,7 @@ GOLDEN = (0.618034, 0.754878)  # steps that fill a level evenly, across and up
 
 
 @dataclass(frozen=True)
-class _Found:
+class _PairFound:
     """A pair of columns by their places; what both tell a group by, and how much of it neither tells alone."""
 
     places: tuple[int, int]
@@ -51,7 +51,7 @@ def pairs_of(evidence: Evidence, groups: Sequence[Group]) -> list[Pair | None]:
     made: list[Pair | None] = [None] * evidence.k
     if evidence.k < 2 or len(columns) < 2 or not weak:
         return made
-    numbers, levels = _Numbers.of(columns, evidence, weak), _Levels.of(columns, evidence, weak)
+    numbers, levels = _NumberPairs.of(columns, evidence, weak), _LevelPairs.of(columns, evidence, weak)
     for row, g in enumerate(weak):
         found = [f for f in (*numbers.found(row), *levels.found(row)) if f.together > best[g]]
         if found:
@@ -79,7 +79,7 @@ def _price(free: float, size: Any, pairs: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments:
+class _PairMoments:
     """Of every pair of columns, over the rows that have both: weight, means, variances, covariance."""
 
     size: Array
@@ -88,7 +88,7 @@ class _Moments:
     covariance: Array
 
     @classmethod
-    def of(cls, values: Array, there: Array, heft: Array) -> _Moments:
+    def of(cls, values: Array, there: Array, heft: Array) -> _PairMoments:
         weighed = there * heft[:, None]
         size = weighed.T @ there
         safe = np.maximum(size, 1e-300)
@@ -99,16 +99,16 @@ class _Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbers:
+class _NumberPairs:
     """Pairs of numbers: moments of the table and of the groups that are looked at."""
 
     names: list[str]
     places: list[int]
-    whole: _Moments
-    groups: list[_Moments]
+    whole: _PairMoments
+    groups: list[_PairMoments]
 
     @classmethod
-    def of(cls, columns: Sequence[Described], evidence: Evidence, weak: Sequence[int]) -> _Numbers:
+    def of(cls, columns: Sequence[Described], evidence: Evidence, weak: Sequence[int]) -> _NumberPairs:
         places = [j for j, column in enumerate(columns) if column.is_number]
         sample = evidence.sample
         values = np.empty((len(sample.place), len(places)))
@@ -121,12 +121,12 @@ class _Numbers:
         there = (~np.isnan(values)).astype(np.float64)
         values = np.nan_to_num(values)
         moments = [
-            _Moments.of(values[m], there[m], sample.heft[m])
+            _PairMoments.of(values[m], there[m], sample.heft[m])
             for m in (np.ones(len(values), dtype=bool), *(sample.label == g for g in weak))
         ]
         return cls([columns[j].name for j in places], places, moments[0], moments[1:])
 
-    def found(self, row: int) -> list[_Found]:
+    def found(self, row: int) -> list[_PairFound]:
         own, whole = self.groups[row], self.whole
         varies = whole.variance > 1e-24
         spread = np.where(varies, whole.variance, 1.0)
@@ -143,12 +143,12 @@ class _Numbers:
         n = len(self.places)
         clear = varies & varies.T & (together * own.size > _price(5, whole.size, n * (n - 1) // 2))
         return [
-            _Found((self.places[i], self.places[j]), float(both[i, j]), float(together[i, j]))
+            _PairFound((self.places[i], self.places[j]), float(both[i, j]), float(together[i, j]))
             for i, j in zip(*np.nonzero(np.triu(clear, 1)), strict=True)
         ]
 
     @staticmethod
-    def _correlation(moments: _Moments) -> Array:
+    def _correlation(moments: _PairMoments) -> Array:
         scale = np.sqrt(np.maximum(moments.variance * moments.variance.T, 1e-300))
         return np.asarray(np.clip(moments.covariance / scale, -1.0, 1.0))
 
@@ -171,7 +171,7 @@ class _Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Levels:
+class _LevelPairs:
     """Pairs with a category: the tables of counts of the whole and of the groups that are looked at."""
 
     columns: Sequence[Described]
@@ -181,7 +181,7 @@ class _Levels:
     groups: Array
 
     @classmethod
-    def of(cls, columns: Sequence[Described], evidence: Evidence, weak: Sequence[int]) -> _Levels:
+    def of(cls, columns: Sequence[Described], evidence: Evidence, weak: Sequence[int]) -> _LevelPairs:
         sample = evidence.sample
         cut = [_levels_of(column, column.values[sample.place]) for column in columns]
         if all(column.is_number for column in columns):
@@ -197,7 +197,7 @@ class _Levels:
     def _part(self, i: int, j: int) -> tuple[slice, slice]:
         return slice(self.starts[i], self.starts[i + 1]), slice(self.starts[j], self.starts[j + 1])
 
-    def found(self, row: int) -> list[_Found]:
+    def found(self, row: int) -> list[_PairFound]:
         if not self.names:
             return []
         wanted = [
@@ -213,7 +213,7 @@ class _Levels:
             both = _divergence(own, whole)
             together = both - sum(_divergence(own.sum(axis=a), whole.sum(axis=a)) for a in (0, 1))
             if together * own.sum() > _price(float(np.count_nonzero(whole)) - 1, whole.sum(), len(wanted)):
-                made.append(_Found((i, j), both, together))
+                made.append(_PairFound((i, j), both, together))
         return made
 
     def words(self, row: int, places: tuple[int, int]) -> str:

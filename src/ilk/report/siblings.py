@@ -32,7 +32,7 @@ MOST_CONTRASTS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class _Apart:
+class _Unlike:
     """A column: the distances of all pairs of groups, and which of them are worth their price in BIC."""
 
     column: Described
@@ -61,7 +61,7 @@ def contrasts(evidence: Evidence, groups: Sequence[Group]) -> list[Contrast | No
     return made
 
 
-def _apart(column: Described, evidence: Evidence) -> _Apart:
+def _apart(column: Described, evidence: Evidence) -> _Unlike:
     sample, k = evidence.sample, evidence.k
     values = column.values[sample.place]
     present = ~np.isnan(values) if column.is_number else values >= 0
@@ -77,7 +77,7 @@ def _apart(column: Described, evidence: Evidence) -> _Apart:
     both = np.maximum(size[:, None] + size, 1e-300)
     # For a small difference, log-likelihood that one distribution for both groups would lose.
     lost = 4 * distance * size[:, None] * size / both
-    return _Apart(column, distance, lost > free / 2 * np.log(np.maximum(both, 2.0)))
+    return _Unlike(column, distance, lost > free / 2 * np.log(np.maximum(both, 2.0)))
 
 
 def _between_numbers(values: Array, label: Array, heft: Array, k: int) -> Array:

@@ -68,12 +68,8 @@ def search_assorted(
     def tell(event: Event) -> None:
         nonlocal done
         done += 1
-        told(
-            callback,
-            Progress(
-                done=done, total=0, method=ASSORTED, k=0, best_bic=2 * event.best_cost, seconds=deadline.spent
-            ),
-        )
+        best, seconds = 2 * event.best_cost, deadline.spent
+        told(callback, Progress(done=done, total=0, method=ASSORTED, k=0, best_bic=best, seconds=seconds))
 
     found = _without_empty(
         fit_assorted(rows, plan, ModelOptions(numbers=numbers), quest, seed, callback=tell)

@@ -173,7 +173,8 @@ class Search:
         The rows on which mixtures were searched, in the units of the winner.
     ended_by : None or str
         "limit" or "time" where that ended the search while more groups lowered the BIC; "no dips" where the groups
-        of K-means lie side by side, and more would only cut a cloud finer.
+        of K-means lie side by side, and more would only cut a cloud finer; "weak merge" where more components merge
+        into weak groups.
     rivals : tuple of Model
         Mixtures that came near the winner.
     models : dict of int and Model

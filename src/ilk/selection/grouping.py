@@ -19,14 +19,13 @@ from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.restarts import from_labels
 from ilk.fitting.small_tables import run_quick
-from ilk.fitting.split_merge import split_labels
+from ilk.fitting.split_merge import SPLIT_PASSES, split_labels
 from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
 from ilk.model.grouped import Grouped
 from ilk.model.registry import fitted_as, is_soft
 from ilk.selection.candidates import EXACT, Search
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
-from ilk.selection.mixtures import SPLIT_PASSES
 from ilk.selection.resampling import DISSOLVED, STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
 from ilk.selection.samples import CloseUp, Samples, Scope, thresholds_between
 from ilk.selection.search_rows import each_once

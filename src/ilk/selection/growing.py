@@ -18,7 +18,7 @@ import numpy as np
 
 from ilk.families.covariance import Structure, n_covariance_parameters
 from ilk.fitting.loop import OK, PASS_LIMIT, Stop
-from ilk.fitting.split_merge import FEWEST_ROWS, two_means
+from ilk.fitting.split_merge import FEWEST_ROWS, SPLIT_PASSES, split_labels, two_means
 from ilk.measures.criteria import bic
 from ilk.selection.fine_parts import FineParts
 from ilk.selection.rounding import recording_step
@@ -53,7 +53,8 @@ class Growth:
             return
         self.leap()
         while self.best.k >= self.last and not self.stop.deadline.over:
-            if not self.split() and (self.best.k == self.last or not (self.join() or self.exchange())):
+            moved = self.split() or (self.best.k > self.last and (self.join() or self.exchange()))
+            if not moved and not self.any_split():
                 return
 
     @property
@@ -149,6 +150,21 @@ class Growth:
                 return True
             n_moves //= 2
         return any(self._fit([cell.structure], [partition([move])]) for move in moves[:N_ALONE])
+
+    def any_split(self) -> bool:
+        """Every component in two, one at a time, for a few passes; the best of these goes on. Where this gains nothing
+        the search has settled: what halves promise is a guess."""
+        cell, grid = self.best, self.grid
+        if cell.k >= self.most:
+            return False
+        trial, before = grid.blank(cell.structure, cell.k + 1), grid.bic(cell)
+        labels = split_labels(grid.block, cell.family, cell.best.params)
+        if labels:
+            grid.run_from([trial], labels, replace(self.stop, max_passes=SPLIT_PASSES))
+        if trial.runs:
+            grid.run_on([trial], self.stop)
+            self._keep(trial)
+        return grid.bic(self.best) < before
 
     def exchange(self) -> bool:
         """The other structures from the memberships of the best cell, and that one from the tree."""

@@ -31,7 +31,7 @@ from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.restarts import memberships_of
 from ilk.fitting.small_tables import run_quick
-from ilk.fitting.split_merge import joined_labels, split_labels
+from ilk.fitting.split_merge import SPLIT_PASSES, joined_labels, split_labels
 from ilk.fitting.table_moments import table_moments
 from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.candidates import Candidate, Model, Search
@@ -46,7 +46,6 @@ from ilk.table.block import Array
 
 N_DONORS = 4
 N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column costs little
-SPLIT_PASSES = 5
 QUICK_SPLITS = ("EEE", "VVV")  # structures that a quick search also starts from splits
 N_IMPROVED = 6  # cells of one K that get other starts in a quick search
 REACH = 0.2  # of what the best cell gains on one component: cells further behind get no other starts

@@ -27,6 +27,7 @@ from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
 from ilk.selection.candidates import Candidate
 from ilk.selection.fine_parts import FineParts, ward_merges
 from ilk.selection.growing import EVEN_STEP, MOST_PARTS, N_ALONE, ROWS_PER_PART
+from ilk.selection.merging import merge_pieces
 from ilk.selection.rounding import recording_step
 from ilk.selection.valley import NumberGround
 from ilk.table.block import Array, Block
@@ -111,7 +112,7 @@ class MoreGroups:
         )
         few, _ = parts.best_partition(self._spherical, 1, rounds=1)
         many, label = parts.best_partition(self._spherical, self.last + 1, rounds=1)
-        if many <= few and self.apart(label):
+        if many <= few and (self.apart(label) or self.several(label)):
             self._fit(label)
 
     def apart(self, label: Array) -> bool:
@@ -127,6 +128,14 @@ class MoreGroups:
         looked = np.argsort(-size[there], kind="stable")[:MOST_LOOKED]
         valleys = [ground.project((int(there[i]),), (int(there[away[i].argmin()]),)).valley for i in looked]
         return bool(np.mean(np.array(valleys) >= ground.thresholds.merge) >= HALF)
+
+    def several(self, label: Array) -> bool:
+        """Whether dips part the groups into more than one set: tiles of clouds that are not round."""
+        ground = NumberGround.of(self.block, label, seed=self.table.seed)
+        merge = merge_pieces(
+            ground, int(label.max()) + 1, threshold=ground.thresholds.merge, whole_path=False
+        )
+        return len(merge.groups) > 1
 
     def _spherical(self, size: Array, scatter: Array) -> float:
         """BIC of hard labels in the units of the rows."""

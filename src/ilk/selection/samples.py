@@ -141,7 +141,9 @@ class Samples:
 
     @classmethod
     def of(cls, rows: Rows, family: Family[Any], params: Any, scope: Scope) -> Samples:
-        """The samples that the pieces of a model need."""
+        """The samples that the pieces of a model need; there is nothing between one and none."""
+        if len(family.centres(params)) == 1:
+            return cls(canonical(rows.sample(1, scope.seed)), None, replace(scope, exact=True))
         plain = canonical(rows.sample(MOST_ROWS, scope.seed))
         if rows.n_rows <= MOST_ROWS:
             return cls(plain, None, scope)

@@ -23,10 +23,8 @@ from ilk.selection.rounding import recording_step
 from ilk.table.block import Array, Block
 
 MOST_ROWS = 4000  # rows on which valleys are measured
-MOST_UNEQUAL, LEAST_KEPT = (
-    3.0,
-    30.0,
-)  # of the larger group, rows kept for each row of the smaller, and at least
+# of the larger group, rows kept for each row of the smaller, and at least
+MOST_UNEQUAL, LEAST_KEPT = 3.0, 30.0
 RIDGE, RIDGE_ROWS = 0.02, 10.0  # share of the mean variance, whole up to so many rows a column
 ODDS_JITTER = 0.3  # of the spread within groups: log-odds of categories take few values
 
@@ -142,9 +140,7 @@ class NumberGround:
     n_levels: int = 0
     noise: Array | None = None
     some_columns: bool = False  # those of the table in which the pieces differ
-    by_several: Thresholds | None = (
-        None  # where no column alone bears a line; None where that makes no difference
-    )
+    by_several: Thresholds | None = None  # where no column alone bears a line, if that makes a difference
 
     @classmethod
     def of(

@@ -340,6 +340,9 @@ def _fair_reasons(case: _Case) -> list[Reason]:
     if chosen.status not in (OK, EXACT):
         how = chosen.status.removeprefix("ok_").replace("_", " ")
         reasons.append(Reason("search-unsettled", f"the fit did not finish ({how})"))
+    elif found.ended_by == "weak merge":
+        text = "more components have a lower BIC, but the groups that they merge into are weak"
+        reasons.append(Reason("fewer-components", text))
     elif grouping.split_gain > UNSETTLED_GAIN:
         text = f"one more component lowers the BIC by {grouping.split_gain:.1f}"
         reasons.append(Reason("search-unsettled", f"the search has not converged: {text}"))

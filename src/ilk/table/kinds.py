@@ -238,9 +238,8 @@ class Judge:
         if asked in ("numeric", "count"):
             count, reason = column.n_numbers(name, counts=asked == "count"), "as asked"
             if pa.types.is_temporal(column.type):
-                reason = "as asked: days" + (
-                    " since 1970-01-01 UTC" if not pa.types.is_duration(column.type) else ""
-                )
+                since = "" if pa.types.is_duration(column.type) else " since 1970-01-01 UTC"
+                reason = f"as asked: days{since}"
             return ColumnInfo(name, str(asked), reason, distinct=count, **facts)
         if not isinstance(asked, str):
             return self._given_levels(name, column, tuple(asked), facts)

@@ -61,7 +61,7 @@ def render(summary: Mapping[str, Any], surface: Surface) -> str:
     return surface.fit("\n".join(lines))
 
 
-def _name(text: str) -> str:
+def name_text(text: str) -> str:
     return shown(text, NAME_CHARACTERS)
 
 
@@ -82,7 +82,7 @@ def _head(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     left_out = [c for c in table["columns"] if c["role"] == "left out"]
     if left_out:
         text += f", {len(left_out)} left out"
-    aside = [_name(c["name"]) for c in table["columns"] if c["role"] in ("truth", "id", "weight")]
+    aside = [name_text(c["name"]) for c in table["columns"] if c["role"] in ("truth", "id", "weight")]
     if aside:
         text += f", {len(aside)} not used for fitting ({_listing(aside)})"
     return line(shown(summary["source"], 40), [(text, "")], surface, "bold")
@@ -91,11 +91,13 @@ def _head(summary: Mapping[str, Any], surface: Surface) -> list[str]:
 def _columns(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     table, lines = summary["table"], []
     left_out = [
-        f"{_name(c['name'])} ({shown(c['reason'], 60)})" for c in table["columns"] if c["role"] == "left out"
+        f"{name_text(c['name'])} ({shown(c['reason'], 60)})"
+        for c in table["columns"]
+        if c["role"] == "left out"
     ]
     if left_out:
         lines += line("left out", [(_listing(left_out), "")], surface)
-    described = [_name(c["name"]) for c in table["columns"] if c["role"] == "described"]
+    described = [name_text(c["name"]) for c in table["columns"] if c["role"] == "described"]
     if described:
         method = summary["chosen"]["method"]
         lines += line(
@@ -104,7 +106,7 @@ def _columns(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     missing = table["missing"]
     if missing["worst"]:
         worst = missing["worst"]
-        text = f"{_percent(missing['share'])} of values, most in {_name(worst['column'])}"
+        text = f"{_percent(missing['share'])} of values, most in {name_text(worst['column'])}"
         text += f" ({_percent(worst['share'])})"
         lines += line("missing", [(text, "")], surface)
     for part in table["ledger"]["set_aside"]:
@@ -123,7 +125,7 @@ def _scaled(summary: Mapping[str, Any]) -> str:
         alike: dict[str, list[str]] = {}
         for name, words in table["treatment"].items():
             if _telling(words):
-                alike.setdefault(words, []).append(_name(name))
+                alike.setdefault(words, []).append(name_text(name))
         changed = [f"{', '.join(names)} {shown(words, 80)}" for words, names in alike.items()]
         rest = "others not rescaled" if changed else "numbers not rescaled, categories as they are"
         return "; ".join([*changed[:MOST_LEFT_OUT], rest])
@@ -232,12 +234,15 @@ def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         start += f"  {' ' * (rows - cells(count))}{count}  {tenths_text(group['share']):>6}"
         start += f"  {score_text(group[measure]):>{len(title)}}" if measure and title else ""
         start += f"  {score_text(group['stability']):>9}" if stable else ""
-        words = _apart(group, surface, summary.get("names", {}))
+        told = group if len(groups) > 2 else {**group, "unlike": None}  # unlike the other is unlike the table
+        words = _apart(told, surface, summary.get("names", {}))
         lines += wrap(start + "   ", len(head) + 3, words, len(head) + 3, surface)
     if len(groups) > MOST_GROUPS:
         lines.append(surface.paint(f"  and {len(groups) - MOST_GROUPS} more, in summary.json", "dim"))
     if summary["options"]["weight"] is not None:
-        lines.append(surface.paint(f"  shares are by weight ({_name(summary['options']['weight'])})", "dim"))
+        lines.append(
+            surface.paint(f"  shares are by weight ({name_text(summary['options']['weight'])})", "dim")
+        )
     return lines
 
 
@@ -266,7 +271,7 @@ def _told(group: Mapping[str, Any], most: int) -> list[list[Piece]]:
 
 def _otherwise(group: Mapping[str, Any]) -> str:
     """What is said of a group whose means and shares are those of the table."""
-    closer = [_name(fact["column"]) for fact in group["facts"] if varies_less(fact)]
+    closer = [name_text(fact["column"]) for fact in group["facts"] if varies_less(fact)]
     return f"varies less in {_listing(closer, 3)}" if closer else "no clear difference from the whole table"
 
 
@@ -274,10 +279,10 @@ def fact_pieces(fact: Mapping[str, Any], other: str = "") -> list[Piece]:
     """A column of a group beside the whole table, `spend 412 (180) ▲`, or beside a group, `spend 412 (B 180) ▲`."""
     if fact["type"] == "number":
         value, whole = told_value(fact), told_value(fact, "whole")
-        name = _name(fact["column"])
+        name = name_text(fact["column"])
     else:
         value, whole = (share_text(fact[key]) for key in ("value", "whole"))
-        name = level_text(_name(fact["column"]), _name(str(fact["category"])))
+        name = level_text(name_text(fact["column"]), name_text(str(fact["category"])))
     few = few_cells(fact)
     rests = [(few, "yellow")] if few else []
     return [
@@ -307,7 +312,7 @@ def _truth(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     base = truth.get("base_rate")
     beside = {"purity": "" if base is None else f" (largest class {score_text(base)})"}
     text = ", ".join(f"{word} {score_text(truth[name])}{beside.get(name, '')}" for word, name in figures)
-    text += f" against {_name(truth['column'])}"
+    text += f" against {name_text(truth['column'])}"
     return line("truth", [(text + (f": {truth['finding']}" if truth["finding"] else ""), "")], surface)
 
 
@@ -326,66 +331,6 @@ def _wrote(summary: Mapping[str, Any], surface: Surface) -> list[str]:
     if chosen.get("rule", True):
         commands.append(f"ilk assign {quoted(name)} new.csv")
     return lines + line("next", [("   ".join(commands), "bold")], surface) if commands else lines
-
-
-def judgement(truth: Mapping[str, Any], surface: Surface) -> str:
-    """What `ilk judge` prints: the measures, and who shares rows with whom."""
-    words = {
-        "entropy": "bits, 0 is pure",
-        "precision": "",
-        "recall": "",
-        "f_measure": "",
-        "purity": ""
-        if truth.get("base_rate") is None
-        else f"the largest class alone: {truth['base_rate']:.4f}",
-        "ari": "",
-        "nmi": "",
-    }
-    lines = line(
-        _name(truth["column"]),
-        [
-            (
-                f"{plural(truth['rows'], 'row')}, {plural(len(truth['groups']), 'group')}, "
-                f"{plural(len(truth['classes']), 'class').replace('classs', 'classes')}",
-                "",
-            )
-        ],
-        surface,
-        "bold",
-    )
-    if truth["rows_without"]:
-        lines += line(
-            "left out", [(f"{plural(truth['rows_without'], 'row')} without a class or a group", "")], surface
-        )
-    for name, note in words.items():
-        label = {"f_measure": "F", "ari": "ARI", "nmi": "NMI"}.get(name, name)
-        lines += line(
-            label,
-            [(f"{truth[name]:.4f}", ""), (f" {note}", "dim")] if note else [(f"{truth[name]:.4f}", "")],
-            surface,
-        )
-    if truth["finding"]:
-        lines += line("finding", [(truth["finding"], "")], surface)
-    heads = [shown(name, 12) for name in truth["classes"][:MOST_GROUPS]]
-    widths = [max(cells(head), 5) for head in heads]
-    lines += [
-        "",
-        surface.paint(
-            "  group    " + "  ".join(" " * (w - cells(h)) + h for h, w in zip(heads, widths, strict=True)),
-            "dim",
-        ),
-    ]
-    for group, counts in zip(truth["groups"], truth["counts"], strict=True):
-        texts = [count_text(n) for n in counts[: len(heads)]]
-        lines.append(
-            f"  {shown(group, 7):<7}  "
-            + "  ".join(" " * (w - cells(t)) + t for t, w in zip(texts, widths, strict=True))
-        )
-    if len(truth["classes"]) > MOST_GROUPS:
-        lines.append(
-            surface.paint(f"  and {len(truth['classes']) - MOST_GROUPS} more classes; --json has all", "dim")
-        )
-    return surface.fit("\n".join(lines))
 
 
 def columns_table(entries: Sequence[Mapping[str, str]], surface: Surface) -> str:

@@ -60,6 +60,7 @@ def _carried_by(view: View) -> str:
         "unstable-group": "not every group is stable",
         "not-tested": "stability was not measured",
         "search-unsettled": "the search has not converged",
+        "fewer-components": "more components fit better, but their groups are weak",
         "few-rows": "there are few rows",
     }
     return next((words[code] for code in codes if code in words), "see details")

@@ -78,6 +78,7 @@ _ENDS = {
     "limit": "the most that were allowed",
     "time": "where the time was over",
     "no dips": "which have no density dips between them",
+    "weak merge": "since the groups that more of them merge into are weak",
 }
 
 
