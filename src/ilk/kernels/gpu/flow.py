@@ -73,7 +73,7 @@ class Source:
                 self.device.free_locked(address)
 
 
-class _Part(Resident):
+class _PartOnCard(Resident):
     """The part that lies on the device now; its weights are a stretch of those of the table."""
 
     heft: tuple[DeviceArray | None, float] = None, 1.0
@@ -95,7 +95,7 @@ class Flowing:
         n_parts = -(-n // max(LEAST_ROWS, PART_BYTES // self.source.width))
         self.step = up(-(-n // n_parts), 64)  # parts of equal size: none too small for the kernels
         self._buffers = [device.empty((self.step, columns), self.dtype) for _ in range(BUFFERS)]
-        self._parts: dict[int, _Part] = {}
+        self._parts: dict[int, _PartOnCard] = {}
         self._ranges: Ranges | None = None
         self._weight: tuple[Array, DeviceArray, float] | None = None
         self._on_cpu: Callable[..., Any] | None = None
@@ -114,7 +114,7 @@ class Flowing:
 
     # --- parts
 
-    def parts(self) -> Iterator[tuple[slice, _Part]]:
+    def parts(self) -> Iterator[tuple[slice, _PartOnCard]]:
         """The parts in order, each on the device while it is its turn; the copies of two more go on meanwhile."""
         cuts = [slice(at, min(at + self.step, len(self))) for at in range(0, len(self), self.step)]
         ahead: dict[int, Future[None]] = {}
@@ -133,12 +133,12 @@ class Flowing:
             ask(number + BUFFERS - 1)  # the buffer of the part before is free
             yield here, self._turn(number, here)
 
-    def _turn(self, number: int, here: slice) -> _Part:
+    def _turn(self, number: int, here: slice) -> _PartOnCard:
         rows = here.stop - here.start
         cells = self._buffers[number % BUFFERS].rows(0, rows)
         if rows not in self._parts:
             table = DeviceTable(self.device, cells)
-            self._parts[rows] = _Part(table, lambda: np.asarray(self.raw[:]), self._say)
+            self._parts[rows] = _PartOnCard(table, lambda: np.asarray(self.raw[:]), self._say)
         part = self._parts[rows]
         part.table.turn(cells, number)
         if self._ranges is not None:
