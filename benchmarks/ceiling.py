@@ -3,6 +3,8 @@
     python -m benchmarks.ceiling                     ten seeds of each, some minutes
     python -m benchmarks.ceiling --seeds 0..3 --k 15 40 --methods auto k-means
 
+    python -m benchmarks.ceiling --mixed             with a column of six kinds, for the assorted model
+
 Groups are round Gaussians of one deviation, their centres at least eight deviations apart, 60 rows each.
 """
 
@@ -36,6 +38,11 @@ def apart(k: int, columns: int, rows: int, seed: int) -> tuple[np.ndarray, np.nd
     return centres[label] + draws.normal(size=(len(label), columns)), label
 
 
+def _with_kinds(X: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
+    """The table with a category that several groups share."""
+    return {**{f"x{j}": column for j, column in enumerate(X.T)}, "kind": np.array([*"uvwxyz"])[label % 6]}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", default="0..10", help="a..b: from a, below b")
@@ -43,20 +50,21 @@ def main() -> None:
     parser.add_argument("--columns", type=int, nargs="+", default=[2, 3])
     parser.add_argument("--rows", type=int, default=ROWS, help="of each group")
     parser.add_argument("--methods", nargs="+", default=["auto"])
+    parser.add_argument("--mixed", action="store_true")
     given = parser.parse_args()
     first, last = map(int, given.seeds.split(".."))
     for method in given.methods:
         for k in given.k:
             for columns in given.columns:
-                _told(method, k, columns, given.rows, range(first, last))
+                _told(method, k, columns, given.rows, range(first, last), given.mixed)
 
 
-def _told(method: str, k: int, columns: int, rows: int, seeds: range) -> None:
+def _told(method: str, k: int, columns: int, rows: int, seeds: range, mixed: bool) -> None:
     found, words, seconds = [], [], []
     for seed in seeds:
         X, label = apart(k, columns, rows, seed)
         began = time.process_time()
-        result = ilk.cluster(X, method=method)
+        result = ilk.cluster(_with_kinds(X, label) if mixed else X, method=method)
         seconds.append(time.process_time() - began)
         found.append((result.k, ari(label, result.labels)))
         words.append(result.verdict.word)

@@ -45,12 +45,14 @@ def test_a_column_of_the_assorted_model_twice(table):
     """The oracle: the column given twice, under types that keep ilk from counting it once."""
     twice = table.assign(again=table["x"])
     types = {"x": "numeric", "again": "numeric"}
-    oracle = ilk.cluster(twice, method="assorted", types=types)
-    found = ilk.cluster(table, method="assorted", types={"x": "numeric"}, column_weights={"x": 2})
-    assert found.labels.tolist() == oracle.labels.tolist()
-    one, other = (result.summary()["chosen"]["bic"] for result in (found, oracle))
-    assert one == pytest.approx(other, rel=1e-7)
-    plain = ilk.cluster(table, method="assorted", types={"x": "numeric"})
+    weighed = {"types": {"x": "numeric"}, "column_weights": {"x": 2}}
+    for k in (2, 3, 4):
+        oracle = ilk.cluster(twice, k=k, merge="none", method="assorted", types=types)
+        found = ilk.cluster(table, k=k, merge="none", method="assorted", **weighed)
+        assert found.labels.tolist() == oracle.labels.tolist()
+        one, other = (result.summary()["chosen"]["bic"] for result in (found, oracle))
+        assert one == pytest.approx(other, rel=1e-7)
+    plain = ilk.cluster(table, k=4, merge="none", method="assorted", types={"x": "numeric"})
     assert plain.summary()["chosen"]["bic"] != pytest.approx(other, rel=1e-3)
     copies = table.assign(again=table["kind"])
     oracle = ilk.cluster(copies, method="assorted", types={"kind": "categorical", "again": "categorical"})
