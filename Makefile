@@ -54,8 +54,9 @@ torture: setup  ## try to break it: MINUTES=10, or HOURS=8 before a release; cou
 	$(RUN) tests.torture $(MINUTES) docs/what-we-tried-to-break.md
 
 # CI has no card: what can be told without one is in `make test`.
-gpu: setup  ## on a machine with an NVIDIA Hopper card: kernels, rows and estimators against the CPU, then the bench (torch)
-	$(RUN) pytest -n 0 tests/kernels/gpu tests/engines/test_gpu.py
+gpu: setup  ## on a machine with an NVIDIA Hopper card: kernels, rows, estimators, all tables against the CPU; sanitizers; the bench (torch)
+	$(RUN) pytest -n 0 tests/kernels/gpu tests/engines/test_gpu.py tests/engines/test_gpu_tables.py
+	for tool in memcheck racecheck; do compute-sanitizer --error-exitcode 9 --tool $$tool $(RUN) tests.kernels.gpu.small_tables || exit 9; done
 	$(RUN) benchmarks.gpu
 
 # Leaks are the interpreter's own; a report of either sanitizer ends the run. libstdc++ stands beside libasan so that

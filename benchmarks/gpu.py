@@ -1,4 +1,4 @@
-"""Passes on a GPU beside what else runs there: `python -m benchmarks.gpu [kmeans mixtures seeding fits]`.
+"""Passes on a GPU beside what else runs there: `python -m benchmarks.gpu`, or with names of `PARTS`.
 
 Needs an NVIDIA Hopper card and torch, which makes the tables. Two times a pass: of its kernels, by CUDA events around
 each, and of the whole call as a fit sees it (parameters in, sums out, arithmetic on the host); medians. The floor is
@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 
 from ilk.kernels.gpu import launch, plans
+from ilk.kernels.gpu.flow import Flowing
 from ilk.kernels.gpu.kmeans import DeviceKMeans
-from ilk.kernels.gpu.mixture import GaussianMixture
+from ilk.kernels.gpu.mixture import DeviceMixture
+from ilk.kernels.gpu.product import DeviceProduct, Products
+from ilk.kernels.gpu.product_plans import ProductPlan
 from ilk.kernels.gpu.table import CellEncoding, DeviceTable, on_device
 
 READ = 4.3e12  # bytes a second: a copy on an H200, read and written
@@ -111,9 +114,7 @@ def blobs(n: int, d: int, k: int, dtype: str) -> tuple[Any, Any]:
 
 def table_of(x: Any) -> tuple[DeviceTable, CellEncoding]:
     device = launch.open_device()
-    cells = on_device(device, x)
-    assert cells is not None
-    return DeviceTable(device, cells), CellEncoding(2.0**-5, np.zeros(x.shape[1]))
+    return DeviceTable(device, on_device(device, x)), CellEncoding(2.0**-5, np.zeros(x.shape[1]))
 
 
 def line(
@@ -178,7 +179,7 @@ def kmeans() -> None:
 def one_mixture(name: str, n: int, d: int, k: int, dtype: str, diagonal: bool, most: float | None) -> None:
     x, rows = blobs(n, d, k, dtype)
     table, encoding = table_of(x)
-    job, mean = GaussianMixture(table, encoding, k, diagonal), rows * encoding.power
+    job, mean = DeviceMixture(table, encoding, k, diagonal), rows * encoding.power
     lower = np.tril(np.random.default_rng(0).normal(size=(k, d, d))) / 50
     whiten = (np.ones((k, d)) if diagonal else np.eye(d) + lower) / encoding.power
     found = measured(lambda: job.step(mean, whiten, np.full(k, -np.log(k))), 5)
@@ -209,20 +210,99 @@ def seeding() -> None:
     one_seeding(10**8, 16, None)
 
 
+LEVELS = (2, 4, 6, 8, 10, 12, 14, 16, 18, 20)
+
+
+def drawn_classes(n: int, k: int) -> tuple[Any, Any]:
+    """Codes of K latent classes on the card (columns, n), and their components."""
+    import torch
+
+    generator = torch.Generator(device="cuda").manual_seed(0)
+    codes = torch.empty(len(LEVELS), n, device="cuda", dtype=torch.uint8)
+    shares = [torch.softmax(torch.randn(k, m, device="cuda", generator=generator) * 1.5, 1) for m in LEVELS]
+    for first in range(0, n, 1 << 23):
+        part = codes[:, first : first + (1 << 23)]
+        own = torch.randint(0, k, (part.shape[1],), device="cuda", generator=generator)
+        for column, share in enumerate(shares):
+            draws = torch.rand(part.shape[1], 1, device="cuda", generator=generator)
+            part[column] = (draws > share.cumsum(1)[own][:, :-1]).sum(1).to(torch.uint8)
+    shares = [share + 0.02 for share in shares]  # not yet the parameters that the rows were drawn from
+    logs = np.concatenate(
+        [np.log((s / s.sum(1, keepdim=True)).double().cpu().numpy()) for s in shares], axis=1
+    )
+    empty = np.empty((k, 0))
+    return codes, Products(np.full(k, -np.log(k)), empty, empty, empty, logs)
+
+
+def one_classes(n: int, k: int, most: float | None) -> None:
+    device = launch.open_device()
+    codes, given = drawn_classes(n, k)
+    cells = launch.DeviceArray(device, tuple(codes.shape), np.uint8, address=codes.data_ptr(), owner=codes)
+    table = DeviceTable(device, device.empty((n, 0), np.float64))
+    plan = ProductPlan(0, LEVELS, k, "float64")
+    job = DeviceProduct(table, CellEncoding(1.0, np.zeros(0)), plan, cells)
+    found = measured(lambda: job.step(given, hard=False, weight=None), 5)
+    line("latent classes", f"{n:.0e} x {len(LEVELS)}, K {k}", found, codes.nbytes / READ * 1e3, most)
+
+
+def classes() -> None:
+    one_classes(10**8, 16, 5.0)
+    one_classes(10**7, 5, None)
+
+
+def streaming() -> None:
+    """A pass over rows in host memory, page-locked where they lie, and through buffers that threads fill."""
+    n, d, k = 4 * 10**7, 32, 100
+    x, rows = blobs(n, d, k, "float32")
+    host = x.cpu().numpy()
+    del x
+    encoding = CellEncoding(2.0**-5, np.zeros(d))
+    given = encoding.power, encoding.centre, None, None, rows * encoding.power
+    for name, cells in (("locked pages", host), ("filled buffers", host.view(np.memmap))):
+        begun = time.perf_counter()
+        flowing = Flowing(launch.open_device(), cells, print)
+        flowing.run("nearest_step", print, *given)
+        first, times = time.perf_counter() - begun, []
+        for _ in range(3):
+            begun = time.perf_counter()
+            flowing.run("nearest_step", print, *given)
+            times.append(time.perf_counter() - begun)
+        rate = host.nbytes / median(times) / 1e9
+        print(
+            f"{name}: {rate:.1f} GB/s a pass of {host.nbytes / 1e9:.1f} GB; the first {first:.2f} s",
+            flush=True,
+        )
+        del flowing
+
+
+def mixed_table(n: int) -> Any:
+    """Ten numbers and ten categories of five groups, as an Arrow table."""
+    import pyarrow as pa
+
+    draw = np.random.default_rng(0)
+    group = draw.integers(0, 5, n)
+    columns: dict[str, Any] = {}
+    for number in range(10):
+        columns[f"n{number}"] = (draw.normal(size=5) * 3)[group] + draw.normal(size=n)
+    for number in range(10):
+        code = np.where(draw.random(n) < 0.3, draw.integers(0, 4, n), (group + number) % 4).astype(np.int8)
+        columns[f"c{number}"] = pa.DictionaryArray.from_arrays(code, ["red", "green", "blue", "grey"])
+    return pa.table(columns)
+
+
+def timed(model: Any, data: Any) -> tuple[float, Any]:
+    begun = time.perf_counter()
+    model = model(data) if callable(model) else model.fit(data)
+    return time.perf_counter() - begun, model
+
+
 def fits() -> None:
     import torch
 
     import ilk
 
-    def timed(model: Any, data: Any) -> tuple[float, Any]:
-        begun = time.perf_counter()
-        model.fit(data)
-        return time.perf_counter() - begun, model
-
     options: dict[str, Any] = {"random_state": 0, "n_init": 1, "max_iter": 20}
     cases: list[tuple[str, int, int, Any]] = [
-        ("KMeans(100)", 10**7, 32, lambda device: ilk.KMeans(100, device=device, **options)),
-        ("GaussianMixture(32)", 10**6, 32, lambda device: ilk.GaussianMixture(32, device=device, **options)),
         ("KMeans(100)", 10**8, 32, lambda device: ilk.KMeans(100, device=device, **options)),
         ("GaussianMixture(32)", 10**7, 32, lambda device: ilk.GaussianMixture(32, device=device, **options)),
     ]
@@ -230,15 +310,43 @@ def fits() -> None:
         x, _ = blobs(n, d, 100 if "KMeans" in name else 32, "float32")
         timed(make("cuda"), x[: 1 << 17])  # kernels are compiled
         seconds, here = timed(make("cuda"), x)
-        text = f"{name} {n:.0e} x {d}: GPU {seconds:.2f} s, {here.n_iter_} passes"
-        if n <= 10**7 and not (n == 10**7 and "Gaussian" in name):
-            host = x.cpu().numpy()
-            slower, there = timed(make("cpu"), host)
-            same = float((here.labels_ == there.labels_).mean())
-            text += f"; CPU {slower:.2f} s, {there.n_iter_} passes; labels alike {same:.8f}"
-        print(text, flush=True)
+        host = x.cpu().numpy()
         del x
         torch.cuda.empty_cache()
+        copied, _ = timed(make("cuda"), host)
+        slower, there = timed(make("cpu"), host)
+        same = float((here.labels_ == there.labels_).mean())
+        print(
+            f"{name} {n:.0e} x {d}: GPU {seconds:.2f} s, {here.n_iter_} passes; from host memory {copied:.2f} s; "
+            f"CPU {slower:.2f} s, {there.n_iter_} passes; labels alike {same:.8f}",
+            flush=True,
+        )
+
+
+def whole() -> None:
+    """`ilk.cluster` on ten million rows of mixed columns."""
+    import ilk
+
+    table = mixed_table(10**7)
+    ilk.cluster(table.slice(0, 100_000), device="cuda")  # kernels are compiled
+    seconds, here = timed(lambda data: ilk.cluster(data, device="cuda"), table)
+    print(f"cluster 1e7 x 20 mixed: GPU {seconds:.1f} s, {here.k} groups", flush=True)
+    slower, there = timed(lambda data: ilk.cluster(data, device="cpu"), table)
+    same = float((here.labels == there.labels).mean())
+    print(
+        f"cluster 1e7 x 20 mixed: CPU {slower:.1f} s, {there.k} groups; labels alike {same:.8f}", flush=True
+    )
+
+
+PARTS = {
+    "kmeans": kmeans,
+    "mixtures": mixtures,
+    "classes": classes,
+    "seeding": seeding,
+    "streaming": streaming,
+    "fits": fits,
+    "whole": whole,
+}
 
 
 if __name__ == "__main__":
@@ -253,5 +361,5 @@ if __name__ == "__main__":
         "MHz",
         flush=True,
     )
-    for part in sys.argv[1:] or ("kmeans", "mixtures", "seeding", "fits"):
-        {"kmeans": kmeans, "mixtures": mixtures, "seeding": seeding, "fits": fits}[part]()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ilk.families.prior import Prior as Prior
     from ilk.fitting.fit import Fit as Fit
     from ilk.fitting.loop import Event as Event
+    from ilk.kernels.gpu.dlpack import as_tensor as as_tensor
     from ilk.measures.estimates import Estimate as Estimate
     from ilk.model.model import Model as Model
     from ilk.pipeline.clusterer import Clusterer as Clusterer
@@ -121,6 +122,7 @@ __all__ = [
     "UncertaintyDisplay",
     "Verdict",
     "__version__",
+    "as_tensor",
     "check",
     "cluster",
     "columns",
@@ -186,6 +188,7 @@ _HOME = {
     "TypicalCuts": "ilk.estimators.distances",
     "UncertaintyDisplay": "ilk.report.displays",
     "Verdict": "ilk.selection.verdict",
+    "as_tensor": "ilk.kernels.gpu.dlpack",
     "check": "ilk.analysis.runs",
     "cluster": "ilk.analysis.api",
     "columns": "ilk.analysis.runs",

@@ -16,6 +16,7 @@ from ilk.analysis.prepare import prepare
 from ilk.analysis.progress import reporting
 from ilk.analysis.result import Result
 from ilk.analysis.run import run
+from ilk.engines.devices import brought
 from ilk.families.covariance import STRUCTURES, Structure
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.weights import row_weights
@@ -56,6 +57,7 @@ def cluster(
     budget: float | None = None,
     threads: int | None = None,
     n_jobs: int | None = None,
+    device: str = "auto",
     callback: Callable[[Progress], None] | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
     verbose: int = 0,
@@ -74,7 +76,8 @@ def cluster(
     ----------
     data : frame, array, list, mapping or path
         A frame (pandas, Polars, Arrow, DuckDB, Spark, Dask), a 2-D array, a list of rows, a mapping of columns, or
-        the path of a file: CSV, Parquet, Arrow, JSON, Excel, SQLite or DuckDB; or a postgresql:// address.
+        the path of a file: CSV, Parquet, Arrow, JSON, Excel, SQLite or DuckDB; or a postgresql:// address. Cells on a
+        GPU (torch, CuPy, JAX, cuDF) too.
     k : "auto", int, range or str, default="auto"
         A number is the number of groups: those of "auto" where it finds so many, else so many components; with
         merge="none" always so many components. A range, also as it is typed ("2..6"), is how many components the best
@@ -138,6 +141,9 @@ def cluster(
         Number of threads; None and -1 use all cores. The result does not depend on it.
     n_jobs : None or int, default=None
         Another spelling of `threads`; give one of them.
+    device : "auto", "cpu" or "cuda", default="auto"
+        Where passes over the rows run. "cuda" is an NVIDIA GPU (`pip install "ilk[gpu]"`); what it cannot do, the CPU
+        does, and a caution says so. "auto" goes there where the table is large enough for it to pay.
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
     progress : None, bool or callable, default=None
@@ -187,6 +193,7 @@ def cluster(
     ['low size', 'high size']
     """
     seed, threads = seed_or_state(seed, random_state), threads_or_jobs(threads, n_jobs)
+    data, device = brought(data, device)
     reading = {"sep": sep, "encoding": encoding, "decimal": decimal, "missing": missing}
     reading |= {"sheet": sheet, "table": table, "sql": sql}
     job = Job(
@@ -205,6 +212,7 @@ def cluster(
         seed=seed,
         budget=budget,
         threads=threads,
+        device=device,
         merge=merge,
         min_size=min_size,
         max_size=max_size,

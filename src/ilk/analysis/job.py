@@ -28,6 +28,7 @@ class Job:
     seed: int = 0
     budget: float | None = None
     threads: int | None = None
+    device: str = "auto"
     callback: Callable[[Progress], None] | None = None
     reading: Mapping[str, Any] = field(default_factory=dict)
     merge: str = "separation"

@@ -22,6 +22,7 @@ from ilk.analysis.date_parts import with_parts
 from ilk.analysis.described import described
 from ilk.analysis.free_text import refuse_topics, with_topics
 from ilk.analysis.job import Job
+from ilk.analysis.on_device import rows_where_asked
 from ilk.assorted.problem import ColumnTransform
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
@@ -136,7 +137,8 @@ def prepare(job: Job) -> Input:
     made = (
         _in_pieces(job, table, threads) if isinstance(table, PieceTable) else _in_memory(job, table, threads)
     )
-    return replace(made, warnings=(*made.warnings, *told_weights(weights, left)))
+    rows, said = rows_where_asked(made.rows, made.method, job.device)
+    return replace(made, rows=rows, warnings=(*made.warnings, *told_weights(weights, left), *said))
 
 
 def with_weights(job: Job) -> Job:

@@ -10,6 +10,7 @@ from ilk.analysis.findings import Findings
 from ilk.analysis.job import Job
 from ilk.analysis.prepare import Input
 from ilk.analysis.shown import Shown
+from ilk.engines.devices import device_of
 from ilk.errors import Caution
 from ilk.methods import parted
 from ilk.model.model import Model
@@ -34,6 +35,7 @@ OPTIONS = (
     "max_size",
     "seed",
     "budget",
+    "device",
 )
 
 
@@ -169,4 +171,5 @@ def reproduction(findings: Findings, shown: Shown) -> dict[str, Any]:
     else:  # of a run that was stopped the rows are not all looked at again
         mark = None if shown.sample else fingerprint(table)
     trace, starts = [record.cost for record in fit.trace], [start.cost for start in fit.starts]
-    return provenance(_options(findings.job), table.source, mark, trace, starts)
+    device = device_of(findings.given.rows)
+    return provenance(_options(findings.job), table.source, mark, trace, starts, device=device)

@@ -69,6 +69,7 @@ class Assorted:
     starts_from_partition: ClassVar[bool] = True
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
+    of_cells: ClassVar[bool] = True
     runs_compiled: ClassVar[bool] = False
 
     @property
@@ -137,8 +138,9 @@ class Assorted:
         return -self.scores(params, block)
 
     def assign(self, params: Clusters, block: Block) -> tuple[Array, Array]:
-        scores = self.scores(params, block)
-        return scores.argmax(axis=1).astype(np.int32), kernels.memberships(scores, self.hard)[1]
+        given = *coded(block), block.codes, *self._components(params)
+        label, _, cost = kernels.product_labels(*given, hard=self.hard)
+        return label, cost
 
     # --- parameters
 

@@ -39,14 +39,22 @@ from ilk.errors import UsageError, escaped, recorded, shown
 def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
         from ilk import kernels
+        from ilk.kernels.gpu.launch import card_name
 
-        click.echo(f"ilk {ilk.__version__} (kernels: {kernels.NAMED})")
+        card = card_name()
+        gpu = "" if card is None else f"; GPU: {card}"
+        click.echo(f"ilk {ilk.__version__} (kernels: {kernels.NAMED}{gpu})")
         context.exit()
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Version, kernels."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Version, kernels, GPU.",
 )
 def cli() -> None:
     """Cluster the rows of a mixed-type table and explain each group: rows of the same ilk, and why.
@@ -122,6 +130,13 @@ def cli() -> None:
     multiple=True,
     metavar="COL=KIND",
     help="What the method sees of a column of numbers: log, rank or none; repeatable.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="Where passes over the rows run: cuda is an NVIDIA GPU, auto takes it where it pays.",
 )
 @click.option("--known", metavar="COL", help="A column with the labels of the rows whose group is known.")
 @click.option(

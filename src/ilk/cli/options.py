@@ -31,6 +31,7 @@ def job_of(data: Any, options: dict[str, Any]) -> Any:
         seed=options["seed"],
         budget=options.get("budget"),
         threads=options["threads"],
+        device=options.get("device", "auto"),
         callback=progress_to_stderr() if not options["quiet"] else None,
         reading=reading_of(options),
         merge=options.get("merge", "separation"),

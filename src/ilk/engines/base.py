@@ -43,12 +43,16 @@ class Rows(Protocol):
     complete: bool  # no numeric cell is missing
     weighted: bool  # the blocks have weights; `fitting/weights.py` tells their sum
     threads: int  # that work on samples and sums may use here
-    resident: bool  # the whole table lies where kernels walk it for every start and for labels: on a device
 
     @property
     def whole(self) -> Block | None:
         """All rows as one block of parts, which kernels share among threads without the interpreter between blocks;
         None where they are not complete or lie neither in memory nor on a device."""
+        ...
+
+    @property
+    def resident(self) -> Block | None:
+        """All rows as one block on a device, with their codes and missing cells; None elsewhere."""
         ...
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:

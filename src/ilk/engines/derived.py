@@ -33,7 +33,7 @@ class ColumnSubset:
 def derive(rows: Rows, change: Change) -> Rows:
     """The changed rows."""
     if isinstance(rows, MemoryRows):
-        return _held(rows, change)
+        return rows.beside(_held(rows, change))
     return DerivedRows(rows, change)
 
 
@@ -80,7 +80,7 @@ class DerivedRows:
     """Rows whose blocks are changed on the fly."""
 
     whole = None  # rows are seen block by block
-    resident = False
+    resident: Block | None = None
 
     def __init__(self, rows: Rows, change: Change) -> None:
         self.rows, self.change = rows, change

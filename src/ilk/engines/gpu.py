@@ -14,25 +14,26 @@ from typing import Any, cast
 import numpy as np
 
 from ilk.engines.base import Result, Rows, State, SummableT
-from ilk.engines.draw import drawn_by_weight, drawn_rows
 from ilk.engines.memory import MemoryRows
+from ilk.engines.stream import StreamRows
 from ilk.errors import EngineError, warn
-from ilk.kernels.gpu.launch import Device, open_device
+from ilk.kernels.gpu.dlpack import device_of
+from ilk.kernels.gpu.flow import Flowing
+from ilk.kernels.gpu.launch import Device, DeviceArray, open_device
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import LEAST_ROWS
 from ilk.kernels.gpu.resident import Resident
 from ilk.kernels.gpu.table import DeviceTable, on_device
-from ilk.table.block import Array, Block, Encoding, block_rows
+from ilk.table.block import Array, Block, Encoding, block_rows, is_sparse
 from ilk.table.condition import Survey, encoding_of, middle_rows, survey
 from ilk.threads import thread_count
 
 SPARE_BYTES = 2 << 30  # of the card, left for what passes need
 
 
-class GpuRows:
-    """Complete rows on a device; `host` holds them in memory too, or is filled when something asks for them there."""
-
-    resident = True
+class GpuRows(MemoryRows):
+    """Rows in memory that lie on a device too, where the kernels made for it walk them: `resident`, and `whole` where
+    no cell is missing. Where `host` is None they are fetched when something asks for them."""
 
     def __init__(
         self,
@@ -41,28 +42,31 @@ class GpuRows:
         *,
         host: Array | None = None,
         weight: Array | None = None,
+        codes: Array | None = None,
+        complete: bool = True,
         threads: int | None = None,
     ) -> None:
-        self.table, self.encoding, self.weight = table, encoding, weight
-        self.n_rows, self.n_columns = table.n_rows, table.n_columns
-        self.complete, self.weighted, self.threads = True, weight is not None, thread_count(threads)
+        self.table, self.encoding, self.weight, self.codes = table, encoding, weight, codes
+        self.n_rows, self.n_columns = table.raw.shape
+        self.complete, self.weighted, self.threads = complete, weight is not None, thread_count(threads)
         self.block_rows = block_rows(self.n_rows, self.n_columns)
-        self._host, self._memory = host, cast("MemoryRows | None", None)
-        self._said: set[str] = set()
-        self._resident = Resident(table, lambda: self.memory.raw, self._say)
+        self._memos = [{} for _ in range(self.n_blocks)]
+        self._host, self._said = host, set[str]()
+        self._cells = Resident(table, lambda: self.raw, self._say)
 
     @property
     def device_name(self) -> str:
         return self.table.device.name
 
     @property
-    def memory(self) -> MemoryRows:
-        """The same rows in memory."""
-        if self._memory is None:
-            if self._host is None:
-                self._host = _as_numbers(self.table.raw.fetch())
-            self._memory = MemoryRows(self._host, self.encoding, weight=self.weight, threads=self.threads)
-        return self._memory
+    def raw(self) -> Array:  # type: ignore[override]
+        if self._host is None:
+            self._host = _as_numbers(self.table.raw.fetch())
+        return self._host
+
+    @property
+    def cells_per_row(self) -> int:
+        return int(self.n_columns)
 
     def _say(self, why: str) -> None:
         if why not in self._said:
@@ -70,29 +74,93 @@ class GpuRows:
             warn("on-cpu", f"{why}: the CPU does it.", depth=2)
 
     @property
+    def resident(self) -> Block | None:  # type: ignore[override]
+        return Block(
+            cast(Array, self._cells),
+            self.encoding,
+            weight=self.weight,
+            codes=self.codes,
+            complete=self.complete,
+            part_rows=self.block_rows,
+            threads=self.threads,
+        )
+
+    @property
     def whole(self) -> Block | None:
-        raw = cast(Array, self._resident)
-        return Block(raw, self.encoding, weight=self.weight, part_rows=self.block_rows, threads=self.threads)
+        return self.resident if self.complete else None
+
+    def reencoded(self, encoding: Encoding) -> GpuRows:
+        made = GpuRows(
+            self.table,
+            encoding,
+            host=self._host,
+            weight=self.weight,
+            codes=self.codes,
+            complete=self.complete,
+            threads=self.threads,
+        )
+        made._cells, made._said = self._cells, self._said
+        return made
+
+    def beside(self, made: MemoryRows) -> MemoryRows:
+        try:
+            return _moved(made, self.table.device)
+        except Unavailable as why:
+            self._say(str(why))
+            return made
+
+    def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
+        if self._host is not None or isinstance(which, slice):
+            return super()._slice(which, first_row, memo)
+        weight, codes = (None if cells is None else cells[which] for cells in (self.weight, self.codes))
+        raw = _as_numbers(self.table.take(which))
+        return Block(raw, self.encoding, weight=weight, codes=codes, complete=self.complete)
+
+
+class FlowingRows:
+    """Complete rows of numbers that pass through a device in parts: of tables larger than it, in memory or on disk."""
+
+    def __init__(self, rows: MemoryRows | StreamRows, device: Device) -> None:
+        self.rows, self.device, self.encoding = rows, device, rows.encoding
+        self.n_rows, self.n_columns, self.complete = rows.n_rows, rows.n_columns, True
+        self.weighted, self.threads = rows.weighted, rows.threads
+        heft = None if rows.weight is None else np.asarray(rows.weight[:])
+        held = heft is None or isinstance(rows, MemoryRows)  # conditioned already
+        self.weight = heft if held else rows.encoding.weights(cast(Array, heft))
+        self._said = set[str]()
+        self._cells = Flowing(device, rows.raw, self._say)
+
+    @property
+    def device_name(self) -> str:
+        return self.device.name
+
+    def _say(self, why: str) -> None:
+        if why not in self._said:
+            self._said.add(why)
+            warn("on-cpu", f"{why}: the CPU does it.", depth=2)
+
+    @property
+    def resident(self) -> Block | None:
+        raw = cast(Array, self._cells)
+        return Block(
+            raw, self.encoding, weight=self.weight, part_rows=self.rows.block_rows, threads=self.threads
+        )
+
+    @property
+    def whole(self) -> Block | None:
+        return self.resident
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
-        return self.memory.reduce(visit, state)
+        return self.rows.reduce(visit, state)
 
     def scan(self, visit: Callable[[State, Block], Result], state: State) -> Iterator[Result]:
-        return self.memory.scan(visit, state)
+        return self.rows.scan(visit, state)
 
     def sample(self, n_rows: int, seed: int) -> Block:
-        if self.n_rows <= n_rows:
-            return self.memory.sample(n_rows, seed)
-        weight = self.weight
-        if weight is None:
-            return self.take(drawn_rows(self.n_rows, n_rows, seed))
-        return self.take(drawn_by_weight(lambda: [weight], n_rows, seed), weighted=False)
+        return self.rows.sample(n_rows, seed)
 
-    def take(self, rows: Array, *, weighted: bool = True) -> Block:
-        rows = np.asarray(rows)
-        raw = _as_numbers(self.table.take(rows)) if self._host is None else self._host[rows]
-        weight = self.weight[rows] if weighted and self.weight is not None else None
-        return Block(raw, self.encoding, weight=weight)
+    def take(self, rows: Array) -> Block:
+        return self.rows.take(rows)
 
 
 def _as_numbers(raw: Array) -> Array:
@@ -101,11 +169,19 @@ def _as_numbers(raw: Array) -> Array:
 
 
 def is_on_device(data: Any) -> bool:
-    """Whether these are cells on an NVIDIA GPU, of torch, CuPy, Numba or another library."""
-    try:
-        return getattr(data, "__cuda_array_interface__", None) is not None
-    except (AttributeError, TypeError, RuntimeError):  # a tensor elsewhere says so by an error
-        return False
+    """Whether these are cells on an NVIDIA GPU, of torch, CuPy, JAX, cuDF, Numba or another library."""
+    return device_of(data) is not None or _is_cudf(data)
+
+
+def _is_cudf(data: Any) -> bool:
+    return type(data).__module__.partition(".")[0] == "cudf" and hasattr(data, "to_cupy")
+
+
+def _opened_cells(data: Any) -> tuple[Device, DeviceArray]:
+    """The cells as ours, and the card that they lie on."""
+    data = data.to_cupy() if _is_cudf(data) else data
+    device = open_device(device_of(data) or 0)
+    return device, on_device(device, data)
 
 
 def fetched(data: Any) -> Any:
@@ -113,10 +189,9 @@ def fetched(data: Any) -> Any:
     if not is_on_device(data):
         return data
     try:
-        cells = on_device(open_device(), data)
+        return _as_numbers(_opened_cells(data)[1].fetch())
     except Unavailable as why:
         raise _elsewhere(why) from None
-    return data if cells is None else _as_numbers(cells.fetch())
 
 
 def _elsewhere(why: Unavailable) -> EngineError:
@@ -125,11 +200,20 @@ def _elsewhere(why: Unavailable) -> EngineError:
     )
 
 
-def placed(rows: Rows, device: str) -> Rows:
-    """The rows on the device that was asked for; where that cannot be, as they are, and why is said."""
-    if device == "cpu" or not isinstance(rows, MemoryRows) or rows.codes is not None:
+def placed(rows: Rows, device: str, *, cells: bool = False, least: int = LEAST_ROWS) -> Rows:
+    """The rows on the device that was asked for; where that cannot be, as they are, and why is said. `cells` says that
+    the method takes codes and missing cells there, `least` how many rows it takes for the way to pay."""
+    if device == "cpu" or not isinstance(rows, (MemoryRows, StreamRows)) or rows.resident is not None:
         return rows
     try:
+        if not cells and rows.codes is not None:
+            raise Unavailable("categories are the CPU's with this method")
+        if not cells and not rows.complete:
+            raise Unavailable("missing values are the CPU's with this method")
+        if rows.n_rows < least:
+            raise Unavailable(f"a table of fewer than {least:,} rows gains nothing")
+        if isinstance(rows, StreamRows) or not _has_room(open_device(), rows):
+            return _flowing(rows)
         return _moved(rows)
     except Unavailable as why:
         if device == "cuda":
@@ -137,24 +221,35 @@ def placed(rows: Rows, device: str) -> Rows:
         return rows
 
 
-def _moved(rows: MemoryRows) -> GpuRows:
-    if not rows.complete:
-        raise Unavailable("missing values are the CPU's")
-    if rows.n_rows < LEAST_ROWS:
-        raise Unavailable(f"a table of fewer than {LEAST_ROWS} rows gains nothing")
-    device = open_device()
-    _check_room(device, rows.raw.nbytes)
-    raw = device.empty(rows.raw.shape, rows.raw.dtype).fill(rows.raw)
-    table = DeviceTable(device, raw)
-    return GpuRows(table, rows.encoding, host=rows.raw, weight=rows.weight, threads=rows.threads)
-
-
-def _check_room(device: Device, size: int) -> None:
-    free = device.free_bytes()
-    if size + SPARE_BYTES > free:
+def _moved(rows: MemoryRows, device: Device | None = None) -> GpuRows:
+    if is_sparse(rows.raw) or is_sparse(rows.codes):
+        raise Unavailable("sparse matrices are the CPU's")
+    device = open_device() if device is None else device
+    if not _has_room(device, rows):
         raise Unavailable(
-            f"the table of {size / 2**30:.1f} GiB does not fit into the {free / 2**30:.1f} GiB free there"
+            f"the table of {rows.raw.nbytes / 2**30:.1f} GiB does not fit into the memory free there"
         )
+    raw = device.empty(rows.raw.shape, rows.raw.dtype).fill(rows.raw)
+    return GpuRows(
+        DeviceTable(device, raw),
+        rows.encoding,
+        host=rows.raw,
+        weight=rows.weight,
+        codes=rows.codes,
+        complete=rows.complete,
+        threads=rows.threads,
+    )
+
+
+def _has_room(device: Device, rows: MemoryRows) -> bool:
+    size = rows.raw.nbytes + (0 if rows.codes is None else rows.codes.size)
+    return size + SPARE_BYTES <= device.free_bytes()
+
+
+def _flowing(rows: MemoryRows | StreamRows) -> FlowingRows:
+    if rows.codes is not None or not rows.complete:
+        raise Unavailable("categories and missing values of a table larger than the card are the CPU's")
+    return FlowingRows(rows, open_device())
 
 
 def rows_on_device(
@@ -162,9 +257,7 @@ def rows_on_device(
 ) -> Rows:
     """Cells that lie on a GPU as rows, surveyed and conditioned there; in memory where that cannot be."""
     try:
-        device = open_device()
-        cells = on_device(device, data)
-        assert cells is not None
+        device, cells = _opened_cells(data)
         table = DeviceTable(device, cells)
         facts = _survey(table)
     except Unavailable as why:

@@ -23,7 +23,7 @@ class MemoryRows:
     Nothing is copied: a block is a view, encoded by the kernel that visits it. Compressed rows (CSR) stay so.
     """
 
-    resident = False
+    resident: Block | None = None
 
     def __init__(
         self,
@@ -65,6 +65,10 @@ class MemoryRows:
             complete=self.complete,
             threads=self.threads,
         )
+
+    def beside(self, made: MemoryRows) -> MemoryRows:
+        """Rows made of these, put where these are."""
+        return made
 
     @property
     def cells_per_row(self) -> int:

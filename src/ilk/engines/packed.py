@@ -128,7 +128,7 @@ class PackedRows(ABC):
     """Rows in packs; engines say how a visit comes to them."""
 
     whole = None  # rows are seen block by block
-    resident = False
+    resident: Block | None = None
 
     def __init__(
         self,

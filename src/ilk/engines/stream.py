@@ -23,7 +23,7 @@ class StreamRows:
     """Rows whose cells are read when a block is visited; `raw`, `codes` and the user's `weight` give slices of them."""
 
     whole = None  # rows are seen block by block
-    resident = False
+    resident: Block | None = None
 
     def __init__(
         self,

@@ -81,7 +81,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
     {max_iter}
     budget : None or float, default=None
         Seconds for all of it, reading included; then the best found so far is taken. None sets no limit.
-    {random_state} {threads} {n_jobs} {callback} {verbose}
+    {random_state} {device} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
@@ -151,6 +151,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         max_iter: int = 300,
         budget: float | None = None,
         random_state: Any = None,
+        device: str = "auto",
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Callback | None = None,
@@ -174,6 +175,7 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         self.max_iter = max_iter
         self.budget = budget
         self.random_state = random_state
+        self.device = device
         self.threads = threads
         self.n_jobs = n_jobs
         self.callback = callback
@@ -192,9 +194,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
             The fitted estimator.
         """
         options, quest = self._options(), self._quest()
-        rows, form = table_rows(
-            self, X, sample_weight, types=self.types, threads=threads_of(self), k=quest.k or 1
-        )
+        given = {"types": self.types, "threads": threads_of(self), "device": self.device}
+        rows, form = table_rows(self, X, sample_weight, k=quest.k or 1, **given)
         if has_sparse_codes(rows) or is_sparse(rows.take(np.arange(0)).raw):
             self._check_sparse(rows)
         names = [c.name for c in form.schema.numeric]
@@ -202,9 +203,8 @@ class AssortedMixture(DensityMixin, ClusterMixin, BaseEstimator):
         plan = assort(rows, names, levels, missing=self.missing)
         if self.selection == "share":
             options = replace(options, budget=max(1, round(self.share * len(plan.names))))
-        found = fit_assorted(
-            rows, plan, options, quest, seed_of(self.random_state), callback=callback_of(self)
-        )
+        seed = seed_of(self.random_state)
+        found = fit_assorted(rows, plan, options, quest, seed, callback=callback_of(self))
         self._finish(found, form)
         warn_of(self, found.fit)
         return self

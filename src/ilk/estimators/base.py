@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ilk.engines.base import Rows
+from ilk.engines.devices import asked_rows, check_device, may_be_on_device
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.frames import check_count, frame_rows, is_frame, opened, read_numbers, without_weight
@@ -20,9 +21,6 @@ from ilk.table.sparse import SPARSE_ESTIMATORS, compressed, is_sparse_input
 from ilk.table.sparse import encoding_of as sparse_encoding
 from ilk.table.sparse import survey as sparse_survey
 from ilk.table.weights import check_weight, conditioned_weight
-
-DEVICES = ("auto", "cpu", "cuda")
-AUTO_CELLS = 1 << 26  # of a table in memory: below, copying it to a device costs more than is gained
 
 
 def whole_number(name: str, value: object, *, least: int = 1) -> int:
@@ -46,7 +44,7 @@ def real_number(name: str, value: object, least: float, below: float) -> float:
 
 def checked_array(estimator: Any, X: Any, *, reset: bool) -> Array:
     """X as a float64 or float32 array; the array itself where it is one already."""
-    if hasattr(type(X), "__cuda_array_interface__"):
+    if may_be_on_device(X):
         from ilk.engines.gpu import fetched
 
         X = fetched(X)
@@ -129,8 +127,8 @@ def training_rows(
     device: str = "cpu",
 ) -> Rows:
     """The rows of a fit, checked and conditioned; where the data lie decides the engine, and `device`."""
-    one_of("device", device, DEVICES)
-    if hasattr(type(X), "__cuda_array_interface__") and device != "cpu":
+    check_device(device)
+    if device != "cpu" and may_be_on_device(X):
         from ilk.engines.gpu import is_on_device
 
         if is_on_device(X):
@@ -151,11 +149,7 @@ def training_rows(
     encoding = (sparse_encoding if sparse else encoding_of)(raw, facts, scale=scale, weight=weight)
     encoding = replace(encoding, weight_unit=unit)
     rows = MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
-    if sparse or device == "cpu" or (device == "auto" and raw.size < AUTO_CELLS):
-        return rows
-    from ilk.engines.gpu import placed
-
-    return placed(rows, device)
+    return asked_rows(rows, device)
 
 
 def _device_rows(

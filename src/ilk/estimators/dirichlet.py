@@ -41,7 +41,7 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
     {types}
     tol : float, default=1e-08
         A run ends when a pass raises the evidence lower bound by less than this share of it.
-    {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
+    {max_iter} {scale} {random_state} {device} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
@@ -79,6 +79,7 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         max_iter: int = 1000,
         scale: str | None = None,
         random_state: Any = None,
+        device: str = "auto",
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Callback | None = None,
@@ -91,6 +92,7 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
+        self.device = device
         self.threads = threads
         self.n_jobs = n_jobs
         self.callback = callback
@@ -113,6 +115,7 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
         concentration = real_number("concentration", self.concentration, tiny, np.inf)
         stop = Stop(real_number("tol", self.tol, 0.0, np.inf), whole_number("max_iter", self.max_iter))
         options = {"types": self.types, "scale": self.scale, "threads": threads_of(self)}
+        options["device"] = self.device
         rows, form = table_rows(self, X, sample_weight, **options)
         family = make_process(rows, form.level_start, concentration)
         found = fit_process(rows, family, most, seed_of(self.random_state), stop, callback=callback_of(self))

@@ -54,7 +54,7 @@ class MixedMixture(MixtureEstimator):
         Strength of the prior on the shares of categories and the rates of counts, in pseudo-rows that have those of the
         table; 0 is plain maximum likelihood.
     {prior} {init/mixed} {n_init/partitions} {membership} {trim} {types}
-    {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
+    {tol/likelihood} {max_iter} {scale} {random_state} {device} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
@@ -106,6 +106,7 @@ class MixedMixture(MixtureEstimator):
         max_iter: int = 1000,
         scale: str | None = None,
         random_state: Any = None,
+        device: str = "auto",
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Callback | None = None,
@@ -124,6 +125,7 @@ class MixedMixture(MixtureEstimator):
         self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
+        self.device = device
         self.threads = threads
         self.n_jobs = n_jobs
         self.callback = callback
@@ -144,6 +146,7 @@ class MixedMixture(MixtureEstimator):
         k = whole_number("n_components", self.n_components)
         one_of("membership", self.membership, ("soft", "hard"))
         options = {"types": self.types, "scale": self.scale, "threads": threads_of(self)}
+        options["device"] = self.device
         rows, form = table_rows(self, X, sample_weight, k=k, **options)
         if rows.n_rows < 2:
             raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")

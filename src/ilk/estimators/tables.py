@@ -18,6 +18,7 @@ import numpy as np
 from ilk.engines.base import Rows
 from ilk.engines.condition import conditioned
 from ilk.engines.derived import ColumnSubset, derive
+from ilk.engines.devices import asked_rows, check_device
 from ilk.engines.memory import MemoryRows, held
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import checked_array, given_weight, refuse_sparse, takes_sparse
@@ -86,8 +87,10 @@ def table_rows(
     scale: str | None = None,
     threads: int | None = None,
     k: int = 1,
+    device: str = "cpu",
 ) -> tuple[Rows, Format]:
     """The rows of a fit with numbers and codes, and how later tables become such rows. No row is set aside."""
+    check_device(device)
     X = opened(X)
     if is_frame(X):
         return _frame_rows(estimator, X, sample_weight, types=types, scale=scale, threads=threads, k=k)
@@ -120,7 +123,7 @@ def table_rows(
     encoding = replace(encoding_of(raw, facts, scale=scale, weight=weight), weight_unit=unit)
     form = Format(schema, encoding, not is_table(X), _backend(table))
     rows = MemoryRows(raw, encoding, weight=weight, codes=codes, complete=facts.complete, threads=threads)
-    return rows, form
+    return asked_rows(rows, device, cells=True), form
 
 
 def held_rows(estimator: Any, X: Any, sample_weight: Any = None, **options: Any) -> tuple[MemoryRows, Format]:

@@ -112,6 +112,12 @@ class Family(Protocol, Generic[Params]):
         ...
 
     @property
+    def of_cells(self) -> bool:
+        """Whether `step` and `assign` are kernels of products of columns, which walk a table on a device with its codes
+        and missing cells."""
+        ...
+
+    @property
     def runs_compiled(self) -> bool:
         """Whether all passes over a small table can be one call of a kernel: plain Gaussians, and no kin of theirs."""
         ...

@@ -34,6 +34,7 @@ class Centroid:
 
     starts_from_partition = False
     shares_blocks: ClassVar[bool] = False
+    of_cells: ClassVar[bool] = False
     runs_compiled: ClassVar[bool] = False
 
     def start(self, centres: Array) -> Centroids:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -58,6 +58,7 @@ class DirichletProcess(MixtureFamily[Posteriors]):
     categories: Categories = field(default=NO_CATEGORIES, kw_only=True)
 
     name = "dirichlet process"
+    of_cells: ClassVar[bool] = True
 
     # --- from rows to sums
 
@@ -70,6 +71,9 @@ class DirichletProcess(MixtureFamily[Posteriors]):
     def scores(self, params: Posteriors, block: Block) -> Array:
         """Expected log of share times density of the observed cells (rows, K)."""
         return kernels.product_scores(*coded(block), block.codes, *self._cells(params))
+
+    def ranked(self, params: Posteriors, block: Block, *, hard: bool) -> tuple[Array, Array, Array]:
+        return kernels.product_labels(*coded(block), block.codes, *self._cells(params), hard=hard)
 
     def gather(self, params: Posteriors, block: Block, membership: Array) -> dict[str, Array]:
         """Sums under given memberships (rows, K), about `params.mean`; for starts."""

@@ -127,6 +127,10 @@ class Product(MixtureFamily[ProductMixture]):
         along = self.structure.for_columns(len(self.column_variances)).orientation == "I"
         return not self.is_count.any() and (along or not self._has_numbers)
 
+    @property
+    def of_cells(self) -> bool:  # type: ignore[override]
+        return self._fused
+
     # --- from rows to sums
 
     def step(self, params: ProductMixture, block: Block, cut: Trim) -> Partial:
@@ -182,6 +186,11 @@ class Product(MixtureFamily[ProductMixture]):
         scores += events @ np.ascontiguousarray(np.log(np.maximum(params.rate, SMALLEST)).T)
         scores -= params.rate.sum(axis=1) if seen is None else seen @ params.rate.T
         return np.asarray(scores - log_factorials(events)[:, None])
+
+    def ranked(self, params: ProductMixture, block: Block, *, hard: bool) -> tuple[Array, Array, Array]:
+        if not self._fused:
+            return super().ranked(params, block, hard=hard)
+        return kernels.product_labels(*coded(block), block.codes, *self._cells(params), hard=hard)
 
     def _cells(self, params: ProductMixture) -> tuple[Array, Array, Array, Array, Array, Array]:
         """The components as the product kernels take them."""

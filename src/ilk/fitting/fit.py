@@ -11,7 +11,7 @@ import numpy as np
 from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, ExactPair, Family, Trim
-from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts
+from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts, walked_block
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import BLOCK_ROWS, Array, Block
 from ilk.table.weights import in_unit
@@ -194,7 +194,7 @@ def finish(
     size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
     cost, log_certainty = ExactPair(np.zeros(2)), 0.0
     state = LabelState(family, best.params, cut, bool(trim))
-    whole = rows.whole if shared or (rows.resident and family.shares_blocks) else None
+    whole = rows.whole if shared else walked_block(rows, family, False)
     for part in rows.scan(visit, state) if whole is None else [visit(state, whole)]:
         here = slice(part.first, part.first + len(part.label))
         labels[here] = part.label

@@ -185,15 +185,21 @@ def _end(runs: Sequence[Run], reason: str) -> None:
         run.reason = reason
 
 
+def walked_block(rows: Rows, family: Family[Any], alone: bool) -> Block | None:
+    """All rows as one block, where the kernels of the family walk it: on a device for every start; in memory for one
+    that is alone, since a block is in the cache for all starts."""
+    if family.of_cells and rows.resident is not None:
+        return rows.resident
+    return rows.whole if family.shares_blocks and (alone or rows.resident is not None) else None
+
+
 def advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: Stop) -> None:
     """One update of every running start; parameters change only once the whole update is known."""
     families = [run.family for run in runs]
     after = [run.params for run in runs]
     cuts = find_cuts(rows, families, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
     for _ in range(families[0].n_phases):
-        # A block is in the cache for all starts; with one start, its kernel may as well walk the blocks.
-        walked = families[0].shares_blocks and (len(runs) == 1 or rows.resident)
-        whole = rows.whole if walked else None
+        whole = walked_block(rows, families[0], len(runs) == 1)
         state = _Pass(families, after, cuts)
         partials = rows.reduce(_visit, state) if whole is None else _visit(state, whole)
         updates = zip(families, after, partials, strict=True)

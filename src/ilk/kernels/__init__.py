@@ -38,6 +38,7 @@ __all__ = [
     "mixture_step",
     "nearest",
     "nearest_step",
+    "product_labels",
     "product_scores",
     "product_step",
     "product_sums",
@@ -109,19 +110,15 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 
 def _where_rows_lie(kernel: Called) -> Called:
     """The kernel, for rows in memory; those on a device (`gpu/resident.py`) run their own of that name."""
+    name = kernel.__name__
 
     @wraps(kernel)
     def run(raw: Any, *given: Any, **named: Any) -> Any:
-        if isinstance(raw, np.ndarray):
-            return kernel(raw, *given, **named)
-        return raw.run(kernel.__name__, kernel, *given, **named)
+        on_device = getattr(raw, "run", None)
+        return kernel(raw, *given, **named) if on_device is None else on_device(name, kernel, *given, **named)
 
     return cast(Called, run)
 
-
-nearest_step, nearest = _where_rows_lie(nearest_step), _where_rows_lie(nearest)
-mixture_step, mixture_gather = _where_rows_lie(mixture_step), _where_rows_lie(mixture_gather)
-mixture_ending, mixture_labels = _where_rows_lie(mixture_ending), _where_rows_lie(mixture_labels)
 
 CODES = 4  # the place of the codes among the arguments of a product
 nearest_step = sparse.or_sparse(nearest_step, sparse.nearest_step)
@@ -130,5 +127,18 @@ distances = sparse.or_sparse(distances, sparse.distances)
 product_scores = sparse.or_sparse(product_scores, sparse.product_scores, CODES)
 product_step = sparse.or_sparse(product_step, sparse.product_step, CODES)
 product_sums = sparse.or_sparse(product_sums, sparse.product_sums, CODES)
+
+
+def product_labels(raw: Any, *given: Any, hard: bool = False) -> tuple[Any, Any, Any]:
+    """The likeliest component of each row, its score and the cost of the row; components as `product_scores` takes
+    them."""
+    scores = product_scores(raw, *given)
+    return scores.argmax(axis=1).astype(np.int32), scores.max(axis=1), memberships(scores, hard)[1]
+
+
+nearest_step, nearest = _where_rows_lie(nearest_step), _where_rows_lie(nearest)
+mixture_step, mixture_gather = _where_rows_lie(mixture_step), _where_rows_lie(mixture_gather)
+mixture_ending, mixture_labels = _where_rows_lie(mixture_ending), _where_rows_lie(mixture_labels)
+product_step, product_labels = _where_rows_lie(product_step), _where_rows_lie(product_labels)
 
 NAMED: str = f"compiled, {INSTRUCTIONS}" if COMPILED else "NumPy"

@@ -28,12 +28,10 @@ def or_sparse(dense: Callable[..., Any], sparse: Callable[..., Any], place: int 
     """The kernel for arrays, and the other where argument `place` is in compressed form."""
 
     def kernel(*given: Any, **named: Any) -> Any:
-        rows = given[place]
-        if rows is None or isinstance(rows, np.ndarray):
-            return dense(*given, **named)
-        return sparse(dense, *given, **named)
+        compressed = hasattr(given[place], "indptr")
+        return sparse(dense, *given, **named) if compressed else dense(*given, **named)
 
-    kernel.__doc__ = dense.__doc__
+    kernel.__doc__, kernel.__name__ = dense.__doc__, dense.__name__
     return kernel
 
 

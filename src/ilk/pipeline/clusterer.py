@@ -75,7 +75,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     budget : None or float, default=None
         Seconds for all of it, reading included, kept within a second or a tenth; what there was no time for is said
         (`time-limit`, "not tested"). Reading, and the methods that are no search, cannot be cut short.
-    {random_state} {threads} {n_jobs}
+    {random_state} {device} {threads} {n_jobs}
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
     progress : None, bool or callable, default=None
@@ -129,6 +129,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         cannot_link: Any = None,
         budget: float | None = None,
         random_state: Any = 0,
+        device: str = "auto",
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Any = None,
@@ -153,6 +154,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         self.cannot_link = cannot_link
         self.budget = budget
         self.random_state = random_state
+        self.device = device
         self.threads = threads
         self.n_jobs = n_jobs
         self.callback = callback
@@ -204,6 +206,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
             budget=self.budget,
             seed=seed_of(self.random_state),
             threads=threads_or_jobs(self.threads, self.n_jobs),
+            device=self.device,
         )
 
     def _table(self, X: Any) -> Table:

@@ -25,8 +25,10 @@ def provenance(
     fingerprint: str | None,
     trace: Sequence[float],
     starts: Sequence[float],
+    *,
+    device: str | None = None,
 ) -> dict[str, Any]:
-    """`trace` is the cost of each pass, `starts` the cost each start ended with."""
+    """`trace` is the cost of each pass, `starts` the cost each start ended with, `device` the GPU the rows lay on."""
     trace = [cost for cost in trace if np.isfinite(cost)]
     at = np.unique(np.linspace(0, len(trace) - 1, TRACE_POINTS).astype(int)) if trace else ()
     return {
@@ -38,6 +40,7 @@ def provenance(
             "Python": platform.python_version(),
             **{name: version(name) for name in PACKAGES},
             "kernels": kernels.NAMED,
+            **({} if device is None else {"GPU": device}),
         },
         "passes": len(trace),
         "trace": [{"pass": int(i) + 1, "cost": float(trace[i])} for i in at],
@@ -75,7 +78,7 @@ def command(options: Mapping[str, Any], source: str) -> str:
     for name, usual in (("method", "auto"), ("weight", None), ("weights_are", None), ("truth", None),
                         ("id", None), ("seed", 0),
                         ("merge", "separation"), ("min_size", None), ("max_size", None),
-                        ("match_to", None)):  # fmt: skip
+                        ("match_to", None), ("device", "auto")):  # fmt: skip
         value = options.get(name, usual)
         if value != usual:
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -105,7 +108,8 @@ def call(options: Mapping[str, Any], source: str) -> str:
     for name, usual in (("method", "auto"), ("weight", None), ("weights_are", None), ("truth", None),
                         ("id", None), ("ignore", []), ("columns", None),
                         ("types", None), ("scale", "standard"), ("merge", "separation"), ("min_size", None),
-                        ("max_size", None), ("match_to", None), ("seed", 0), ("budget", None)):  # fmt: skip
+                        ("max_size", None), ("match_to", None), ("seed", 0), ("budget", None),
+                        ("device", "auto")):  # fmt: skip
         value = options.get(name, usual)
         if value != usual and value is not None:
             given.append(f"{name}={value!r}")

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 def is_sparse(cells: Any) -> bool:
     """Whether cells are in compressed form (`ilk.table.sparse`) rather than an array, or none."""
-    return cells is not None and not isinstance(cells, np.ndarray)
+    return hasattr(cells, "indptr")
 
 
 def stacked(parts: Sequence[Any]) -> Any:

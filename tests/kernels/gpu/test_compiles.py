@@ -7,6 +7,9 @@ import re
 import pytest
 
 from ilk.kernels.gpu import nvrtc, plans
+from ilk.kernels.gpu.class_plans import ClassPlan
+from ilk.kernels.gpu.launch import ARCHITECTURES, HOPPER
+from ilk.kernels.gpu.product_plans import ProductPlan
 
 if nvrtc.find_nvrtc() is None:
     pytest.skip("NVRTC is not installed (ilk[gpu])", allow_module_level=True)
@@ -69,6 +72,45 @@ def test_small_ones(monkeypatch):
         plans.sums(128, 1000, True),
     ):
         assert compiled(build, monkeypatch) == 0
+
+
+OTHER_CARDS = [name for name in ARCHITECTURES.values() if name != HOPPER]
+
+
+@pytest.mark.parametrize("architecture", OTHER_CARDS)
+def test_what_runs_on_other_cards(architecture):
+    """K-means without tensor cores, products of any shape, and what is asked of tables."""
+    product = ProductPlan(3, (5, 300), 7, "float32", True)
+    for d, k in ((2, 100), (16, 10)):
+        plan = plans.kmeans_plan(d, k)
+        assert plan.kind in plans.ANY_CARD
+        for build in (plan.screen(True), plans.exact(plan, "float32", factor=False, labels=True)):
+            assert nvrtc.compile_now(build.source(), build.macros, architecture)[0][:4] == b"\x7fELF"
+    for build in (
+        product.build("product_memberships"),
+        product.sums(),
+        plans.table("survey", 20, "float64", factor=False),
+        plans.sums_any(20, 100, "float64", factor=True, weighted=True),
+        plans.reduction(True),
+        plans.seeding(32),
+    ):
+        assert nvrtc.compile_now(build.source(), build.macros, architecture)[0][:4] == b"\x7fELF"
+
+
+@pytest.mark.parametrize("shape", [(0, (11,) * 10, 16), (10, (5, 3, 300), 40), (3, (), 1), (0, (70_000,), 5)])
+def test_products(shape, monkeypatch):
+    plan = ProductPlan(*shape, "float64")
+    assert compiled(plan.build("product_memberships"), monkeypatch) <= 32
+    assert compiled(plan.sums(), monkeypatch) <= 32
+
+
+@pytest.mark.parametrize(
+    ("levels", "gaps"), [((2, 4, 6, 8, 10, 12, 14, 16, 18, 20), False), ((3, 32, 5), True)]
+)
+def test_latent_classes(levels, gaps, monkeypatch):
+    assert (
+        compiled(ClassPlan(levels, 16, gaps).build("latent_classes"), monkeypatch) <= 16
+    )  # outside the inner loop
 
 
 def test_an_error_of_the_compiler_is_one_sentence():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ilk.kernels import pairs, plain
@@ -114,7 +114,8 @@ def screened(x, points, terms, share):
     size = np.sqrt(square)
     off = size * (2.0**-21 if terms == 3 else 2.0**-11) + error + 4e-7
     least = score.min(axis=1)
-    margin = 4.04 * off * (np.sqrt(np.maximum(least + square * 1.0001 + constant, 0)) + 2 * off)
+    reach = size * (1 + (2.0**-21 if terms == 3 else 2.0**-11)) + 4e-7  # of the rows as they are rounded
+    margin = 4.04 * off * (np.sqrt(np.maximum(least + reach**2 * 1.0001 + constant, 0)) + 2 * off)
     margin += rounding * ((2 * size + longest) * longest + constant) + norm_error
     limit = least + margin
     return score.argmin(axis=1), ((score <= limit[:, None]).sum(axis=1) > 1) | (limit >= 0)
@@ -149,6 +150,9 @@ def made(seed, d, k, kind):
 
 @settings(max_examples=150, deadline=None)
 @given(tables, st.sampled_from([1.0, 1e-2, 1e-4]))
+@example(
+    (213077, 16, 35, "line"), 1.0
+)  # a row long beside its distances, whose rounding is along all centres
 @pytest.mark.parametrize("terms", [1, 3])
 def test_rows_within_no_bound_have_their_nearest_centre(terms, table, share):
     x, points = made(*table)

@@ -35,6 +35,8 @@ class DeviceKMeans(Workspace):
         plan = plans.kmeans_plan(table.n_columns, k, half)
         if plan is None:
             raise Unavailable(f"no kernel is made for K-means of {table.n_columns} columns and {k} centres")
+        if plan.kind not in plans.ANY_CARD:
+            table.device.need_hopper(f"K-means of {table.n_columns} columns and {k} centres")
         self.table, self.encoding, self.plan, self.k = table, encoding, plan, k
         self.n = table.n_rows
         self.grid = self.device.multiprocessors

@@ -23,8 +23,16 @@ from ilk.kernels.gpu.nvrtc import Unavailable, compiled
 
 Array = NDArray[Any]
 
-ARCHITECTURES = {(9, 0): "sm_90a"}
-"""Compute capabilities that the kernels are written for, and what NVRTC calls them."""
+ARCHITECTURES = {
+    (8, 0): "sm_80",
+    (8, 6): "sm_86",
+    (8, 9): "sm_89",
+    (9, 0): "sm_90a",
+    (10, 0): "sm_100",
+    (12, 0): "sm_120",
+}
+"""Compute capabilities that kernels are written for, and what NVRTC calls them; those of tensor cores for Hopper."""
+HOPPER = "sm_90a"
 SHARED_UNASKED = 48 * 1024  # bytes of shared memory that a kernel may have without asking
 OUT_OF_MEMORY = 2
 _DRIVER = {"linux": "libcuda.so.1", "win32": "nvcuda.dll"}
@@ -92,6 +100,8 @@ class DeviceArray:
         """Copied from the host."""
         array = np.ascontiguousarray(array, dtype=self.dtype)
         assert array.size == self.size, (array.shape, self.shape)
+        if not self.nbytes:
+            return self
         self.device.use()
         _check(
             _driver().cuMemcpyHtoDAsync_v2(
@@ -197,7 +207,7 @@ class Device:
         capability = self._attribute(75), self._attribute(76)
         if capability not in ARCHITECTURES:
             raise Unavailable(
-                f"the kernels are written for NVIDIA Hopper (compute capability 9.0), and this is {self.name} "
+                f"the kernels are written for compute capability 8.0 and later, and this is {self.name} "
                 f"({capability[0]}.{capability[1]})"
             )
         self.architecture = ARCHITECTURES[capability]
@@ -214,14 +224,62 @@ class Device:
         _check(_driver().cuDeviceGetAttribute(ctypes.byref(value), number, self._handle), "device")
         return value.value
 
+    def need_hopper(self, what: str) -> None:
+        """A refusal of what is written for the tensor cores of Hopper."""
+        if self.architecture != HOPPER:
+            raise Unavailable(f"{what} is written for NVIDIA Hopper, and this is {self.name}")
+
     def use(self) -> None:
         """Make its context that of the calling thread."""
         if os.getpid() != self._pid:
             raise Unavailable("a process that was forked after the GPU was used cannot use it")
         _check(_driver().cuCtxSetCurrent(self._context), "context")
 
+    def other_stream(self) -> ctypes.c_void_p:
+        """A stream for copies beside kernels, which the others do not wait for."""
+        stream = ctypes.c_void_p()
+        self.use()
+        _check(_driver().cuStreamCreate(ctypes.byref(stream), 1), "stream")
+        return stream
+
+    def copy_in(self, to: DeviceArray, address: int, size: int, stream: ctypes.c_void_p) -> None:
+        """Bytes of the host to the device on a stream of their own; waits for them alone."""
+        self.use()
+        count = ctypes.c_size_t(size)
+        _check(_driver().cuMemcpyHtoDAsync_v2(_pointer(to.address), _pointer(address), count, stream), "copy")
+        _check(_driver().cuStreamSynchronize(stream), "copy")
+
+    def lock_pages(self, address: int, size: int) -> bool:
+        """Whether memory of the host could be made such that the card reads it at the rate of the bus."""
+        self.use()
+        return not _driver().cuMemHostRegister_v2(_pointer(address), ctypes.c_size_t(size), 0)
+
+    def unlock_pages(self, address: int) -> None:
+        with suppress(Unavailable, TypeError, AttributeError):
+            self.use()
+            _driver().cuMemHostUnregister(_pointer(address))
+
+    def locked_buffer(self, size: int) -> int:
+        """New memory of the host that the card reads at the rate of the bus; freed with the process."""
+        address = ctypes.c_void_p()
+        self.use()
+        _check(
+            _driver().cuMemHostAlloc(ctypes.byref(address), ctypes.c_size_t(size), 0), "page-locked memory"
+        )
+        return int(address.value or 0)
+
+    def free_locked(self, address: int) -> None:
+        with suppress(Unavailable, TypeError, AttributeError):
+            self.use()
+            _driver().cuMemFreeHost(_pointer(address))
+
     def synchronize(self) -> None:
         _check(_driver().cuStreamSynchronize(self.stream), "a kernel failed")
+
+    def wait_for(self, stream: int) -> None:
+        """Until all that was begun on another library's stream is done."""
+        self.use()
+        _check(_driver().cuStreamSynchronize(_pointer(stream)), "a stream")
 
     def free_bytes(self) -> int:
         free, total = ctypes.c_size_t(), ctypes.c_size_t()
@@ -261,6 +319,19 @@ class Device:
                 )
             self._kernels[key] = Kernel(self, compiled(text, macros, self.architecture), name, shared)
         return self._kernels[key]
+
+
+def card_name(number: int = 0) -> str | None:
+    """What the driver calls the card, found without opening it; None where there is none."""
+    try:
+        driver = _driver()
+    except Unavailable:
+        return None
+    handle, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+    failed = driver.cuInit(0) or driver.cuDeviceGet(ctypes.byref(handle), number)
+    if failed or driver.cuDeviceGetName(name, 256, handle):
+        return None
+    return name.value.decode(errors="replace")
 
 
 _devices: dict[int, Device] = {}

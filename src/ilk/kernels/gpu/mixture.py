@@ -27,6 +27,7 @@ class DeviceMixture(Workspace):
 
     def __init__(self, table: DeviceTable, encoding: CellEncoding, k: int, diagonal: bool) -> None:
         super().__init__(table.device)
+        table.device.need_hopper("a Gaussian mixture")
         plan = MixtureLaunch(table.n_columns, k, diagonal, table.dtype)
         if not plan.fits:
             raise Unavailable(

@@ -22,6 +22,7 @@ FEW_CELLS = 400  # centres times columns, up to which `few` is fastest (seen at 
 FEW_COLUMNS = 32
 FUSED_CENTRES = 248
 LARGE_COLUMNS = 128  # beyond, the fragments of a row do not fit the registers
+ANY_CARD = ("tiny", "few")  # kinds of K-means without the tensor cores of Hopper
 LEAST_ROWS = 4096  # tables of fewer rows are the CPU's
 MOST_ROWS = 1 << 30  # of one launch: lists hold int32 row numbers
 LIST_SHARE = 8  # one row in so many has room on a list

@@ -17,8 +17,11 @@ from ilk.kernels.gpu.kmeans import DeviceKMeans
 from ilk.kernels.gpu.launch import Array, DeviceArray
 from ilk.kernels.gpu.mixture import DeviceMixture
 from ilk.kernels.gpu.nvrtc import Unavailable
+from ilk.kernels.gpu.product import DeviceProduct, Products, packed_codes
+from ilk.kernels.gpu.product_plans import ProductPlan
 from ilk.kernels.gpu.table import CellEncoding, DeviceTable
 from ilk.kernels.plain_mixture import Ending, ending_of
+from ilk.kernels.plain_product import ProductSums
 
 HELD_JOBS = 4  # numbers of components whose memory is kept: starts of one fit, and a search over few
 
@@ -34,6 +37,7 @@ class Resident:
         self.dtype = np.dtype(plans.REAL[table.dtype] if table.dtype == "float16" else table.dtype)
         self._jobs: dict[Any, Any] = {}
         self._weight: tuple[Array, DeviceArray, float] | None = None
+        self._codes: tuple[Array, tuple[int, ...], DeviceArray] | None = None
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -177,3 +181,47 @@ class Resident:
         job = self._mixture(CellEncoding(power, centre, factor), len(mean), scatters == "diagonal")
         count, shift, scatter = job.gather(mean, membership, self.weight(weight)[0])
         return count, shift, scatter.sum(axis=0, keepdims=True) if scatters == "pooled" else scatter
+
+    def _product(
+        self, encoding: CellEncoding, codes: Array | None, k: int, level_start: Array
+    ) -> DeviceProduct:
+        levels = tuple(np.diff(level_start).tolist())
+        plan = ProductPlan(self.shape[1], levels, k, self.table.dtype, encoding.factor is not None)
+        cells = None
+        if codes is not None:
+            if self._codes is None or self._codes[0] is not codes or self._codes[1] != levels:
+                self._jobs.clear()  # those of the codes before
+                self._codes = codes, levels, packed_codes(self.table, codes, plan)
+            cells = self._codes[2]
+        made: DeviceProduct = self.job(
+            ("product", encoding.key, levels, k), lambda: DeviceProduct(self.table, encoding, plan, cells)
+        )
+        return made
+
+    def _product_step(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        codes: Array | None,
+        weight: Array | None,
+        *given: Any,
+    ) -> tuple[ProductSums, float, float]:
+        *components, level_start = (np.asarray(part) for part in given[:6])
+        hard, limit, share = (list(given[6:]) + [False, inf, 1.0][len(given) - 6 :])[:3]
+        job = self._product(CellEncoding(power, centre, factor), codes, len(components[0]), level_start)
+        options: Any = {"hard": hard, "weight": self.weight(weight)[0], "rules": (limit, share)}
+        return job.step(Products(*components), **options)
+
+    def _product_labels(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        codes: Array | None,
+        *given: Any,
+        hard: bool = False,
+    ) -> tuple[Array, Array, Array]:
+        *components, level_start = given
+        job = self._product(CellEncoding(power, centre, factor), codes, len(components[0]), level_start)
+        return job.labels(Products(*components), hard=hard)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ilk.kernels.gpu import plans
+from ilk.kernels.gpu.dlpack import LEGACY_STREAM, foreign
 from ilk.kernels.gpu.launch import Array, Device, DeviceArray, Kernel
 from ilk.kernels.gpu.layouts import Scaled, lift_of
 from ilk.kernels.gpu.nvrtc import Unavailable
@@ -35,8 +36,15 @@ class DeviceTable:
         self.device, self.raw = device, raw
         self.n_rows, self.n_columns = raw.shape
         self.dtype = raw.dtype.name
+        self.part = 0  # of a larger table, whose parts take turns here
         self._floats: dict[tuple[bytes, int], DeviceArray] = {}
+        self._stale: dict[tuple[bytes, int], DeviceArray] = {}
         self._held: dict[Any, Any] = {}
+
+    def turn(self, raw: DeviceArray, part: int) -> None:
+        """Other cells, of another part of the same table: what was made of those before is made anew."""
+        self.raw, self.part = raw, part
+        self._stale, self._floats = self._floats or self._stale, {}
 
     # --- kernels
 
@@ -105,7 +113,7 @@ class DeviceTable:
 
     def squares(self, encoding: CellEncoding, weight: DeviceArray | None) -> Array:
         """Sum of weight * |row|^2 in encoded units, as a pair; kept."""
-        key = "squares", encoding.key, None if weight is None else weight.address
+        key = "squares", encoding.key, None if weight is None else weight.address, self.part
         if key not in self._held:
             partial = self.device.empty((self.grid, 2), np.float64)
             kernel = self.plain("squares", factor=encoding.factor is not None)
@@ -128,8 +136,7 @@ class DeviceTable:
             return self.raw, Scaled(shift.astype(np.float32), scale, lift)
         key = encoding.key, wide
         if key not in self._floats:
-            self._floats.clear()
-            copy = self.device.empty((self.n_rows, wide), np.float32)
+            copy = self._room(key, np.float32)
             kernel = self.plain("encode", factor=encoding.factor is not None)
             kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), wide, copy)
             self._floats[key] = copy
@@ -139,12 +146,17 @@ class DeviceTable:
         """Encoded numbers in float32 or float64, whichever the table has, in `wide` columns; a copy, made once."""
         key = b"own" + encoding.key, wide
         if key not in self._floats:
-            self._floats.clear()
-            copy = self.device.empty((self.n_rows, wide), "f8" if self.dtype == "float64" else "f4")
+            copy = self._room(key, "f8" if self.dtype == "float64" else "f4")
             kernel = self.plain("encode_own", factor=encoding.factor is not None)
             kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), wide, copy)
             self._floats[key] = copy
         return self._floats[key]
+
+    def _room(self, key: tuple[bytes, int], dtype: Any) -> DeviceArray:
+        """Memory for a copy; that of the same copy of another part where there is one."""
+        self._floats.clear()
+        room, self._stale = self._stale.get(key), {}
+        return self.device.empty((self.n_rows, key[1]), dtype) if room is None else room
 
     def kept(self, key: Any, make: Any) -> Any:
         """Something made once for this table."""
@@ -172,28 +184,21 @@ def len_of(array: DeviceArray) -> int:
     return array.shape[0]
 
 
-def on_device(device: Device, given: Any) -> DeviceArray | None:
-    """A CUDA array of another library as ours, uncopied where its rows lie one after the other; None for anything else.
-
-    What its library has begun is waited for: the legacy stream that kernels here run on does so by itself, but for
-    streams that were made not to.
-    """
-    described = getattr(given, "__cuda_array_interface__", None)
-    if described is None:
-        return None
-    shape, kind = tuple(described["shape"]), np.dtype(described["typestr"])
-    if len(shape) != 2 or kind.name not in plans.RAW:
+def on_device(device: Device, given: Any) -> DeviceArray:
+    """A CUDA array of another library as ours, uncopied where its rows lie one after the other."""
+    found = foreign(given)
+    if len(found.shape) != 2 or found.dtype not in plans.RAW:
         raise Unavailable(
-            f"a CUDA array of shape {shape} and type {kind} is none of float16, float32, float64 in rows"
+            f"a CUDA array of shape {found.shape} and type {found.dtype} is none of float16, float32, float64 in rows"
         )
-    address = int(described["data"][0] or 0)
-    here = DeviceArray(device, shape, kind, address=address, owner=given)
-    strides = described.get("strides")
-    size = kind.itemsize
-    if strides is None or tuple(strides) == (shape[1] * size, size):
+    if found.stream not in (None, 0, LEGACY_STREAM):
+        device.wait_for(found.stream)
+    kind, (n, columns) = np.dtype(found.dtype), found.shape
+    here = DeviceArray(device, found.shape, kind, address=found.address, owner=found.owner)
+    if found.strides is None or found.strides == (columns, 1):
         return here
-    packed = device.empty(shape, kind)
-    build = plans.table("pack", shape[1], kind.name, factor=False)
+    packed = device.empty(found.shape, kind)
+    build = plans.table("pack", columns, kind.name, factor=False)
     kernel = device.kernel(build.name, build.source(), build.macros)
-    kernel(device.multiprocessors * GRID, 256, here, shape[0], strides[0] // size, strides[1] // size, packed)
+    kernel(device.multiprocessors * GRID, 256, here, n, *found.strides, packed)
     return packed

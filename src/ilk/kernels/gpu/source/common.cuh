@@ -10,7 +10,11 @@ DEVICE u32 smem_address(const void* p) { return (u32)__cvta_generic_to_shared(p)
 DEVICE void barrier_init(u64* bar, u32 count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(smem_address(bar)), "r"(count) : "memory");
 }
+#if __CUDA_ARCH__ >= 900
 DEVICE void barrier_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+#else
+DEVICE void barrier_fence() { __threadfence_block(); }
+#endif
 DEVICE void barrier_expect(u64* bar, u32 bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(smem_address(bar)), "r"(bytes) : "memory");
 }
@@ -18,8 +22,13 @@ DEVICE void barrier_arrive(u64* bar) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(smem_address(bar)) : "memory");
 }
 DEVICE void barrier_wait(u64* bar, u32 parity) {
+#if __CUDA_ARCH__ >= 900
     asm volatile("{.reg .pred p;\nWAIT: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1, 0x989680;\n"
                  "@!p bra WAIT;\n}" ::"r"(smem_address(bar)), "r"(parity) : "memory");
+#else  // Ampere and Ada ask again and again
+    asm volatile("{.reg .pred p;\nWAIT: mbarrier.test_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+                 "@!p bra WAIT;\n}" ::"r"(smem_address(bar)), "r"(parity) : "memory");
+#endif
 }
 // One contiguous piece of global memory to shared memory; all sizes and addresses are multiples of 16.
 DEVICE void bulk_load(void* to, const void* from, u32 bytes, u64* bar) {

@@ -189,7 +189,8 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
                 const float size = root(square[h]), off = fmaf(size, SPLIT, cdelta + SUBNORMAL);
                 slope[h] = 4.04f * off;
                 level[h] = fmaf(slope[h], 2 * off, fmaf(ROUNDING, fmaf(2 * size + cmax, cmax, constant), lost));
-                ground[h] = fmaf(square[h], 1.0001f, constant);
+                const float reach = fmaf(size, 1.0f + SPLIT, SUBNORMAL);  // of the row as it is rounded, whose distances scores are
+                ground[h] = fmaf(reach * reach, 1.0001f, constant);
             }
             wgmma_wait<0>();
             // The least score: of negative floats, that with the largest bits. A thread has VALUES scores of a row, in

@@ -131,7 +131,7 @@ void kmeans_large(const u8* __restrict__ x, i64 rows, const u8* __restrict__ ima
                 const float norm_x = root(square[h]), norm_d = HALF ? 0.0f : TERMS == 3 ? norm_x * 0x1p-21f + 4e-7f : root(delta[h]);
                 along[h] = 4.04f * (norm_d + cdelta);
                 fixed[h] = ROUNDING * fmaf(2.0f, norm_x, cmax) * cmax + along[h] * 2 * (norm_d + cdelta);
-                cap[h] = square[h] * 1.001f;  // |x|^2
+                cap[h] = (norm_x + norm_d) * (norm_x + norm_d) * 1.0001f;  // |x|^2 of the row as it is rounded
             }
             // How far above the least score another centre may be and yet be nearer. With f16 centres c' = c + e and norms
             // corrected by 2 c.e, a score is off by 2 (x - c).e and by 2 d.c for the rounding d of x; a centre nearer than

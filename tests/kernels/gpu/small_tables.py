@@ -1,0 +1,57 @@
+"""All kernels once on small tables, for `compute-sanitizer`: `python -m tests.kernels.gpu.small_tables`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ilk.kernels.gpu import flow
+from ilk.kernels.gpu.launch import open_device
+from tests.kernels.gpu import test_mixture_on_card as mixtures
+from tests.kernels.gpu import test_on_card as k_means
+from tests.kernels.gpu import test_product_on_card as products
+
+ROWS = 6001
+
+
+def every_kernel() -> None:
+    """K-means of every kind, mixtures, products, and parts of a table."""
+    device = open_device()
+    for columns, k in ((2, 20), (16, 10), (20, 60), (32, 100), (64, 300)):
+        x = k_means.blobs(ROWS, columns, k, np.float32)
+        k_means.compare(device, x, x[:k])
+    x = k_means.blobs(ROWS, 64, 300, np.float16)
+    k_means.compare(device, x, x[:300])
+    x = k_means.blobs(ROWS, 20, 60, np.float64)
+    k_means.compare(device, x, x[:60], weight=np.ones(ROWS))
+    for columns, k, diagonal in (
+        (8, 5, False),
+        (32, 32, False),
+        (20, 5, True),
+        (100, 3, False),
+        (40, 30, True),
+    ):
+        _, code, numbers, resident = mixtures.table_of(device, ROWS, columns, k, np.float32)
+        mean, whiten, logs = mixtures.components(numbers, k, diagonal)
+        resident._mixture_step(*code, None, mean, whiten, logs)
+        resident._mixture_labels(*code, mean, whiten, logs)
+    for columns, levels, k in products.SHAPES:
+        _, codes, resident = products.table_of(device, ROWS, columns, levels)
+        parts = products.components(columns, levels, k)
+        resident._product_step(*products.code_of(columns), codes, None, *parts)
+        resident._product_labels(*products.code_of(columns), codes, *parts)
+    in_parts(device)
+
+
+def in_parts(device: object) -> None:
+    """A table that passes through in three parts."""
+    x = k_means.blobs(3 * 4096, 16, 10, np.float32)
+    flow.PART_BYTES = 4096 * 64
+    cells = flow.Flowing(device, x, print)  # type: ignore[arg-type]
+    encoding = k_means.encoded(x)
+    given = encoding.power, encoding.centre, encoding.factor, None, x[:10].astype(np.float64) * encoding.power
+    cells.run("nearest_step", lambda *_: None, *given)
+
+
+if __name__ == "__main__":
+    every_kernel()
+    print("every kernel ran")
