@@ -71,14 +71,14 @@ def has_cells(run: Path) -> bool:
 
 def rows(run: Path, version: Path, query: Query) -> dict[str, Any]:
     """A page of rows: names of columns, cells as text, and how many rows there are in all."""
-    with _Source(run, version) as source:
+    with _RowSource(run, version) as source:
         size = min(max(query.size, 1), MOST_A_PAGE)
         total, wanted = source.found(query, size)
         cells = source.cells_of(wanted)
     return {"columns": source.names, "own": source.own, "rows": cells, "total": total}
 
 
-class _Source:
+class _RowSource:
     """The cells next to the groups, in a database that is asked for these two files and nothing else."""
 
     def __init__(self, run: Path, version: Path) -> None:
@@ -101,7 +101,7 @@ class _Source:
         both = f"{parts[0]} c positional join {parts[1]} g" if kept else f"{parts[0]} g"
         self.joined = f"(select {chosen} from {both})"  # noqa: S608  names and paths are quoted
 
-    def __enter__(self) -> _Source:
+    def __enter__(self) -> _RowSource:
         return self
 
     def __exit__(self, *_: object) -> None:

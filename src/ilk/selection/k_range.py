@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -81,3 +82,13 @@ def _bad_k(k: object) -> UsageError:
         do='Give a whole number from 1, a range, or "auto"',
         options=[given],
     )
+
+
+def ladder(ks: Sequence[int]) -> tuple[int, ...]:
+    """The K that are fitted: those asked for, and those below, from which components are cut in two.
+
+    >>> ladder((3,)), ladder((2, 4)), ladder((40,))
+    ((1, 2, 3), (1, 2, 3, 4), (1, 40))
+    """
+    below = range(1, ks[-1] if ks[-1] <= K_MOST else 2)
+    return tuple(sorted({*below, *ks}))

@@ -38,7 +38,7 @@ from ilk.selection.candidates import Candidate, Model, Search
 from ilk.selection.finalists import FINAL_STOP, decide
 from ilk.selection.first_sums import FirstSums
 from ilk.selection.growing import Growth
-from ilk.selection.k_range import K_MOST
+from ilk.selection.k_range import ladder
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import end_of_search
 from ilk.selection.search_rows import each_once, searched
@@ -313,16 +313,6 @@ class Grid:
             n_passes=len(run.trace),
             seconds=cell.seconds,
         )
-
-
-def ladder(ks: Sequence[int]) -> tuple[int, ...]:
-    """The K that are fitted: those asked for, and those below, from which components are cut in two.
-
-    >>> ladder((3,)), ladder((2, 4)), ladder((40,))
-    ((1, 2, 3), (1, 2, 3, 4), (1, 40))
-    """
-    below = range(1, ks[-1] if ks[-1] <= K_MOST else 2)
-    return tuple(sorted({*below, *ks}))
 
 
 def search_mixtures(

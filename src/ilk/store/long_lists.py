@@ -91,7 +91,7 @@ def _ends(items: list[Any]) -> Array:
     return np.cumsum([len(item) for item in items], dtype=np.int64)
 
 
-class _Reader:
+class _ListReader:
     """The nodes of a file, each read once; a node names only those before it."""
 
     def __init__(self, nodes: list[Any], take: Callable[[Any], Array]) -> None:
@@ -163,7 +163,7 @@ class _Reader:
 def joined(nodes: Any, take: Callable[[Any], Array]) -> list[Any]:
     """The list that `parted` took apart."""
     _need(isinstance(nodes, list) and len(nodes) > 0)
-    return _Reader(nodes, take).items(len(nodes) - 1, len(nodes))
+    return _ListReader(nodes, take).items(len(nodes) - 1, len(nodes))
 
 
 def _cuts(ends: Array, count: int, length: int) -> list[tuple[int, int]]:

@@ -48,7 +48,7 @@ def flatten(tree: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
         )
     document = _down(tree, arrays, ())
     if len(arrays) > MANY_ARRAYS or _cells(document) > MANY_CELLS:
-        arrays = _Packing()
+        arrays = _PackedArrays()
         document = _down(tree, arrays, ())
     return dict(document), dict(arrays)
 
@@ -62,7 +62,7 @@ def restore(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[st
     return dict(_up(dict(document), _Once(arrays)))
 
 
-class _Packing(dict[str, Array]):
+class _PackedArrays(dict[str, Array]):
     """Arrays of a tree whose long lists of any kind are packed."""
 
 
@@ -138,7 +138,7 @@ def _list_down(items: list[Any], arrays: Arrays, path: tuple[str, ...]) -> Any:
         return {"$numbers": _store(np.array(items, dtype=np.float64), arrays)}
     if kinds == {int} and all(item in INT64 for item in items):
         return {"$numbers": _store(np.array(items, dtype=np.int64), arrays)}
-    if isinstance(arrays, _Packing) and len(items) > LONG_LIST:
+    if isinstance(arrays, _PackedArrays) and len(items) > LONG_LIST:
         packed = parted(items, lambda array: _store(array, arrays))
         if packed is not None:
             return {"$list": packed}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
 import os
 import re
+import threading
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ilk.errors import Caution, DataError, Option, ResourceError, UsageError, shown
@@ -15,6 +19,7 @@ from ilk.table.scratch import spool
 
 MAX_LINE_BYTES = 256 * 2**20
 _CHUNK = 4 * 2**20
+_LIMIT = threading.Lock()
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -182,3 +187,14 @@ def _longest(chunk: bytes, since: int, name: str, lines: int) -> tuple[int, int]
             do="Check for an unclosed quote or a wrong line end",
         )
     return longest, since + len(parts[0]) if len(parts) == 1 else len(parts[-1])
+
+
+@contextmanager
+def any_length() -> Iterator[None]:
+    """Fields of any length for Python's own reader, which knows one limit for all."""
+    with _LIMIT:
+        before = csv.field_size_limit(MAX_LINE_BYTES)
+        try:
+            yield
+        finally:
+            csv.field_size_limit(before)

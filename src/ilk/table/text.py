@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, shown
-from ilk.table.clean import MAX_LINE_BYTES, TextFacts, plain_text, unpack
+from ilk.table.clean import MAX_LINE_BYTES, TextFacts, any_length, plain_text, unpack
 from ilk.table.columns import NUMBER, Column, usable_names
 from ilk.table.files import TextOptions
 from ilk.table.ledger import Ledger, SetAside
@@ -36,7 +35,6 @@ SEPARATORS = (",", ";", "\t", "|")
 SEMICOLON = Option("sep", ";")
 SAMPLE_BYTES, SAMPLE_LINES = 256 * 1024, 3
 USUAL_LINE_BYTES = 8 * 2**20
-_LIMIT = threading.Lock()
 MAX_REJECTS_KEPT = 10_000
 CUT_ROWS = 1 << 16  # that are cut at a time
 
@@ -140,17 +138,6 @@ def _sample(path: str) -> tuple[bytes, bool]:
         return raw, bool(stream.read(1))
 
 
-@contextmanager
-def _any_length() -> Iterator[None]:
-    """Fields of any length for Python's own reader, which knows one limit for all."""
-    with _LIMIT:
-        before = csv.field_size_limit(MAX_LINE_BYTES)
-        try:
-            yield
-        finally:
-            csv.field_size_limit(before)
-
-
 def _records(
     text: str, sep: str, escape: str, more: bool, strict: bool = False
 ) -> list[tuple[int, list[str]]]:
@@ -164,7 +151,7 @@ def _records(
     )
     reader = csv.reader(lines, delimiter=sep, quotechar='"', strict=strict, **quoting)
     records: list[tuple[int, list[str]]] = []
-    with _any_length():
+    with any_length():
         for fields in reader:
             if fields:
                 records.append((reader.line_num, fields))
