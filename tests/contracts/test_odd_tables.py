@@ -14,14 +14,13 @@ from tests.kernels import fuzz_tables
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def test_a_column_without_spread_in_common_units_is_degenerate_not_an_error() -> None:
+def test_a_column_without_spread_in_common_units_is_refused() -> None:
     """Beside numbers of 1e308 the others have no spread left, and no row has a finite cost."""
     draws = np.random.default_rng(0)
     rows = np.column_stack([draws.normal(size=33), np.where(draws.random(33) < 0.5, -1e308, 1e308)])
-    model = ilk.MixedMixture(2, random_state=0).fit(rows)
-    assert model.labels_.shape == (33,)
-    assert not model.converged_
-    assert model.fit_.reason == "degenerate"
+    with pytest.raises(ilk.errors.DataError) as refused:
+        ilk.MixedMixture(2, random_state=0).fit(rows)
+    assert refused.value.code == "no-spread"
 
 
 def test_hard_components_that_all_lose_their_rows_are_degenerate() -> None:

@@ -92,12 +92,11 @@ def make_product(
     counts = table_counts(rows, level_start, is_count)
     measured = np.flatnonzero(~is_count)
     mean, variance, covariance = _moments(rows, measured)
-    lost = int((variance < LEAST_VARIANCE * variance.max(initial=0.0)).sum())
-    if lost or not (variance > 0).all():
+    if (variance < LEAST_VARIANCE * variance.max(initial=0.0)).any() or not (variance > 0).all():
         raise DataError(
             "no-spread",
-            f"{max(lost, 1)} columns vary so much less than the widest one that nothing is left of it",
-            do="Scale the columns, or leave those out",
+            "a column varies so much less than the widest one that nothing is left of its values in common units",
+            do='Give columns of similar width, or scale="standard"',
         )
     seen = counts.cells[is_count]
     rate = np.divide(counts.total, seen, out=np.zeros_like(counts.total), where=seen > 0)
