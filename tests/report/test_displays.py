@@ -137,4 +137,6 @@ def test_the_colours_are_those_of_the_page():
 
     style = (files("ilk.report") / "style.css").read_text()
     assert len(displays.COLOURS) == COLOURS
-    assert all(f".g{i}{{--c:{hue}" in style for i, hue in enumerate(displays.COLOURS))
+    for i, hue in enumerate(displays.COLOURS):
+        assert f"--g{i}:{hue}" in style
+        assert f".g{i}{{--c:var(--g{i})" in style
