@@ -29,6 +29,12 @@ def information(joint: np.ndarray) -> float:
 @given(
     table=counts, k=st.integers(1, 5), beta=st.sampled_from([0.1, 1.0, 3.0, 20.0, 500.0]), hard=st.booleans()
 )
+@example(
+    table=np.array([[4.0, 5, 2, 9, 0, 5], [0] * 6, [0, 0, 0, 0, 0, 1], [2, 7, 4, 7, 0, 3], [0] * 6]),
+    k=3,
+    beta=20.0,
+    hard=False,
+)  # groups that end near each other are one
 def test_the_functional_never_rises(table, k, beta, hard):
     joint = Joint.of_counts(table)
     found = squeeze(joint, k, beta, 0, deterministic=hard, n_starts=2)

@@ -122,22 +122,29 @@ def squeeze(
     if len(distinct) <= k:
         starts.append(np.eye(len(distinct))[which.ravel()])
     runs = [_run(joint, start, beta, deterministic, tolerance, max_passes) for start in starts]
-    return _without_twins(min(runs, key=lambda run: run.functional))
+    return _without_twins(joint, min(runs, key=lambda run: run.functional))
 
 
-def _without_twins(found: Squeezed) -> Squeezed:
-    """Soft groups that ended in the same place as one: they cost and keep the same apart or together."""
+def _without_twins(joint: Joint, found: Squeezed) -> Squeezed:
+    """Soft groups that ended in the same place as one: they cost and keep nearly the same apart or together."""
     groups = found.groups
     apart = np.abs(groups.given[:, None] - groups.given).sum(axis=2) / 2
     from scipy.sparse import csr_array  # not for every model that is loaded
     from scipy.sparse.csgraph import connected_components
 
     _, part = connected_components(csr_array(apart < TWINS), directed=False)
+    if len(set(part)) == len(part):
+        return found
     join = np.eye(part.max() + 1)[part]
     share = groups.share @ join
     given = (groups.given * groups.share[:, None]).T @ join / share
+    groups, membership = replace(groups, share=share, given=given.T), found.membership @ join
     return replace(
-        found, groups=replace(groups, share=share, given=given.T), membership=found.membership @ join
+        found,
+        groups=groups,
+        membership=membership,
+        compression=_compression(joint, membership, groups),
+        relevance=_information(groups.share, groups.given, joint.level),
     )
 
 
