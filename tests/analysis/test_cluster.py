@@ -168,6 +168,11 @@ def test_one_cloud_is_one_group():
     assert result.k == 1
     assert result.verdict.word == "no clear groups"
     assert result.verdict.reasons[0].code == "one-group"
+    best = {
+        more: min(c["bic"] for c in result.summary()["candidates"] if c["bic"] and (c["k"] > 1) == more)
+        for more in (False, True)
+    }
+    assert f"two or more groups raise the BIC by {best[True] - best[False]:.0f}" in result.verdict.sentence
     assert set(result.labels) == {0}
     assert result.assign(np.zeros((2, 3)))["second"].null_count == 2
 

@@ -209,8 +209,10 @@ def _one_cloud(case: _Case) -> Reason:
     tried = {c.k for c in case.found.candidates if c.bic is not None}
     if tried == {1}:
         return Reason("one-group", "no other number of groups was tried")
-    gain = case.found.margin(case.found.runner_up)
-    text = "" if gain is None else f": two or more groups raise the BIC by at least {gain:.0f}"
+    chosen = case.found.chosen.bic
+    more = [c.bic for c in case.found.candidates if c.k > 1 and c.bic is not None]
+    rise = 0.0 if chosen is None or not more else min(more) - chosen
+    text = f": two or more groups raise the BIC by {rise:.0f}" if rise >= 0.5 else ""
     return Reason("one-group", "a single group explains the table best" + text)
 
 
