@@ -347,7 +347,7 @@ def _rejected(rejects: list[tuple[int, str, int]], name: str, width: int) -> Dat
     allowed = Option("max_rejects", len(rejects))
     return DataError(
         "unclosed-quote" if quote else "rows-rejected",
-        f"{len(rejects)} lines of {name} cannot be cut into {width} fields",
+        f"{len(rejects)} line{'s' * (len(rejects) > 1)} of {name} cannot be cut into {width} fields",
         where=parts + (", …" if len(rejects) > SHOWN_ROWS else ""),
         do=(
             "Close the quote in that line"
