@@ -6,9 +6,11 @@ units by one power of two changes nothing. Weights do not count: two equal rows 
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ilk.random import stream
 from ilk.table.block import Array, Block, is_sparse
@@ -20,13 +22,61 @@ MISSING = Unsigned(0x7FF8_0000_0000_0001)  # no number of a table has these bits
 def content_keys(block: Block, seed: int) -> Array:
     """A number of 64 bits per row: the same for equal rows, else (but for odds of 2^-64) another, evenly spread."""
     n_codes = 0 if block.codes is None else block.codes.shape[1]
-    mix = stream(0, "content").integers(1, 2**63, size=block.n_columns + n_codes, dtype=Unsigned)
-    mix |= Unsigned(1)
-    key = np.full(block.n_rows, int(stream(seed, "content").integers(1, 2**63)), dtype=Unsigned)
-    key += _of_numbers(block, mix[: block.n_columns])
+    mix = _factors(block.n_columns + n_codes)
+    key = _of_numbers(block, mix[: block.n_columns])
     if block.codes is not None:
-        key += _of_codes(block.codes, mix[block.n_columns :])
-    return spread(key)
+        key = key + _of_codes(block.codes, mix[block.n_columns :])
+    return spread(key + _offset(seed))
+
+
+def arrow_keys(table: Any, seed: int) -> Array:
+    """The same for the cells of an Arrow table, of whatever types: numbers by value, texts and others by what they
+    say."""
+    key = np.zeros(table.num_rows, dtype=Unsigned)
+    for column, factor in zip(table.columns, _factors(table.num_columns), strict=True):
+        key += _arrow_bits(column) * factor
+    return spread(key + _offset(seed))
+
+
+def _arrow_bits(column: Any) -> Array:
+    kind, types = column.type, pa.types
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        numbers = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) + 0.0
+        bits = numbers.view(Unsigned)
+        bits[np.isnan(numbers)] = MISSING
+        return bits ^ (bits >> Unsigned(32))
+    if types.is_temporal(kind) and not types.is_interval(kind):
+        whole = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
+        bits = whole.fill_null(int(MISSING)).to_numpy().view(Unsigned)
+        return bits ^ (bits >> Unsigned(32))
+    return _said(column)
+
+
+def _said(column: Any) -> Array:
+    """Of texts, and of cells of other types by how they are written; every different one is looked at once."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        column = pa.array([None if cell is None else repr(cell) for cell in column.to_pylist()], pa.string())
+    coded = column.dictionary_encode()
+    parts = coded.chunks if isinstance(coded, pa.ChunkedArray) else [coded]
+    found = [np.empty(0, dtype=Unsigned)]
+    for part in parts:
+        words = np.array([*map(_word, part.dictionary.to_pylist()), MISSING], dtype=Unsigned)
+        found.append(words[part.indices.fill_null(len(words) - 1).to_numpy(zero_copy_only=False)])
+    return np.concatenate(found)
+
+
+def _word(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
+
+def _factors(n: int) -> Array:
+    return np.asarray(stream(0, "content").integers(1, 2**63, size=n, dtype=Unsigned) | Unsigned(1))
+
+
+def _offset(seed: int) -> Any:
+    return stream(seed, "content").integers(1, 2**63, dtype=Unsigned)
 
 
 def spread(key: Array) -> Array:
