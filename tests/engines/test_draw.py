@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ilk.engines.draw import drawn_by_content, drawn_rows, least_keys
+from ilk.engines.draw import drawn_by_content, drawn_rows
 from ilk.engines.memory import MemoryRows
 from ilk.engines.stream import StreamRows
 from ilk.table.block import Block, Encoding
 from ilk.table.content import content_keys, evenly
+from ilk.table.least_keys import least_keys
 
 
 def rows_of(X, **options):
@@ -88,7 +89,7 @@ def test_a_weight_is_a_repeat():
 
 
 def test_every_content_has_its_share_to_within_one():
-    """Seven contents, one of which is half of the table: a draw of whole contents would miss it or hold nothing else."""
+    """Seven contents, one of them half of the table: a draw of whole contents would miss it or hold nothing else."""
     counts = np.array([5000, 2000, 1000, 1000, 500, 400, 100])
     X = np.repeat(np.arange(7.0), counts)[:, None]
     for seed in range(20):

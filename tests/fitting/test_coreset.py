@@ -92,7 +92,7 @@ def test_few_different_rows_are_all_there_with_their_weights():
     few = coreset(rows_of(X), DRAWN, 0)
     assert few.n_rows == 30
     assert few.weight.sum() == pytest.approx(DRAWN)
-    count = [(X == row).all(axis=1).sum() for row in few.raw]
+    count = [(row == X).all(axis=1).sum() for row in few.raw]
     assert few.weight == pytest.approx(np.array(count) * (DRAWN / len(X)))
 
 

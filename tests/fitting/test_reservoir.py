@@ -30,9 +30,7 @@ def blocks(X, codes, size, weight=None):
 def reservoir(X, codes, size, repeats, order=None):
     """By a worth that is a function of the row."""
     draws = Draws(repeats, "example")
-    parts = [
-        Reservoir.of(block, np.abs(block.raw[:, 0]), draws, 7) for block in blocks(X, codes, size)
-    ]
+    parts = [Reservoir.of(block, np.abs(block.raw[:, 0]), draws, 7) for block in blocks(X, codes, size)]
     total = parts.pop(0)
     for part in parts:
         total = total + part
@@ -64,7 +62,7 @@ def test_equal_rows_are_one_with_all_their_weight(known):
     assert len(repeats.key) == (9 if known else 0)
     found = reservoir(X, codes, 100, repeats)
     assert len(np.unique(found.raw, axis=0)) == 7
-    count = [(X == row).all(axis=1).sum() for row in found.raw]
+    count = [(row == X).all(axis=1).sum() for row in found.raw]
     assert found.weight.tolist() == count
     assert found.square.tolist() == count
     order = draws.permutation(900)

@@ -74,7 +74,11 @@ def rows_at_a_glance(given: Input, seen: Seen, labels: Array, seed: int) -> Show
 def first_places(given: Input, seed: int) -> Array:
     """Places among the rows used of those of a table in pieces that are described, whatever its groups are."""
     rows = given.rows
-    return np.arange(rows.n_rows) if rows.n_rows <= TOLD_ROWS else np.sort(drawn_by_content(rows, TOLD_ROWS, seed))
+    return (
+        np.arange(rows.n_rows)
+        if rows.n_rows <= TOLD_ROWS
+        else np.sort(drawn_by_content(rows, TOLD_ROWS, seed))
+    )
 
 
 def columns_at(given: Input, places: Array) -> tuple[Table, tuple[Described, ...]]:

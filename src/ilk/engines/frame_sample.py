@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ilk.engines.draw import least_keys
 from ilk.engines.frames import Frame
 from ilk.engines.packed import Pack, PackLayout
 from ilk.table.block import Array, Block
 from ilk.table.content import arrow_keys
+from ilk.table.least_keys import least_keys
 
 KEYS = PackLayout("float64", 0, 2)
 
 
 def sampled(frame: Frame, n_rows: int, n_wanted: int, seed: int) -> Any:
-    """`n_wanted` of the `n_rows` rows of a frame as an Arrow table; all of them in their order where there are no more."""
+    """`n_wanted` of the `n_rows` rows of a frame as an Arrow table; all in their order where there are no more."""
     if n_rows <= n_wanted:
         return frame.picked(None)
     rows = frame.rows(frame.schema.names, _KeyPacker(seed), KEYS, None)

@@ -1,9 +1,10 @@
 """Rows drawn in one pass over any engine: every row draws a key, and those of largest key stay.
 
 With log(u) / worth as the key this is an exact draw by worth without replacement (Efraimidis and Spirakis 2006) that
-needs no total and merges over blocks. The draw u of a row is made of its cells: the same rows are drawn on every engine,
-in any order. Equal rows are one, with the weight of all of them; what they are worth together has to be known before the
-pass, and is for those that count for much (`Repeats`). Of the others each is worth what one row is, all stay or none.
+needs no total and merges over blocks. The draw u of a row is made of its cells: the same rows are drawn on every
+engine, in any order. Equal rows are one, with the weight of all of them; what they are worth together has to be known
+before the pass, and is for those that count for much (`Repeats`). Of the others each is worth what one row is; all stay
+or none.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def _heaviest(keys: Array, weight: Array | None) -> tuple[Array, Array, Array]:
     least = float(most.sum()) / MOST_REPEATS
     able = np.flatnonzero(((most >= least) & (rows > 1))[bucket])
     found, inverse, count = np.unique(keys[able], return_inverse=True, return_counts=True)
-    heft = square = count.astype(np.float64)
+    heft: Array = count.astype(np.float64)
+    square: Array = heft
     if weight is not None:
         order = np.lexsort((weight[able], inverse))  # so that a sum does not depend on where the rows stand
         own, group = weight[able][order], inverse[order]

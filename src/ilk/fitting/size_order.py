@@ -1,7 +1,7 @@
 """The numbers of components and groups: larger ones first, and of two of one size that with the least row.
 
-Rows are compared by their first column of numbers, then by the next ones, then by categories; missing cells are last. Of
-a sparse matrix those of least key of content are. So the numbers do not depend on the order of the rows.
+Rows are compared by their first column of numbers, then by the next ones, then by categories; missing cells are last.
+So the numbers do not depend on the order of the rows.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ilk.engines.base import Rows
+from ilk.fitting.start import in_cell_order
 from ilk.table.block import Array, Block, is_sparse
 from ilk.table.condition import short
-from ilk.table.content import content_keys
 
 
 def by_size(rows: Rows, label: Array, size: Array) -> Array:
@@ -26,10 +26,30 @@ def by_size(rows: Rows, label: Array, size: Array) -> Array:
     if len(tied):
         place = np.full(len(size) + 1, -1)  # the last stands for -1, noise
         place[tied] = np.arange(len(tied))
-        cells = rows.reduce(_visit_least, _Tied(label, place)).cells
-        order = np.lexsort(cells.T[::-1])
-        first[tied[order]] = np.arange(len(tied))
+        order = _sparse_order if _is_compressed(rows) else _cell_order
+        first[tied[order(rows, _Tied(label, place))]] = np.arange(len(tied))
     return np.lexsort((first, -about))
+
+
+def _is_compressed(rows: Rows) -> bool:
+    none = rows.take(np.arange(0))
+    return is_sparse(none.raw) or is_sparse(none.codes)
+
+
+def _cell_order(rows: Rows, tied: _Tied) -> Array:
+    return np.lexsort(rows.reduce(_visit_least, tied).cells.T[::-1])
+
+
+def _sparse_order(rows: Rows, tied: _Tied) -> Array:
+    """The same, of rows that lie in memory: those of all tied groups are sorted."""
+    group = tied.place.take(tied.label, mode="wrap")
+    block = rows.take(np.flatnonzero(group >= 0))
+    group = group[group >= 0]
+    order = in_cell_order(block)
+    order = order[block.weights[order] > 0]
+    first = np.full(int(tied.place.max()) + 1, len(order))
+    np.minimum.at(first, group[order], np.arange(len(order)))
+    return np.argsort(first, kind="stable")
 
 
 @dataclass(frozen=True)
@@ -65,9 +85,6 @@ def _visit_least(state: _Tied, block: Block) -> LeastRows:
 
 
 def _columns(block: Block) -> Iterator[Array]:
-    if is_sparse(block.raw) or is_sparse(block.codes):
-        yield (content_keys(block, 0) >> np.uint64(11)).astype(np.float64)
-        return
     for column in block.raw.T:
         yield np.where(np.isnan(column), np.inf, column).astype(np.float64)
     for codes in () if block.codes is None else block.codes.T:

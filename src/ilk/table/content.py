@@ -1,7 +1,7 @@
 """What a row says, as one number: rows are drawn by it, and so alike in whatever order they come.
 
-Cells count by their value: -0.0 is 0.0, every NaN is the same, a float32 is the double of its value, and a change of all
-units by one power of two changes nothing. Weights do not count: two equal rows and one of weight 2 say the same.
+Cells count by their value: -0.0 is 0.0, every NaN is the same, a float32 is the double of its value, and a change of
+all units by one power of two changes nothing. Weights do not count: two equal rows and one of weight 2 say the same.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def _arrow_bits(column: Any) -> Array:
         numbers = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) + 0.0
         bits = numbers.view(Unsigned)
         bits[np.isnan(numbers)] = MISSING
-        return bits ^ (bits >> Unsigned(32))
+        return np.asarray(bits ^ (bits >> Unsigned(32)))
     if types.is_temporal(kind) and not types.is_interval(kind):
         whole = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
         bits = whole.fill_null(int(MISSING)).to_numpy().view(Unsigned)
-        return bits ^ (bits >> Unsigned(32))
+        return np.asarray(bits ^ (bits >> Unsigned(32)))
     return _said(column)
 
 
