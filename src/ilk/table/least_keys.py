@@ -14,7 +14,7 @@ import numpy as np
 from ilk.table.block import Array
 from ilk.table.content import evenly
 
-ROWS_PER_BUCKET = 8
+ROWS_PER_BUCKET = 1
 FEWEST_BUCKETS, MOST_BUCKETS = 10, 24  # as powers of two
 SLACK = 6.0  # square roots of the rows wanted, by which a first guess of the largest key lies above it
 
@@ -31,7 +31,9 @@ def least_keys(keys: Array, weight: Array | None, n_wanted: int) -> Array:
     total = float(most.sum())
     largest = (n_wanted + SLACK * n_wanted**0.5 + SLACK) / total
     while True:
-        able = np.flatnonzero(1.0 - evenly(keys) <= largest * most[bucket])
+        # A row of weight w has a key up to `largest` where its draw is at least 1 - w * largest.
+        reached = np.maximum(1.0 - largest * most - 2.0**-50, 0.0) * 2.0**64
+        able = np.flatnonzero(keys >= reached.astype(np.uint64)[bucket])
         drawn = _Contents.of(keys[able], None if weight is None else weight[able], able)
         if drawn.count(largest) >= n_wanted:
             return drawn.least(n_wanted, largest)
