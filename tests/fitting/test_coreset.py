@@ -67,8 +67,41 @@ def test_fewer_rows_that_count_than_asked_for(tails):
     weight = np.zeros(N)
     weight[:100] = 1.0
     few = coreset(rows_of(tails, weight=weight), DRAWN, 0)
-    assert np.array_equal(few.raw, tails[:100])
+    assert np.array_equal(np.sort(few.raw, axis=0), np.sort(tails[:100], axis=0))
     assert few.weight == pytest.approx(np.ones(100))
+
+
+def test_the_order_of_rows_does_not_matter(tails):
+    draws = np.random.default_rng(3)
+    for X in (tails, tails.round(1)):
+        weight = draws.integers(0, 3, N).astype(float)
+        order = draws.permutation(N)
+        for one, other in (
+            (rows_of(X), rows_of(X[order])),
+            (rows_of(X, weight=weight), rows_of(X[order], weight=weight[order])),
+        ):
+            few, again = coreset(one, DRAWN, 5), coreset(other, DRAWN, 5)
+            assert np.array_equal(few.raw, again.raw)
+            assert np.array_equal(few.weight, again.weight)
+
+
+def test_few_different_rows_are_all_there_with_their_weights():
+    """A table of 30 different rows: the coreset has each of them, and their shares are those of the table."""
+    draws = np.random.default_rng(4)
+    X = draws.normal(size=(30, 2))[np.minimum(draws.geometric(0.1, 20_000), 30) - 1]
+    few = coreset(rows_of(X), DRAWN, 0)
+    assert few.n_rows == 30
+    assert few.weight.sum() == pytest.approx(DRAWN)
+    count = [(row == X).all(axis=1).sum() for row in few.raw]
+    assert few.weight == pytest.approx(np.array(count) * (DRAWN / len(X)))
+
+
+def test_half_of_the_table_is_one_row(tails):
+    X = tails.copy()
+    X[: N // 2] = 0.0
+    share = [share_of(coreset(rows_of(X), DRAWN, seed), lambda X: X[:, 0] == 0.0) for seed in range(40)]
+    assert np.mean(share) == pytest.approx(0.5, abs=0.02)
+    assert np.std(share) < 0.04
 
 
 def test_blanks_constants_and_small_tables(tails):

@@ -114,12 +114,12 @@ def test_the_dearest_rows_that_are_trimmed_do_not_draw_a_vacant_component():
     assert np.allclose(np.sort(rows.encoding.undo(found.params.centre)[:, 0]), [0.0025, 1.007], atol=0.01)
 
 
-def test_canonical_order_is_by_size_then_first_row():
+def test_canonical_order_is_by_size_then_least_row():
     X = np.array([[5.0], [5.1], [0.0], [0.1], [9.0], [9.1], [9.2]])
     rows = rows_of(X, 1)
     for order in ([0, 2, 4], [4, 2, 0], [2, 4, 0]):
         found = fit(rows, FAMILY, [FAMILY.start(rows.take(np.array(order)).numbers)])
-        assert found.labels.tolist() == [1, 1, 2, 2, 0, 0, 0]
+        assert found.labels.tolist() == [2, 2, 1, 1, 0, 0, 0]
 
 
 def test_trimmed_cost_never_rises_and_the_share_is_kept():

@@ -9,7 +9,8 @@ import numpy as np
 import ilk
 from ilk.engines.memory import MemoryRows
 from ilk.fitting.fit import fit
-from ilk.fitting.parallel import parallel_centres
+from ilk.fitting.parallel import parallel_centres as parallel_centres_of
+from ilk.fitting.reservoir import Repeats
 from ilk.fitting.restarts import fit_recipe, from_centres
 from ilk.methods import K_MEANS
 from ilk.table.block import BLOCK_ROWS, Encoding
@@ -23,6 +24,10 @@ def blobs(n_rows, k, seed=0):
 
 def rows_of(X, **options):
     return MemoryRows(X, Encoding(1.0, np.zeros(X.shape[1])), **options)
+
+
+def parallel_centres(rows, k, seed, number):
+    return parallel_centres_of(rows, k, Repeats.of(rows, seed), number)
 
 
 def test_rows_are_drawn_by_weight():

@@ -16,6 +16,7 @@ from ilk.analysis.prepare import Input, Seen
 from ilk.engines.base import Rows
 from ilk.engines.condition import is_complete, weight_facts
 from ilk.engines.derived import derive
+from ilk.engines.frame_sample import sampled
 from ilk.engines.frames import Frame, frame_of
 from ilk.errors import Caution, DataError
 from ilk.families.base import Family
@@ -52,7 +53,7 @@ class ClusterFrame:
         n_rows = frame.count()
         if not n_rows:
             raise DataError("no-rows", f"the {frame.source} has no rows", do="Give at least one row")
-        arrow = frame.sample(min(1.0, SAMPLE_ROWS / n_rows), seed)
+        arrow = sampled(frame, n_rows, SAMPLE_ROWS, seed)
         return cls(frame, n_rows, from_arrow(arrow, frame.source))
 
     @property

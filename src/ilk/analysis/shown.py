@@ -11,9 +11,8 @@ import pyarrow as pa
 from ilk.analysis.described import described
 from ilk.analysis.prepare import Input, Seen
 from ilk.engines.base import Rows
-from ilk.engines.draw import drawn_by_weight, drawn_rows
+from ilk.engines.draw import drawn_by_content
 from ilk.engines.memory import MemoryRows
-from ilk.engines.stream import StreamRows
 from ilk.fitting.fit import label_counts
 from ilk.report.facts import Described
 from ilk.table.block import Array
@@ -65,21 +64,21 @@ def shown_rows(given: Input, seen: Seen, labels: Array, seed: int) -> Shown:
 
 def rows_at_a_glance(given: Input, seen: Seen, labels: Array, seed: int) -> Shown:
     """The same for a run that was stopped: a sample of a large table in memory, too."""
-    n_rows, weight = given.rows.n_rows, given.weight
+    n_rows = given.rows.n_rows
     if isinstance(given.table, PieceTable) or n_rows <= GLANCED_ROWS:
         return shown_rows(given, seen, labels, seed)
-    if weight is None:
-        places = drawn_rows(n_rows, GLANCED_ROWS, seed)
-    else:
-        places = drawn_by_weight(lambda: [weight], GLANCED_ROWS, seed)
+    places = drawn_by_content(given.rows, GLANCED_ROWS, seed)
     return _sampled(given, seen, labels, _with_every_group(places, labels, given.rows))
 
 
 def first_places(given: Input, seed: int) -> Array:
     """Places among the rows used of those of a table in pieces that are described, whatever its groups are."""
     rows = given.rows
-    assert isinstance(rows, StreamRows)
-    return np.arange(rows.n_rows) if rows.n_rows <= TOLD_ROWS else rows.drawn(TOLD_ROWS, seed)
+    return (
+        np.arange(rows.n_rows)
+        if rows.n_rows <= TOLD_ROWS
+        else np.sort(drawn_by_content(rows, TOLD_ROWS, seed))
+    )
 
 
 def columns_at(given: Input, places: Array) -> tuple[Table, tuple[Described, ...]]:

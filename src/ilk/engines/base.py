@@ -6,7 +6,8 @@ Fitting asks no more of an engine than the `Rows` protocol, so every method of t
   the engine in memory. One that adds in another order has the same labels, and parameters to the last digits.
 - No array of the size of the table is asked for. What fitting wants to know of all rows it gathers with `reduce`;
   `scan` gives a small result per block (labels, costs), which the caller may put together.
-- `sample` draws the rows that `ilk.engines.draw` names, so that starts and searches are the same everywhere.
+- `sample` draws the rows that `ilk.engines.draw` names by what they say, so that starts and searches are the same on
+  every engine and in any order of the rows.
 - `take` is for few rows (the dearest ones, a small table); an engine may read a whole block for each of them.
 - `memo` of a block may always be None: it only saves work.
 Work on a sample, or on a small table, is done in memory: `ilk.engines.memory.held(rows, n_rows, seed)`.

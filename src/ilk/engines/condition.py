@@ -21,9 +21,11 @@ from ilk.table.condition import (
     first_values,
     float_type,
     infinite_cells,
-    middle_rows,
+    is_doubtful,
+    power_for,
     tally,
 )
+from ilk.table.middle import content_rows, middle_and_spread, middle_rows, number_keys
 from ilk.table.weights import WeightFacts
 
 
@@ -53,11 +55,19 @@ def conditioned(rows: RowsT, facts: Survey, scale: str | None = None) -> RowsT:
     """The rows with the encoding that suits what was surveyed; `scale="standard"` takes one pass more."""
     check_scale(scale)
     few = rows.take(middle_rows(rows.n_rows))
+    power = power_for(facts)
+    spread = middle_and_spread(few.raw, power, few.weight, np.arange(few.n_rows))[1]
+    if few.n_rows < rows.n_rows and is_doubtful(facts, power, spread):
+        few = rows.take(content_rows(np.concatenate([*rows.scan(_visit_keys, power)])))
     encoding = encoding_of(few.raw, facts, weight=few.weight)
     if scale is not None:
-        spread = Spread.about(facts, encoding)
-        encoding = replace(encoding, factor=spread.factor(facts, rows.reduce(_visit_spread, spread)))
+        about = Spread.about(facts, encoding)
+        encoding = replace(encoding, factor=about.factor(facts, rows.reduce(_visit_spread, about)))
     return rows.encoded(replace(encoding, weight_unit=rows.encoding.weight_unit), facts.complete)
+
+
+def _visit_keys(power: float, block: Block) -> Array:
+    return number_keys(block.raw, power)
 
 
 def is_complete(rows: Rows) -> bool:

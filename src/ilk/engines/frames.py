@@ -5,14 +5,13 @@ The data decide the engine. Nothing of pyspark, dask or ray is imported unless t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from ilk.engines.draw import drawn_rows
 from ilk.engines.futures import DaskPool, FuturesRows, is_dask_array, is_dask_frame
 from ilk.engines.packed import Pack, PackedRows, PackLayout, brought
 from ilk.engines.ray import RayFrame, is_ray_dataset
@@ -26,6 +25,8 @@ Packer = Callable[[Any], Pack]
 """Makes a pack of an Arrow table; plain data, so that it can be shipped."""
 Fill = Callable[[Any], Mapping[str, Any]]
 """Makes columns, by name, for an Arrow table; plain data too."""
+Pick = Callable[[Any], Array]
+"""Tells which rows of an Arrow table to keep, by their places in it; plain data too."""
 
 
 class Frame(Protocol):
@@ -42,8 +43,8 @@ class Frame(Protocol):
         """How many rows there are."""
         ...
 
-    def sample(self, share: float, seed: int) -> Any:
-        """About this share of the rows, drawn evenly, as an Arrow table; a share of 1 is all rows in their order."""
+    def picked(self, pick: Pick | None) -> Any:
+        """What `pick` keeps of each part of the rows, in their order, as one Arrow table; all rows without it."""
         ...
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
@@ -86,10 +87,11 @@ class SparkFrame:
         with translated():
             return int(self.native.count())
 
-    def sample(self, share: float, seed: int) -> Any:
-        drawn = self.native if share >= 1 else self.native.sample(fraction=share, seed=seed % 2**63)
+    def picked(self, pick: Pick | None) -> Any:
         with translated():
-            return drawn.toArrow()
+            if pick is None:
+                return self.native.toArrow()
+            return self.native.mapInArrow(_PickBatches(pick), self.native.schema).toArrow()
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
         return with_columns(self.native, fill, columns)
@@ -111,9 +113,11 @@ class DaskFrame:
     def count(self) -> int:
         return len(self.native)
 
-    def sample(self, share: float, seed: int) -> Any:
-        drawn = self.native if share >= 1 else self.native.sample(frac=share, random_state=seed % 2**32)
-        return _arrow(drawn.compute())
+    def picked(self, pick: Pick | None) -> Any:
+        few = self.native
+        if pick is not None:
+            few = few.map_partitions(_PickPandas(pick), meta=few._meta)
+        return _arrow(few.compute())
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
         empty = self.native._meta
@@ -145,10 +149,14 @@ class DaskArray:
     def count(self) -> int:
         return len(self.native)
 
-    def sample(self, share: float, seed: int) -> Any:
-        n_all = self.count()
-        drawn = self.native if share >= 1 else self.native[drawn_rows(n_all, round(share * n_all), seed)]
-        return _named(drawn.compute(), self.schema.names)
+    def picked(self, pick: Pick | None) -> Any:
+        from dask import compute, delayed
+
+        names = self.schema.names
+        if pick is None:
+            return _named(self.native.compute(), names)
+        parts = [delayed(_PickArray(pick, tuple(names)))(part) for part in self.native.to_delayed().ravel()]
+        return pa.concat_tables(compute(*parts))
 
     def filled(self, fill: Fill, columns: Mapping[str, Any]) -> Any:
         kinds = {_array_type(kind) for kind in columns.values()}
@@ -203,6 +211,33 @@ class _PackArray:
 
     def __call__(self, array: Array) -> Pack:
         return self.packer(_named(np.asarray(array)[:, list(self.places)], self.names))
+
+
+@dataclass(frozen=True)
+class _PickBatches:
+    pick: Pick
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield batch.take(pa.array(self.pick(pa.Table.from_batches([batch]))))
+
+
+@dataclass(frozen=True)
+class _PickPandas:
+    pick: Pick
+
+    def __call__(self, frame: Any) -> Any:
+        return frame.iloc[self.pick(_arrow(frame))]
+
+
+@dataclass(frozen=True)
+class _PickArray:
+    pick: Pick
+    names: tuple[str, ...]
+
+    def __call__(self, array: Array) -> Any:
+        table = _named(np.asarray(array), self.names)
+        return table.take(pa.array(self.pick(table)))
 
 
 @dataclass(frozen=True)

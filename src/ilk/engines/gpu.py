@@ -25,7 +25,8 @@ from ilk.kernels.gpu.plans import LEAST_ROWS
 from ilk.kernels.gpu.resident import Resident
 from ilk.kernels.gpu.table import DeviceTable, on_device
 from ilk.table.block import Array, Block, Encoding, block_rows, is_sparse
-from ilk.table.condition import Survey, encoding_of, middle_rows, survey
+from ilk.table.condition import Survey, encoding_of, survey
+from ilk.table.middle import middle_rows
 from ilk.threads import thread_count
 
 SPARE_BYTES = 2 << 30  # of the card, left for what passes need

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ilk.engines.base import Result, Rows, State, SummableT
-from ilk.engines.draw import drawn_by_weight, drawn_rows
+from ilk.engines.draw import drawn_by_content
 from ilk.table.block import Array, Block, Encoding, block_rows, is_sparse
 from ilk.threads import Item, in_order, thread_count
 
@@ -129,10 +129,7 @@ class MemoryRows:
     def sample(self, n_rows: int, seed: int) -> Block:
         if self.n_rows <= n_rows:
             return self._slice(slice(0, self.n_rows))
-        weight = self.weight
-        if weight is None:
-            return self.take(drawn_rows(self.n_rows, n_rows, seed))
-        return replace(self.take(drawn_by_weight(lambda: [weight], n_rows, seed)), weight=None)
+        return replace(self.take(drawn_by_content(self, n_rows, seed)), weight=None)
 
     def take(self, rows: Array) -> Block:
         return self._slice(np.asarray(rows))

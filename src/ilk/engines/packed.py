@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import numpy as np
 
 from ilk.engines.base import Result, State, SummableT
+from ilk.engines.draw import drawn_by_content
 from ilk.engines.stream import StreamRows
-from ilk.random import stream
 from ilk.table.block import Array, Block, Encoding, block_rows
 from ilk.threads import thread_count
 
@@ -193,24 +193,7 @@ class PackedRows(ABC):
     def sample(self, n_rows: int, seed: int) -> Block:
         if self.n_rows <= n_rows:
             return self.take(np.arange(self.n_rows))
-        draws = stream(seed, "sample")
-        if not self.weighted:
-            return self.take(np.sort(draws.choice(self.n_rows, n_rows, replace=False)))
-        weights = [*self.scan(_visit_weight, None)]
-        reached = np.cumsum([weight for _, weight in weights])
-        positions = np.sort(draws.random(n_rows)) * reached[-1]
-        before = np.append(0.0, reached[:-1])
-        state = _Positions(positions, np.array([first for first, _ in weights]), before)
-        rows = np.concatenate([*self.scan(_visit_positions, state)])
-        chosen = self.take(rows)
-        return Block(
-            chosen.raw,
-            chosen.encoding,
-            first_row=0,
-            weight=None,
-            codes=chosen.codes,
-            complete=chosen.complete,
-        )
+        return replace(self.take(drawn_by_content(self, n_rows, seed)), weight=None)
 
 
 def brought(rows: PackedRows) -> PackedRows | StreamRows:
@@ -236,30 +219,6 @@ def _visit_rows(wanted: Array, block: Block) -> Pack:
         None if block.weight is None else block.weight[here],
         None if block.codes is None else block.codes[here],
     )
-
-
-def _visit_weight(_: None, block: Block) -> tuple[int, float]:
-    return block.first_row, float(np.cumsum(block.weights)[-1])
-
-
-@dataclass(frozen=True)
-class _Positions:
-    """Where rows are drawn, on the line of all weights laid one after the other."""
-
-    position: Array
-    first_row: Array  # of each block
-    before: Array  # weight of all rows before it
-
-
-def _visit_positions(state: _Positions, block: Block) -> Array:
-    """Numbers of the rows on which positions fall; the row that a position points to ends beyond it."""
-    number = int(np.searchsorted(state.first_row, block.first_row))
-    reached = state.before[number] + np.cumsum(block.weights)
-    is_last = number + 1 == len(state.before)
-    end = np.inf if is_last else state.before[number + 1]
-    low, high = np.searchsorted(state.position, [state.before[number], end])
-    rows = np.searchsorted(reached, state.position[low:high], side="right")
-    return np.asarray(block.first_row + np.minimum(rows, block.n_rows - 1), dtype=np.int64)
 
 
 @dataclass(frozen=True)

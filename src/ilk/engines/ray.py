@@ -12,6 +12,7 @@ import pyarrow as pa
 from ilk.engines.futures import FuturesRows, Reference
 from ilk.engines.packed import Pack, PackedRows, PackLayout, brought
 from ilk.engines.stream import StreamRows
+from ilk.table.block import Array
 
 
 def is_ray_dataset(data: Any) -> bool:
@@ -55,6 +56,10 @@ def _packed(packer: Callable[[Any], Pack], names: list[str], table: Any) -> Pack
     return packer(table.select(names))
 
 
+def _kept(pick: Callable[[Any], Array], table: Any) -> Any:
+    return table.take(pa.array(pick(table)))
+
+
 def _arrow_schema(found: Any) -> Any:
     """Ray's schema as one of Arrow: that of blocks of pandas has names and types of pandas."""
     if isinstance(found, pa.Schema):
@@ -86,9 +91,11 @@ class RayFrame:
     def count(self) -> int:
         return int(self.native.count())
 
-    def sample(self, share: float, seed: int) -> Any:
-        drawn = self.native if share >= 1 else self.native.random_sample(share, seed=seed % 2**32)
-        return pa.concat_tables([RayPool().get(part) for part in drawn.to_arrow_refs()])
+    def picked(self, pick: Callable[[Any], Array] | None) -> Any:
+        pool, parts = RayPool(), self.native.to_arrow_refs()
+        if pick is not None:
+            parts = [pool.submit(partial(_kept, pick), part) for part in parts]
+        return pa.concat_tables([pool.get(part) for part in parts])
 
     def filled(self, fill: Callable[[Any], Mapping[str, Any]], columns: Mapping[str, Any]) -> Any:
         def beside(table: Any) -> Any:

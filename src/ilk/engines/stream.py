@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 
 from ilk.engines.base import Result, State, SummableT
-from ilk.engines.draw import drawn_by_weight, drawn_rows
+from ilk.engines.draw import drawn_by_content
 from ilk.table.block import Array, Block, Encoding, block_rows
 from ilk.table.out_of_core.disk import Sliceable
 from ilk.threads import in_order, thread_count
@@ -78,18 +78,7 @@ class StreamRows:
     def sample(self, n_rows: int, seed: int) -> Block:
         if self.n_rows <= n_rows:
             return self._cells(slice(0, self.n_rows))
-        return replace(self.take(self.drawn(n_rows, seed)), weight=None)
-
-    def drawn(self, n_rows: int, seed: int) -> Array:
-        """The numbers of the rows of a sample."""
-        if self.weight is None:
-            return drawn_rows(self.n_rows, n_rows, seed)
-        return drawn_by_weight(self._weights, n_rows, seed)
-
-    def _weights(self) -> Iterator[Array]:
-        assert self.weight is not None
-        for first in range(0, self.n_rows, self.block_rows):
-            yield self.encoding.weights(self.weight[first : first + self.block_rows])
+        return replace(self.take(drawn_by_content(self, n_rows, seed)), weight=None)
 
     def take(self, rows: Array) -> Block:
         return self._cells(np.asarray(rows))

@@ -72,7 +72,7 @@ class BinaryDPMeans(CentroidEstimator):
     >>> X = np.repeat([[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]], 20, axis=0)
     >>> model = ilk.BinaryDPMeans().fit(X)
     >>> model.n_clusters_, model.labels_[[0, -1]].tolist()
-    (2, [0, 1])
+    (2, [1, 0])
     """
 
     _power_of_cost = 1

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from ilk.engines.base import Rows
 from ilk.engines.condition import Unconditioned, conditioned, survey_rows, weighed
+from ilk.engines.frame_sample import sampled
 from ilk.engines.frames import FRAMES, DaskArray, Frame, Packer, frame_of
 from ilk.engines.packed import Cutter, NumberPacker, Pack, PackLayout
 from ilk.engines.pieces import PieceFrame
@@ -188,7 +189,7 @@ def _schema_of(
     n_rows = frame.count()
     if not n_rows:
         raise DataError("no-rows", f"the {frame.source} has no rows", do="Give at least one row")
-    table = from_arrow(frame.sample(min(1.0, SAMPLE_ROWS / n_rows), 0), frame.source)
+    table = from_arrow(sampled(frame, n_rows, SAMPLE_ROWS, 0), frame.source)
     schema = infer(table, types=types, weight=weight)
     if n_rows <= SAMPLE_ROWS:
         return schema, (*table.warnings, *schema.warnings)

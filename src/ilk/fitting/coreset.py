@@ -4,7 +4,7 @@ A plain sample of some thousand rows has a handful of a group of one row in a th
 chance is even, and half goes by its squared distance from the mean in standard deviations (Bachem, Lucic and Krause
 2018), in one pass over any engine after that for the moments; categories have no distance. A row weighs one over the
 chance to be among those drawn, given the key of the first that was not; all weights together, as many rows as they are
-worth (Kish).
+worth (Kish), and no more than were asked for. Equal rows are one, with the weight of all of them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows, held
-from ilk.fitting.reservoir import Reservoir, draws_for
+from ilk.fitting.reservoir import Draws, Repeats, Reservoir
 from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array, Block
+from ilk.table.condition import short
 
 EVEN = 0.5  # of the chance of a row
 
@@ -27,7 +28,7 @@ class _Draw:
     mean: Array
     variance: Array
     n_wanted: int
-    seed: int
+    draws: Draws
 
 
 def coreset(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
@@ -37,26 +38,27 @@ def coreset(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
     mean = variance = np.zeros(0)
     if rows.n_columns:
         moments = table_moments(rows)
-        mean, variance = moments.mean, moments.variance
-    drawn = rows.reduce(_visit, _Draw(mean, variance, n_rows + 1, seed))
-    order = np.argsort(drawn.row[:n_rows])
-    weight = drawn.weight[:n_rows]
+        mean, variance = short(moments.mean), short(moments.variance)
+    draws = Draws(Repeats.of(rows, seed), "coreset")
+    drawn = rows.reduce(_visit, _Draw(mean, variance, n_rows + 1, draws))
+    weight, square = drawn.weight[:n_rows], drawn.square[:n_rows]
     if len(drawn.key) > n_rows:
-        weight = weight / -np.expm1(drawn.worth[:n_rows] * drawn.key[n_rows])
-    weight = weight * (weight.sum() / (weight @ weight))
+        chance = -np.expm1(drawn.worth[:n_rows] * drawn.key[n_rows])
+        weight, square = weight / chance, square / chance**2
+    worth = min(float(weight.sum()) ** 2 / float(square.sum()), n_rows)
     return MemoryRows(
-        drawn.raw[order],
+        drawn.raw[:n_rows],
         rows.encoding,
-        weight=weight[order],
-        codes=None if drawn.codes is None else drawn.codes[order],
+        weight=weight * (worth / weight.sum()),
+        codes=None if drawn.codes is None else drawn.codes[:n_rows],
         complete=rows.complete,
         threads=rows.threads,
     )
 
 
 def _visit(state: _Draw, block: Block) -> Reservoir:
-    worth = block.weights * (EVEN + (1 - EVEN) * _distance(state, block))
-    return Reservoir.of(block, worth, draws_for(block, state.seed, "coreset"), state.n_wanted)
+    worth = EVEN + (1 - EVEN) * _distance(state, block)
+    return Reservoir.of(block, worth, state.draws, state.n_wanted)
 
 
 def _distance(state: _Draw, block: Block) -> Array:

@@ -12,6 +12,7 @@ from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, ExactPair, Family, Trim
 from ilk.fitting.loop import CONVERGED, Event, Record, Run, Stop, run_starts, walked_block
+from ilk.fitting.size_order import by_size
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import BLOCK_ROWS, Array, Block
 from ilk.table.weights import in_unit
@@ -31,7 +32,7 @@ class StartRecord:
 class Fit:
     """A finished fit, as the attribute `fit_` of an estimator and as `Search.fit`: plain data.
 
-    Components are numbered by size, the largest first, ties by first row.
+    Components are numbered by size, the largest first, ties by their least row.
 
     Attributes
     ----------
@@ -157,7 +158,6 @@ class Labelled:
     label: Array
     row_cost: Array
     size: Array
-    first_row: Array
     cost: ExactPair
     log_certainty: float = 0.0
 
@@ -171,10 +171,9 @@ def told(state: LabelState, block: Block, label: Array, row_cost: Array) -> Labe
     """What labels and costs add up to."""
     n_components = len(state.family.centres(state.params))
     cut = state.cut
-    size, first_row, cost = kernels.tally(label, row_cost, block.weight, n_components, cut.limit, cut.share)
-    first_row[first_row < block.n_rows] += block.first_row
+    size, _, cost = kernels.tally(label, row_cost, block.weight, n_components, cut.limit, cut.share)
     kept = row_cost if state.tells_costs else row_cost[:0]
-    return Labelled(block.first_row, label, kept, size, first_row, ExactPair(cost))
+    return Labelled(block.first_row, label, kept, size, ExactPair(cost))
 
 
 def finish(
@@ -191,8 +190,7 @@ def finish(
     cut = find_cuts(rows, [family], [best.params], 1.0 - trim)[0] if trim else KEEP_ALL
     n_components = len(family.centres(best.params))
     labels, row_cost = np.empty(rows.n_rows, np.int32), np.empty(rows.n_rows if trim else 0)
-    size, first_row = np.zeros(n_components), np.full(n_components, rows.n_rows)
-    cost, log_certainty = ExactPair(np.zeros(2)), 0.0
+    size, cost, log_certainty = np.zeros(n_components), ExactPair(np.zeros(2)), 0.0
     state = LabelState(family, best.params, cut, bool(trim))
     whole = rows.whole if shared else walked_block(rows, family, False)
     for part in rows.scan(visit, state) if whole is None else [visit(state, whole)]:
@@ -201,10 +199,9 @@ def finish(
         if trim:
             row_cost[here] = part.row_cost
         size += part.size
-        first_row = np.minimum(first_row, part.first_row)
         cost = cost + part.cost
         log_certainty += part.log_certainty
-    order = np.lexsort((first_row, -size))
+    order = by_size(rows, labels, size)
     rank = np.full(n_components + 1, -1, dtype=np.int32)  # the last stands for -1, noise
     rank[order] = np.arange(n_components, dtype=np.int32)
     for first in range(0, rows.n_rows, BLOCK_ROWS):  # block by block, so that no index of all rows is made

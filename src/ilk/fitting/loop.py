@@ -6,7 +6,7 @@ All starts advance together: one pass over the rows serves every start that has 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum, auto
 from math import inf
 from typing import Any
@@ -19,6 +19,7 @@ from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import heard
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
+from ilk.table.content import content_keys
 
 # Reasons for the end of a run; `CONVERGED` names those that are an answer.
 NOTHING_CHANGED = "nothing changed"
@@ -315,23 +316,29 @@ class _FarSearch:
 
 @dataclass(frozen=True)
 class Far:
-    """The dearest rows, dearest first, ties by row number."""
+    """The dearest rows, dearest first, ties by what they say."""
 
     cost: Array
     row: Array
+    key: Array  # of content
     n_wanted: int
 
     def __add__(self, other: Far) -> Far:
-        return Far.of(np.append(self.cost, other.cost), np.append(self.row, other.row), self.n_wanted)
+        cost, row = np.append(self.cost, other.cost), np.append(self.row, other.row)
+        return Far.of(cost, row, np.append(self.key, other.key), self.n_wanted)
 
     @classmethod
-    def of(cls, cost: Array, row: Array, n_wanted: int) -> Far:
-        order = np.lexsort((row, -cost))[:n_wanted]
-        return cls(cost[order], row[order], n_wanted)
+    def of(cls, cost: Array, row: Array, key: Array, n_wanted: int) -> Far:
+        order = np.lexsort((row, key, -cost))[:n_wanted]
+        return cls(cost[order], row[order], key[order], n_wanted)
 
 
 def _visit_far(state: _FarSearch, block: Block) -> Far:
     _, cost = state.family.assign(state.params, block)
     counts = (cost > state.least) & (block.weights > 0) & (state.cut.kept(cost) > 0)
     row = np.flatnonzero(counts)
-    return Far.of(cost[row], row + block.first_row, state.n_wanted)
+    if len(row) > state.n_wanted:  # those that are as dear as the last one wanted, or dearer
+        row = row[cost[row] >= -np.partition(-cost[row], state.n_wanted - 1)[state.n_wanted - 1]]
+    codes = None if block.codes is None else block.codes[row]
+    key = content_keys(replace(block, raw=block.raw[row], codes=codes), 0)
+    return Far.of(cost[row], row + block.first_row, key, state.n_wanted)

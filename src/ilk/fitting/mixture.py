@@ -97,10 +97,9 @@ def _visit_certain(state: LabelState, block: Block) -> Labelled:
     family = cast(MixtureFamily[Any], state.family)
     ending = family.ending(state.params, block) if state.cut == KEEP_ALL else None
     if ending is not None:
-        label, size, first_row, cost, log_certainty = ending
-        first_row[first_row < block.n_rows] += block.first_row
-        found = block.first_row, label, np.empty(0), size, first_row
-        return Labelled(*found, ExactPair(cost), float(log_certainty[0]))
+        label, size, _, cost, log_certainty = ending
+        found = block.first_row, label, np.empty(0), size, ExactPair(cost)
+        return Labelled(*found, float(log_certainty[0]))
     label, row_cost, certainty = family.labelled(state.params, block)
     if block.weight is not None:
         certainty = certainty * block.weight

@@ -13,7 +13,7 @@ import numpy as np
 from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL
 from ilk.families.centroid import Centroids, Means
-from ilk.fitting.reservoir import Reservoir, draws_for
+from ilk.fitting.reservoir import Draws, Repeats, Reservoir
 from ilk.fitting.start import start_centres
 from ilk.table.block import Array, Block, Encoding
 
@@ -26,16 +26,14 @@ PER_ROUND = 2  # candidates of a round, times K
 class _SeedingRound:
     candidates: Centroids | None  # None in the first, in which rows are drawn by weight alone
     n_wanted: int
-    seed: int
-    indices: tuple[int, int]  # start and round
+    draws: Draws
 
 
 def _visit_round(state: _SeedingRound, block: Block) -> Reservoir:
-    worth = block.weights
+    worth = np.ones(block.n_rows)
     if state.candidates is not None:
-        worth = worth * Means().assign(state.candidates, block)[1]
-    draws = draws_for(block, state.seed, NAME, *state.indices)
-    return Reservoir.of(block, worth, draws, state.n_wanted)
+        worth = Means().assign(state.candidates, block)[1]
+    return Reservoir.of(block, worth, state.draws, state.n_wanted)
 
 
 def _visit_weight(candidates: Centroids, block: Block) -> Array:
@@ -43,16 +41,16 @@ def _visit_weight(candidates: Centroids, block: Block) -> Array:
     return weight
 
 
-def parallel_centres(rows: Rows, k: int, seed: int, number: int) -> Array:
+def parallel_centres(rows: Rows, k: int, repeats: Repeats, number: int) -> Array:
     """K centres of start `number`, from `ROUNDS` + 2 passes; fewer where there are no more different rows."""
     family = Means()
-    points = _points(rows, _SeedingRound(None, 1, seed, (number, 0)))
+    points = _points(rows, _SeedingRound(None, 1, Draws(repeats, NAME, (number, 0))))
     for turn in range(1, ROUNDS + 1):
-        state = _SeedingRound(family.start(points), PER_ROUND * k, seed, (number, turn))
+        state = _SeedingRound(family.start(points), PER_ROUND * k, Draws(repeats, NAME, (number, turn)))
         points = np.concatenate([points, _points(rows, state)])
     weight = rows.reduce(_visit_weight, family.start(points))
     pool = Block(points, Encoding(1.0, np.zeros(rows.n_columns)), weight=weight)
-    return start_centres("k-means++", pool, k, seed, number)
+    return start_centres("k-means++", pool, k, repeats.seed, number)
 
 
 def _points(rows: Rows, state: _SeedingRound) -> Array:

@@ -16,6 +16,7 @@ from ilk.families.base import Family
 from ilk.fitting.loop import OK, Stop, run_starts
 from ilk.random import stream
 from ilk.table.block import Array
+from ilk.table.content import content_keys
 
 Kind = Literal["nonparametric", "weighted-likelihood"]
 KINDS: tuple[Kind, ...] = ("nonparametric", "weighted-likelihood")
@@ -42,9 +43,11 @@ def refitted(
     trim: float = 0.0,
 ) -> Iterator[tuple[Any, Array] | None]:
     """Parameters and row weights of each resample, components in the order of `params`; None where one was lost."""
-    weight, k = rows.take(np.arange(rows.n_rows)).weights, len(family.centres(params))
+    block, k = rows.take(np.arange(rows.n_rows)), len(family.centres(params))
+    weight, order = block.weights, np.argsort(content_keys(block, 0), kind="stable")
     for number in range(n_resamples):
-        drawn = resample_weights(weight, kind, stream(seed, "standard errors", number))
+        drawn = np.empty(rows.n_rows)  # in the order of what rows say, so that no other matters
+        drawn[order] = resample_weights(weight[order], kind, stream(seed, "standard errors", number))
         again = MemoryRows(
             rows.raw,
             rows.encoding,

@@ -18,6 +18,7 @@ from ilk.fitting import parallel
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, finish, fit, start_records
 from ilk.fitting.loop import INTERRUPTED, PASS_LIMIT, PROVEN, Event, Run, Stop, run_starts
+from ilk.fitting.reservoir import Repeats
 from ilk.fitting.start import STARTS, in_content_order, sample_rows, start_centres
 from ilk.table.block import Array, Block
 
@@ -52,7 +53,8 @@ def fit_recipe(
     drawn from; those that end near the best of them go on with all rows. "k-means||" draws from all rows."""
     family, trim, stop = recipe.family, recipe.trim, recipe.stop
     if recipe.init == parallel.NAME:
-        drawn = [parallel.parallel_centres(rows, k, seed, number) for number in range(recipe.n_starts)]
+        repeats = Repeats.of(rows, seed)
+        drawn = [parallel.parallel_centres(rows, k, repeats, number) for number in range(recipe.n_starts)]
         starts = [from_centres(rows, family, points) for points in drawn]
         return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
     stored = rows.cells_per_row if isinstance(rows, MemoryRows) else rows.n_columns

@@ -18,6 +18,7 @@ from ilk.fitting.interrupt import exposed, heard
 from ilk.fitting.loop import OK, Stop
 from ilk.fitting.mixture import best_run
 from ilk.fitting.restarts import from_labels
+from ilk.fitting.size_order import by_size
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.split_merge import SPLIT_PASSES, split_labels
 from ilk.fitting.weights import row_weights
@@ -299,15 +300,14 @@ def members(group_of: Array) -> tuple[Pieces, ...]:
 
 
 def _in_order(rows: Rows, grouped: Grouped) -> tuple[Grouped, Array, Array]:
-    """Groups by size, larger first, ties by their first row; with the labels of all rows and the sizes."""
+    """Groups by size, larger first, ties by their least row; with the labels of all rows and the sizes."""
     n_groups = grouped.n_groups
     labels = np.empty(rows.n_rows, dtype=np.int32)
-    size, first = np.zeros(n_groups), np.full(n_groups, rows.n_rows)
-    for start, label, heft, here in rows.scan(_visit_order, grouped):
+    size = np.zeros(n_groups)
+    for start, label, heft in rows.scan(_visit_order, grouped):
         labels[start : start + len(label)] = label
         size += heft
-        first = np.minimum(first, here)
-    order = np.lexsort((first, -size))
+    order = by_size(rows, labels, size)
     rank = np.empty(n_groups, dtype=np.int32)
     rank[order] = np.arange(n_groups)
     ordered = replace(grouped, group_of=rank[grouped.group_of].astype(np.intp))
@@ -316,12 +316,10 @@ def _in_order(rows: Rows, grouped: Grouped) -> tuple[Grouped, Array, Array]:
     return ordered, labels, np.asarray(size[order])
 
 
-def _visit_order(grouped: Grouped, block: Block) -> tuple[int, Array, Array, Array]:
-    """First row, labels, and for each group its weight and its first row."""
+def _visit_order(grouped: Grouped, block: Block) -> tuple[int, Array, Array]:
+    """First row, labels, and for each group its weight."""
     label = grouped.label(block)
-    first = np.full(grouped.n_groups, np.iinfo(np.intp).max)
-    np.minimum.at(first, label, np.arange(block.first_row, block.first_row + block.n_rows))
-    return block.first_row, label, np.bincount(label, block.weight, grouped.n_groups), first
+    return block.first_row, label, np.bincount(label, block.weight, grouped.n_groups)
 
 
 def _n_columns(rows: Rows) -> int:

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from ilk.engines.base import Rows
+from ilk.engines.draw import drawn_by_content
 from ilk.measures.silhouettes import silhouette
-from ilk.random import stream
 from ilk.table.block import Array, Block
 
 SILHOUETTE_ROWS = 4_000  # above, silhouettes are those of a sample of so many rows: 16 million distances a K
@@ -48,7 +48,7 @@ def sharpness_of(
     looked, kind = _rows_to_look_at(rows, labels, k)
     sampled = len(looked) > SILHOUETTE_ROWS
     if sampled:
-        looked = np.sort(stream(seed, "silhouette").choice(looked, SILHOUETTE_ROWS, replace=False))
+        looked = np.sort(drawn_by_content(rows, SILHOUETTE_ROWS, seed, looked))
     label = labels[looked]
     if len(np.unique(label)) < 2:
         return None

@@ -15,10 +15,9 @@ from ilk import kernels
 from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, shown
 from ilk.kernels import plain
 from ilk.table.block import BLOCK_ROWS, Array, Encoding
+from ilk.table.middle import SAMPLE_ROWS, content_rows, middle_and_spread, middle_rows, number_keys
 from ilk.table.out_of_core.disk import Sliceable
 
-SAMPLE_ROWS = 2_000
-"""Rows looked at for the median of columns with far outliers."""
 HEAVY_RANGE = 1e5
 """A range of so many robust spreads marks a column whose mean is no good centre: five of sixteen digits."""
 PIVOT_ROWS = 256
@@ -27,6 +26,10 @@ SHORT_DIGITS = 36
 """Sums in another order differ in the last few of 53 binary digits, and hardly ever across such a rounding."""
 STEPS_IN_RANGE = 64
 """The centre is a multiple of about range/64, near an eighth of a standard deviation."""
+NEAR_STEP = 1e-6
+"""So near to the middle between two steps, a location counts as the middle."""
+DOUBTFUL = 8.0
+"""Times below the range of a heavy column, from which on the rows that are looked at decide whether it is one."""
 FEW_STEPS = 64
 """Fewer representable steps than this between smallest and largest value: precision is exhausted."""
 LARGEST_POWER = {np.dtype(np.float64): 1022, np.dtype(np.float32): 126}
@@ -183,7 +186,7 @@ def encoding_of(
     """The encoding for surveyed numbers; `scale="standard"` adds one factor per column."""
     check_scale(scale)
     power = power_for(facts)
-    centre = centre_about(facts, power, _middle(raw, power, weight) if facts.width.any() else None)
+    centre = centre_about(facts, power, _middle_of(raw, facts, power, weight) if facts.width.any() else None)
     encoding = Encoding(power, centre)
     if scale is None:
         return encoding
@@ -226,61 +229,26 @@ def centre_about(facts: Survey, power: float, middle_and_spread: tuple[Array, Ar
     step = np.ldexp(1.0, np.frexp(np.where(width > 0, width, 1.0))[1] - 1) / STEPS_IN_RANGE
     # Below the resolution of the numbers themselves a shorter step has no meaning.
     step = np.maximum(step, np.spacing(np.abs(location).astype(facts.dtype)).astype(np.float64))
-    # floor(x + 1/2), not round-half-even: shifting the data by a step must shift the centre by that step.
-    rounded = np.floor(location / step + 0.5) * step
+    # floor(x + 1/2), not round-half-even: shifting the data by a step must shift the centre by that step. The last
+    # digits of a mean are those of the order of the rows.
+    place = location / step + 0.5
+    rounded = np.where(np.abs(place - np.rint(place)) < NEAR_STEP, np.rint(place), np.floor(place)) * step
     return np.asarray(np.where(width > 0, rounded, location))
 
 
-def middle_rows(n_rows: int) -> Array:
-    """The rows looked at for medians, evenly through the table.
-
-    >>> middle_rows(3).tolist(), middle_rows(10 * SAMPLE_ROWS)[:3].tolist()
-    ([0, 1, 2], [0, 10, 20])
-    """
-    return np.arange(min(n_rows, SAMPLE_ROWS)) * n_rows // min(n_rows, SAMPLE_ROWS)
+def is_doubtful(facts: Survey, power: float, spread: Array) -> bool:
+    """Whether a column may have far outliers, judged by the spread in some rows of the table."""
+    return bool((facts.width * (2 * power) * DOUBTFUL > HEAVY_RANGE * spread)[facts.width > 0].any())
 
 
-SHARES = (0.16, 0.5, 0.84)
-TOGETHER = 1 << 21  # cells of a table whose columns are looked at together
-
-
-def _middle(raw: Sliceable, power: float, weight: Sliceable | None) -> tuple[Array, Array]:
-    """Weighted median and robust spread (median to the 16 and 84 % points, the larger) of a fixed sample."""
-    rows = middle_rows(raw.shape[0])
-    heft = None if weight is None else weight[rows].astype(np.float64)
-    middle, spread = np.zeros(raw.shape[1]), np.zeros(raw.shape[1])
-    done = np.zeros(raw.shape[1], dtype=bool)
-    if heft is None and isinstance(raw, np.ndarray) and raw.size <= TOGETHER:
-        sample = raw[rows].astype(np.float64) * power
-        done = np.asarray(~np.isnan(sample).any(axis=0))
-        low, middle[done], high = _low_ranks(np.ascontiguousarray(sample[:, done].T), SHARES).T
-        spread[done] = np.maximum(middle[done] - low, high - middle[done])
-    for j in np.flatnonzero(~done):
-        sample = raw[rows, j].astype(np.float64) * power  # a column at a time: all of them would be a copy
-        keep = ~np.isnan(sample)
-        if heft is not None:
-            keep &= heft > 0
-        if keep.any():
-            part = None if heft is None else heft[keep]
-            low, middle[j], high = quantiles(sample[keep], part, SHARES)
-            spread[j] = max(middle[j] - low, high - middle[j])
-    return middle, spread
-
-
-def quantiles(values: Array, heft: Array | None, shares: tuple[float, ...]) -> Array:
-    """Lower weighted quantiles: always values of the data, so equal for repeated and for weighted rows."""
-    if heft is None:
-        return _low_ranks(values, shares)
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(heft[order])
-    places = np.searchsorted(reached, np.asarray(shares) * reached[-1])
-    return np.asarray(values[order[np.minimum(places, len(values) - 1)]])
-
-
-def _low_ranks(values: Array, shares: tuple[float, ...]) -> Array:
-    """Lower quantiles over the last axis."""
-    ranks = [max(int(np.ceil(share * values.shape[-1])) - 1, 0) for share in shares]
-    return np.asarray(np.partition(values, ranks, axis=-1)[..., ranks])
+def _middle_of(raw: Sliceable, facts: Survey, power: float, weight: Sliceable | None) -> tuple[Array, Array]:
+    """Weighted median and robust spread of some rows: evenly through the table, or by what they say."""
+    n_rows = raw.shape[0]
+    middle, spread = middle_and_spread(raw, power, weight, middle_rows(n_rows))
+    if n_rows <= SAMPLE_ROWS or not is_doubtful(facts, power, spread):
+        return middle, spread
+    keys = [number_keys(raw[start : start + BLOCK_ROWS], power) for start in range(0, n_rows, BLOCK_ROWS)]
+    return middle_and_spread(raw, power, weight, content_rows(np.concatenate(keys)))
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,9 @@ from ilk.table.condition import (
     Survey,
     centre_about,
     check_scale,
-    middle_rows,
     power_for,
-    quantiles,
 )
+from ilk.table.middle import SAMPLE_ROWS, content_rows, number_keys, quantiles
 
 ROBUST = (0.16, 0.5, 0.84)
 SPARSE_ESTIMATORS = ("KMeans", "TrimmedKMeans", "MixedMixture", "AssortedMixture")
@@ -140,16 +139,18 @@ def encoding_of(
     """That of the same table as an array (`table.condition.encoding_of`)."""
     check_scale(scale)
     power = power_for(facts)
-    centre = centre_about(facts, power, _middle(cells, power, weight))
+    rows = np.arange(cells.shape[0])
+    if len(rows) > SAMPLE_ROWS:
+        rows = content_rows(number_keys(cells, power))
+    centre = centre_about(facts, power, _middle(cells, power, weight, rows))
     encoding = Encoding(power, centre)
     if scale is None:
         return encoding
     return Encoding(power, centre, _factor(cells, facts, encoding, weight))
 
 
-def _middle(cells: Any, power: float, weight: Array | None) -> tuple[Array, Array]:
-    """Median and robust spread of a fixed sample: 0 for a column that is 0 in all but a sixth of it."""
-    rows = middle_rows(cells.shape[0])
+def _middle(cells: Any, power: float, weight: Array | None, rows: Array) -> tuple[Array, Array]:
+    """Median and robust spread of some rows: 0 for a column that is 0 in all but a sixth of them."""
     heft = np.ones(len(rows)) if weight is None else weight[rows].astype(np.float64)
     sample = cells[rows].tocsc()
     middle, spread = np.zeros(cells.shape[1]), np.zeros(cells.shape[1])

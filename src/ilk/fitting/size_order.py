@@ -1,0 +1,91 @@
+"""The numbers of components and groups: larger ones first, and of two of one size that with the least row.
+
+Rows are compared by their first column of numbers, then by the next ones, then by categories; missing cells are last.
+So the numbers do not depend on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ilk.engines.base import Rows
+from ilk.fitting.start import in_cell_order
+from ilk.table.block import Array, Block, is_sparse
+from ilk.table.condition import short
+
+
+def by_size(rows: Rows, label: Array, size: Array) -> Array:
+    """The old numbers of groups in their new order; one pass over the rows where sizes are equal."""
+    about = short(size)  # sums of weights in another order differ in the last digits
+    values, counts = np.unique(about, return_counts=True)
+    tied = np.flatnonzero(np.isin(about, values[counts > 1]))
+    first = np.zeros(len(size), dtype=np.intp)
+    if len(tied):
+        place = np.full(len(size) + 1, -1)  # the last stands for -1, noise
+        place[tied] = np.arange(len(tied))
+        order = _sparse_order if _is_compressed(rows) else _cell_order
+        first[tied[order(rows, _Tied(label, place))]] = np.arange(len(tied))
+    return np.lexsort((first, -about))
+
+
+def _is_compressed(rows: Rows) -> bool:
+    none = rows.take(np.arange(0))
+    return is_sparse(none.raw) or is_sparse(none.codes)
+
+
+def _cell_order(rows: Rows, tied: _Tied) -> Array:
+    return np.lexsort(rows.reduce(_visit_least, tied).cells.T[::-1])
+
+
+def _sparse_order(rows: Rows, tied: _Tied) -> Array:
+    """The same, of rows that lie in memory: those of all tied groups are sorted."""
+    group = tied.place.take(tied.label, mode="wrap")
+    block = rows.take(np.flatnonzero(group >= 0))
+    group = group[group >= 0]
+    order = in_cell_order(block)
+    order = order[block.weights[order] > 0]
+    first = np.full(int(tied.place.max()) + 1, len(order))
+    np.minimum.at(first, group[order], np.arange(len(order)))
+    return np.argsort(first, kind="stable")
+
+
+@dataclass(frozen=True)
+class _Tied:
+    label: Array
+    place: Array  # of each label among those that are tied, -1 for the others
+
+
+@dataclass(frozen=True)
+class LeastRows:
+    """The cells (groups, columns) of the least row of each group, infinite where it has none."""
+
+    cells: Array
+
+    def __add__(self, other: LeastRows) -> LeastRows:
+        differs = self.cells != other.cells
+        at = differs.argmax(axis=1)[:, None]
+        less = np.take_along_axis(self.cells, at, 1) <= np.take_along_axis(other.cells, at, 1)
+        return LeastRows(np.where(less, self.cells, other.cells))
+
+
+def _visit_least(state: _Tied, block: Block) -> LeastRows:
+    group = state.place.take(state.label[block.first_row : block.first_row + block.n_rows], mode="wrap")
+    rows = np.flatnonzero((group >= 0) & (block.weights > 0))
+    group, columns = group[rows], []
+    for values in _columns(block):
+        own = values[rows]
+        least = np.full(int(state.place.max()) + 1, np.inf)
+        np.minimum.at(least, group, own)
+        rows, group = (kept[own == least[group]] for kept in (rows, group))
+        columns.append(least)
+    return LeastRows(np.column_stack(columns))
+
+
+def _columns(block: Block) -> Iterator[Array]:
+    for column in block.raw.T:
+        yield np.where(np.isnan(column), np.inf, column).astype(np.float64)
+    for codes in () if block.codes is None else block.codes.T:
+        yield codes.astype(np.float64)
