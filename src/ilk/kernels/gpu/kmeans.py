@@ -29,19 +29,22 @@ class DeviceKMeans(Workspace):
         super().__init__(table.device)
         if not plans.LEAST_ROWS <= table.n_rows <= plans.MOST_ROWS:
             raise Unavailable(f"{table.n_rows} rows are not what the kernels of K-means are made for")
-        half = (
-            table.dtype == "float16" and encoding.factor is None and max(map(abs, table.ends())) < MOST_HALF
-        )
-        plan = plans.kmeans_plan(table.n_columns, k, half)
+        plan = self._plan(table, encoding, k)
         if plan is None:
             raise Unavailable(f"no kernel is made for K-means of {table.n_columns} columns and {k} centres")
-        if plan.kind not in plans.ANY_CARD:
-            table.device.need_hopper(f"K-means of {table.n_columns} columns and {k} centres")
         self.table, self.encoding, self.plan, self.k = table, encoding, plan, k
         self.n = table.n_rows
         self.grid = self.device.multiprocessors
         self.split_all = False  # `fused`: too many rows for the first list, so all are split at once
         self.room = max(1024, self.n // plans.LIST_SHARE)  # of the list of rows left open
+
+    @staticmethod
+    def _plan(table: DeviceTable, encoding: CellEncoding, k: int) -> plans.KMeansPlan | None:
+        if not table.device.hopper:
+            return plans.plan_elsewhere(table.n_columns, k, table.device.shared_limit)
+        plain = table.dtype == "float16" and encoding.factor is None
+        half = plain and max(map(abs, table.ends())) < MOST_HALF
+        return plans.kmeans_plan(table.n_columns, k, half)
 
     # --- one pass
 
@@ -120,7 +123,7 @@ class DeviceKMeans(Workspace):
 
     def _second_read(self, x: DeviceArray, scaled: Scaled, out: DeviceArray, reduce: Kernel) -> None:
         """Sums of `large`, by labels, for as many centres at a time as fit; `out` is sums then counts."""
-        build = plans.sums(self.plan.wide, self.k, self.plan.half)
+        build = plans.sums(self.plan.wide, self.k, self.plan.half, self.plan.room)
         some, slices = int(build.macros["K"]), self.plan.wide // 16
         ranges = max(1, self.grid // slices)
         sums = self.memory("sums", (ranges, some * self.plan.wide), np.int64)
@@ -138,7 +141,8 @@ class DeviceKMeans(Workspace):
     def _any_sums(self, centres: Array, weight: DeviceArray | None, heaviest: float) -> tuple[Array, Array]:
         k, d, factor = self.k, self.table.n_columns, self.encoding.factor is not None
         labels = self.labels(centres)
-        build = plans.sums_any(d, k, self.table.dtype, factor=factor, weighted=weight is not None)
+        options = {"factor": factor, "weighted": weight is not None, "room": self.plan.room}
+        build = plans.sums_any(d, k, self.table.dtype, **options)
         some, slices = int(build.macros["K"]), -(-d // 16)
         ranges = max(1, self.grid // slices)
         lift = layouts.lift_of(self.table.largest(self.encoding) * heaviest) * SUM_UNIT
@@ -175,9 +179,9 @@ class DeviceKMeans(Workspace):
             self.memory("labels", self.n, np.int32)
         self.memory("open", self.room, np.int32)
         self.memory("status", 1 + self.grid, np.int32).zero()  # rows left open, rows on the lists
-        launch = {"tiny": self._plain, "few": self._plain, "fused": self._fused, "large": self._large}[
-            self.plan.kind
-        ]
+        launch = {"tiny": self._plain, "few": self._plain, "fused": self._fused}.get(
+            self.plan.kind, self._large
+        )
         blocks = launch(x, scaled, points, labels)
         self._decide(x, scaled, centres, labels, blocks)
         if labels and not self.plan.sums_at_once:
@@ -254,13 +258,15 @@ class DeviceKMeans(Workspace):
         return blocks
 
     def _large(self, x: DeviceArray, scaled: Scaled, points: Array, labels: bool) -> int:
+        """`large` and `mma`: screen and settle; labels alone."""
         listed, found = self.memory("list", self.n, np.int32), self._memory["status"].rows(1, 2)
         scale = 1.0 if self.plan.half else scaled.scale
         lift = 1.0 if self.plan.half else scaled.lift
         shift, settle = self.given("shift", scaled.shift), self.plan.settle(labels)
         assert settle is not None
         for build, terms in ((self.plan.screen(labels), 1), (settle, 3)):
-            image, norms, limits = layouts.large_image(points * lift, terms, self.plan.half)
+            chunk = int(build.macros["NC"])
+            image, norms, limits = layouts.large_image(points * lift, terms, self.plan.half, chunk)
             given = (
                 self.given(f"image{terms}", image),
                 self.given(f"norms{terms}", norms),

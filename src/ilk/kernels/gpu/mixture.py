@@ -27,8 +27,7 @@ class DeviceMixture(Workspace):
 
     def __init__(self, table: DeviceTable, encoding: CellEncoding, k: int, diagonal: bool) -> None:
         super().__init__(table.device)
-        table.device.need_hopper("a Gaussian mixture")
-        plan = MixtureLaunch(table.n_columns, k, diagonal, table.dtype)
+        plan = MixtureLaunch(table.n_columns, k, diagonal, table.dtype, table.device.shared_limit)
         if not plan.fits:
             raise Unavailable(
                 f"no kernel is made for a mixture of {table.n_columns} columns and {k} components"

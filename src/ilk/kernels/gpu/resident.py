@@ -186,7 +186,8 @@ class Resident:
         self, encoding: CellEncoding, codes: Array | None, k: int, level_start: Array
     ) -> DeviceProduct:
         levels = tuple(np.diff(level_start).tolist())
-        plan = ProductPlan(self.shape[1], levels, k, self.table.dtype, encoding.factor is not None)
+        room, factor = self.table.device.shared_limit, encoding.factor is not None
+        plan = ProductPlan(self.shape[1], levels, k, self.table.dtype, factor, room)
         cells = None
         if codes is not None:
             if self._codes is None or self._codes[0] is not codes or self._codes[1] != levels:
