@@ -156,7 +156,7 @@ def plan_elsewhere(columns: int, k: int, room: int) -> KMeansPlan | None:
 def tiny(d: int, k: int, labels: bool) -> Build:
     """Centres (k up to eights, 2, 4 or 8 floats each), counts and sums of two integers a cell."""
     width = 2 if d == 1 else 4 if d <= 3 else 8
-    shared = up(k, 8) * width * 4 + (k + 1) * 4 + (k + 1) * d * 8
+    shared = up(k, 8) // 8 * (8 * width + 4) * 4 + (k + 1) * 4 + (k + 1) * d * 8
     macros = {"D": d, "K": k, "PER": 4, "LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
     return Build("kmeans_tiny", ("common.cuh", "kmeans_tiny.cu"), macros, shared, 512)
 
