@@ -102,6 +102,25 @@ def test_weights(device, d, k, dtype):
     compare(device, x, x[:k], weight=weight)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("d", "k"), [(2, 7), (16, 10), (32, 100), (100, 300)])
+def test_trimming(device, d, k, weighted):
+    x = blobs(50_001, d, k, np.float32)
+    weight = np.random.default_rng(1).integers(0, 5, len(x)) / 4 if weighted else None
+    job, encoding = job_of(device, x, k)
+    code = encoding.power, encoding.centre, encoding.factor
+    centres = x[:k].astype(np.float64) * encoding.power - encoding.centre
+    limit = float(np.sort(kernels.nearest(x, *code, centres)[1])[45_000])
+    expected = kernels.nearest_step(x, *code, weight, centres, limit, 0.25)
+    on_card = None if weight is None else device.array(weight, np.float64)
+    sums, weights, cost = job.trimmed_step(centres, on_card, 1.0, (limit, 0.25))
+    assert np.array_equal(weights, expected[1])
+    assert weights.sum() < len(x) if weight is None else weight.sum()
+    away = np.abs(kernels.round_pairs(sums) - kernels.round_pairs(expected[0]))
+    assert away.max() <= 1e-6 * np.abs(expected[0]).max()
+    assert cost.sum() == pytest.approx(expected[2].sum(), rel=1e-14)
+
+
 @pytest.mark.parametrize(("d", "k"), [(3, 7), (16, 10), (32, 100), (100, 300)])
 def test_standardised_columns(device, d, k):
     x = blobs(50_001, d, k, np.float32) * np.linspace(0.1, 30, d, dtype=np.float32)

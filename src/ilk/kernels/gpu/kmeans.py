@@ -12,7 +12,7 @@ from ilk.kernels.gpu import layouts, plans
 from ilk.kernels.gpu.launch import Array, DeviceArray, Kernel
 from ilk.kernels.gpu.layouts import Scaled
 from ilk.kernels.gpu.nvrtc import Unavailable
-from ilk.kernels.gpu.table import CellEncoding, DeviceTable
+from ilk.kernels.gpu.table import CellEncoding, DeviceTable, added_pairs
 from ilk.kernels.gpu.workspace import Workspace
 from ilk.kernels.pairs import add_pairs, round_pairs, two_product
 
@@ -73,6 +73,18 @@ class DeviceKMeans(Workspace):
             by_row = self.row_costs(centres).fetch()
             cost = np.array([by_row.sum() if weight is None else by_row @ weight.fetch(), 0.0])
         return sums, round_pairs(weights), cost
+
+    def trimmed_step(
+        self, centres: Array, weight: DeviceArray | None, heaviest: float, rules: tuple[float, float]
+    ) -> tuple[Array, Array, Array]:
+        """The same over rows that cost less than a limit, and a share of those that cost just that."""
+        labels = self.labels(centres)
+        costs, grid = self.row_costs(centres, labels), self.table.grid
+        kept, partial = self.memory("kept", self.n, "f8"), self.memory("kept_costs", (grid, 2), "f8")
+        given = costs, self.n, weight, self.given("rules", np.array(rules)), kept, partial
+        self.table.plain("kept", factor=self.encoding.factor is not None)(grid, 256, *given)
+        sums, weights = self._any_sums(centres, kept, heaviest, labels)
+        return sums, round_pairs(weights), added_pairs(partial.fetch())
 
     def row_costs(self, centres: Array, labels: DeviceArray | None = None) -> DeviceArray:
         """Squared distance of each row to its centre, in float64 and in the CPU's order."""
@@ -138,9 +150,15 @@ class DeviceKMeans(Workspace):
             at = self.k * self.plan.wide + first
             _add_columns(reduce, counts, ranges, some, out.rows(at, at + here))
 
-    def _any_sums(self, centres: Array, weight: DeviceArray | None, heaviest: float) -> tuple[Array, Array]:
+    def _any_sums(
+        self,
+        centres: Array,
+        weight: DeviceArray | None,
+        heaviest: float,
+        labels: DeviceArray | None = None,
+    ) -> tuple[Array, Array]:
         k, d, factor = self.k, self.table.n_columns, self.encoding.factor is not None
-        labels = self.labels(centres)
+        labels = self.labels(centres) if labels is None else labels
         options = {"factor": factor, "weighted": weight is not None, "room": self.plan.room}
         build = plans.sums_any(d, k, self.table.dtype, **options)
         some, slices = int(build.macros["K"]), -(-d // 16)
