@@ -1,4 +1,4 @@
-"""The name of a table's content: the same for the same cells however Arrow holds them, as the texts written out give it."""
+"""The name of the content of a table: the same for the same cells however Arrow holds them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def by_texts(cells):
     """The digest of a chunk of texts, one text after the other in Python."""
     digest = hashlib.sha256()
     texts = ["" if text is None else text for text in cells.to_pylist()]
-    digest.update(np.packbits([text is None for text in cells.to_pylist()]).tobytes())
+    digest.update(np.packbits(np.array([text is None for text in cells.to_pylist()], dtype=bool)).tobytes())
     digest.update(np.array([len(text.encode()) for text in texts], dtype=np.int64).tobytes())
     digest.update("".join(texts).encode())
     return digest.hexdigest()
@@ -27,7 +27,12 @@ def by_texts(cells):
 )
 def test_texts_are_read_where_they_lie(texts):
     plain = pa.array(texts, type=pa.large_string())
-    held = (plain, plain.cast(pa.string()), plain.dictionary_encode(), pa.concat_arrays([plain[:1], plain])[1:])
+    held = (
+        plain,
+        plain.cast(pa.string()),
+        plain.dictionary_encode(),
+        pa.concat_arrays([plain[:1], plain])[1:],
+    )
     for cells in held if texts else (plain,):
         digest = hashlib.sha256()
         _add(digest, cells)

@@ -22,8 +22,8 @@ class _TrimState:
 
 
 def find_cuts(rows: Rows, families: Sequence[Family[Any]], params: Sequence[Any], keep: float) -> list[Trim]:
-    """Per start, the cut that keeps exactly the share `keep` of the weight: the cheapest rows. Costs that a device tells
-    are kept for all digits, and are those that its steps compare with the cut."""
+    """Per start, the cut that keeps exactly the share `keep` of the weight: the cheapest rows. Costs that a device
+    tells are kept for all digits, and are those that its steps compare with the cut."""
     there = on_device(rows, families[0])
     if there is not None:
         pairs = zip(families, params, strict=True)

@@ -1,4 +1,4 @@
-"""The card that tests of kernels run on, as it is and as if it had only what Ampere has; without one they are skipped."""
+"""The card of the tests of kernels, as it is and as if it had only what Ampere has; without one they are skipped."""
 
 from __future__ import annotations
 

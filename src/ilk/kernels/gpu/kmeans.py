@@ -6,6 +6,8 @@ bound on its own rounding. The sums of a table are whole numbers, so no grid and
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ilk.kernels.gpu import layouts, plans
@@ -159,7 +161,7 @@ class DeviceKMeans(Workspace):
     ) -> tuple[Array, Array]:
         k, d, factor = self.k, self.table.n_columns, self.encoding.factor is not None
         labels = self.labels(centres) if labels is None else labels
-        options = {"factor": factor, "weighted": weight is not None, "room": self.plan.room}
+        options: Any = {"factor": factor, "weighted": weight is not None, "room": self.plan.room}
         build = plans.sums_any(d, k, self.table.dtype, **options)
         some, slices = int(build.macros["K"]), -(-d // 16)
         ranges = max(1, self.grid // slices)

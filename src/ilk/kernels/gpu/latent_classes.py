@@ -36,9 +36,7 @@ class DeviceClasses(Workspace):
         """Whether these are codes of categories alone, few enough of each, and many rows."""
         alone = codes is not None and codes.dtype == np.uint8 and table.n_columns == 0
         plan = ClassPlan(levels, k)
-        return (
-            alone and table.n_rows >= LEAST_ROWS and plan.fits and plan.shared <= table.device.shared_limit
-        )
+        return alone and table.n_rows >= LEAST_ROWS and plan.fits and plan.shared <= table.device.shared_limit
 
     def _place(self) -> int:
         """The codes as the kernel reads them; how many rows have none."""

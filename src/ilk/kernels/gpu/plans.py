@@ -225,9 +225,7 @@ def sums(d: int, k: int, half: bool, room: int = SHARED_LIMIT) -> Build:
     return Build("kmeans_sums", ("common.cuh", "kmeans_sums.cu"), macros, shared, 1024)
 
 
-def sums_any(
-    d: int, k: int, dtype: str, *, factor: bool, weighted: bool, room: int = SHARED_LIMIT
-) -> Build:
+def sums_any(d: int, k: int, dtype: str, *, factor: bool, weighted: bool, room: int = SHARED_LIMIT) -> Build:
     """Sums of any numbers under weights: three integers for each of 16 columns of at most so many centres."""
     k = min(k, (room - 204) // 204)
     shared = (k + 1) * 204

@@ -27,8 +27,8 @@ HELD_JOBS = 4  # numbers of components whose memory is kept: starts of one fit, 
 
 
 class Resident:
-    """All rows of a table on a device. `host` gives them in memory; `say` is told what runs on the CPU and why, and what
-    is slow on this card."""
+    """All rows of a table on a device. `host` gives them in memory; `say` is told what runs on the CPU or is slow on
+    this card, and why."""
 
     ndim = 2
 
@@ -115,7 +115,9 @@ class Resident:
         device = self.table.device
         if device.slow_doubles:
             why = f"{what} is computed in float64, which {device.name} does at a 64th of its rate"
-            self._say(why, "slow-on-gpu", "many CPUs are faster; K-means and latent classes are not concerned")
+            self._say(
+                why, "slow-on-gpu", "many CPUs are faster; K-means and latent classes are not concerned"
+            )
 
     def _mixture(self, encoding: CellEncoding, k: int, diagonal: bool) -> DeviceMixture:
         self._in_doubles("a Gaussian mixture")
