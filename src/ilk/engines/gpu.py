@@ -32,6 +32,12 @@ from ilk.threads import thread_count
 SPARE_BYTES = 2 << 30  # of the card, left for what passes need
 
 
+def _say_once(said: set[str], why: str, code: str, then: str) -> None:
+    if why not in said:
+        said.add(why)
+        warn(code, f"{why}: {then}.", depth=3)
+
+
 class GpuRows(MemoryRows):
     """Rows in memory that lie on a device too, where the kernels made for it walk them: `resident`, and `whole` where
     no cell is missing. Where `host` is None they are fetched when something asks for them."""
@@ -69,10 +75,8 @@ class GpuRows(MemoryRows):
     def cells_per_row(self) -> int:
         return int(self.n_columns)
 
-    def _say(self, why: str) -> None:
-        if why not in self._said:
-            self._said.add(why)
-            warn("on-cpu", f"{why}: the CPU does it.", depth=2)
+    def _say(self, why: str, code: str = "on-cpu", then: str = "the CPU does it") -> None:
+        _say_once(self._said, why, code, then)
 
     @property
     def resident(self) -> Block | None:  # type: ignore[override]
@@ -135,10 +139,8 @@ class FlowingRows:
     def device_name(self) -> str:
         return self.device.name
 
-    def _say(self, why: str) -> None:
-        if why not in self._said:
-            self._said.add(why)
-            warn("on-cpu", f"{why}: the CPU does it.", depth=2)
+    def _say(self, why: str, code: str = "on-cpu", then: str = "the CPU does it") -> None:
+        _say_once(self._said, why, code, then)
 
     @property
     def resident(self) -> Block | None:

@@ -136,7 +136,8 @@ class MemoryRows:
 
 
 def held(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
-    """At most `n_rows` of the rows as a table in memory: a sample, or all of them where there are no more."""
-    if isinstance(rows, MemoryRows) and rows.n_rows <= n_rows:
+    """At most `n_rows` of the rows as a table in memory: a sample, or all of them where there are no more. Of rows that
+    lie on a device too it is what the CPU has, so that starts are compared by the same numbers."""
+    if isinstance(rows, MemoryRows) and rows.n_rows <= n_rows and rows.resident is None:
         return rows
     return MemoryRows.of_block(rows.sample(n_rows, seed), rows.threads)

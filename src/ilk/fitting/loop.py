@@ -17,7 +17,7 @@ from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Family, Partial, Trim
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import heard
-from ilk.fitting.trim import find_cuts
+from ilk.fitting.trim import find_cuts, on_device
 from ilk.table.block import Array, Block
 from ilk.table.content import content_keys
 
@@ -189,9 +189,8 @@ def _end(runs: Sequence[Run], reason: str) -> None:
 def walked_block(rows: Rows, family: Family[Any], alone: bool) -> Block | None:
     """All rows as one block, where the kernels of the family walk it: on a device for every start; in memory for one
     that is alone, since a block is in the cache for all starts."""
-    if family.of_cells and rows.resident is not None:
-        return rows.resident
-    return rows.whole if family.shares_blocks and (alone or rows.resident is not None) else None
+    there = on_device(rows, family)
+    return rows.whole if there is None and family.shares_blocks and alone else there
 
 
 def advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: Stop) -> None:

@@ -11,6 +11,7 @@ from ilk.table.block import Array, Block
 
 FEWEST_ROWS = 4  # that are cut in two
 SPLIT_PASSES = 5  # of each cut, before the best goes on
+AS_LONG = 1e-6  # of a variance: axes that differ by less are as long as each other
 
 
 def split_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array]:
@@ -47,8 +48,7 @@ def joined_labels(block: Block, family: Gaussian, params: Mixture) -> list[Array
 def two_means(points: Array, weight: Array) -> Array:
     """Which rows belong to the second of two groups: 2-means from a cut across the longest axis."""
     centred = points - np.average(points, axis=0, weights=weight)
-    axis = np.linalg.eigh((centred * weight[:, None]).T @ centred)[1][:, -1]
-    half = centred @ axis > 0
+    half = centred @ _longest_axis(centred, weight) > 0
     for _ in range(20):
         if half.all() or not half.any():
             break
@@ -58,3 +58,23 @@ def two_means(points: Array, weight: Array) -> Array:
             break
         half = new
     return np.asarray(half)
+
+
+def _longest_axis(centred: Array, weight: Array) -> Array:
+    """The axis of largest variance. Rows whitened by their own covariance have the same along all axes, and rounding
+    would choose: of axes as long as each other, the one along which the rows are flattest, as two groups apart are."""
+    variance, axes = np.linalg.eigh((centred * weight[:, None]).T @ centred)
+    tied = axes[:, variance >= (1 - AS_LONG) * variance[-1]]
+    return np.asarray(tied[:, 0]) if tied.shape[1] == 1 else _flattest_axis(centred, weight, tied @ tied.T)
+
+
+def _flattest_axis(centred: Array, weight: Array, within: Array) -> Array:
+    """Of the coordinates and of the axes of fourth moments (Cardoso 1989), both projected by `within`, the one along
+    which the rows have the least fourth moment."""
+    inside = centred @ within
+    fourth = (inside * (weight * np.square(inside).sum(axis=1))[:, None]).T @ inside
+    tried = np.hstack([within, within @ np.linalg.eigh(fourth)[1]])
+    length = np.sqrt(np.square(tried).sum(axis=0))
+    tried = tried[:, length > np.sqrt(AS_LONG)] / length[length > np.sqrt(AS_LONG)]
+    moment = weight @ np.square(np.square(centred @ tried))
+    return np.asarray(tried[:, int(np.argmin(moment))])

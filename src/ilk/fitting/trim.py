@@ -22,12 +22,38 @@ class _TrimState:
 
 
 def find_cuts(rows: Rows, families: Sequence[Family[Any]], params: Sequence[Any], keep: float) -> list[Trim]:
-    """Per start, the cut that keeps exactly the share `keep` of the weight: the cheapest rows."""
+    """Per start, the cut that keeps exactly the share `keep` of the weight: the cheapest rows. Costs that a device
+    tells are kept for all digits, and are those that its steps compare with the cut."""
+    there = on_device(rows, families[0])
+    if there is not None:
+        pairs = zip(families, params, strict=True)
+        return [cut_of(family.assign(own, there)[1], there.weights, keep) for family, own in pairs]
     searches = [QuantileSearch.begin(keep, (1,))] * len(params)
     while not searches[0].done:
         counts = rows.reduce(_visit, _TrimState(families, params, searches))
         searches = [search.narrow(count) for search, count in zip(searches, counts, strict=True)]
     return [Trim(float(search.value[0]), float(search.share_at[0])) for search in searches]
+
+
+def on_device(rows: Rows, family: Family[Any]) -> Block | None:
+    """All rows as a block on a device, where the kernels of the family walk it."""
+    if family.of_cells:
+        return rows.resident
+    return rows.whole if family.shares_blocks and rows.resident is not None else None
+
+
+def cut_of(cost: Array, weight: Array, keep: float) -> Trim:
+    """The cut from the costs of all rows.
+
+    >>> cut_of(np.array([3.0, 1.0, 2.0, 10.0]), np.ones(4), 0.5)
+    Trim(limit=2.0, share=1.0)
+    """
+    search = QuantileSearch.begin(keep, (1,))
+    while not search.done:
+        search = search.narrow(search.count(cost, np.zeros(len(cost), dtype=np.intp), weight))
+        fits = search.shares_digits(cost)
+        cost, weight = cost[fits], weight[fits]
+    return Trim(float(search.value[0]), float(search.share_at[0]))
 
 
 def _visit(state: _TrimState, block: Block) -> Array:

@@ -85,6 +85,11 @@ class QuantileSearch:
             np.float64, copy=False
         )  # whole numbers where none fits
 
+    def shares_digits(self, values: Array) -> Array:
+        """Which values have the digits found so far, of a search for a single quantile: others need not be counted."""
+        found = keys_of(values) >> np.uint64(DIGIT_BITS * (N_DIGITS - self.n_found))
+        return np.asarray((found == self.prefix.ravel()[0]) & ~np.isnan(values))
+
     def narrow(self, counts: Array) -> QuantileSearch:
         """One more digit: the first whose cumulative weight reaches the share."""
         total = counts.sum(axis=1) if self.n_found == 0 else self.total.ravel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ilk.kernels.gpu import flow
-from ilk.kernels.gpu.launch import open_device
+from ilk.kernels.gpu.launch import Device, open_device
 from tests.kernels.gpu import test_mixture_on_card as mixtures
 from tests.kernels.gpu import test_on_card as k_means
 from tests.kernels.gpu import test_product_on_card as products
@@ -13,9 +13,8 @@ from tests.kernels.gpu import test_product_on_card as products
 ROWS = 6001
 
 
-def every_kernel() -> None:
+def every_kernel(device: Device) -> None:
     """K-means of every kind, mixtures, products, and parts of a table."""
-    device = open_device()
     for columns, k in ((2, 20), (16, 10), (20, 60), (32, 100), (64, 300)):
         x = k_means.blobs(ROWS, columns, k, np.float32)
         k_means.compare(device, x, x[:k])
@@ -42,16 +41,17 @@ def every_kernel() -> None:
     in_parts(device)
 
 
-def in_parts(device: object) -> None:
+def in_parts(device: Device) -> None:
     """A table that passes through in three parts."""
     x = k_means.blobs(3 * 4096, 16, 10, np.float32)
     flow.PART_BYTES = 4096 * 64
-    cells = flow.Flowing(device, x, print)  # type: ignore[arg-type]
+    cells = flow.Flowing(device, x, print)
     encoding = k_means.encoded(x)
     given = encoding.power, encoding.centre, encoding.factor, None, x[:10].astype(np.float64) * encoding.power
     cells.run("nearest_step", lambda *_: None, *given)
 
 
 if __name__ == "__main__":
-    every_kernel()
+    every_kernel(open_device())
+    every_kernel(Device(ampere=True))
     print("every kernel ran")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from ilk import kernels
+from ilk.kernels.gpu.resident import Resident
 
 NAMES = [
     "nearest_step",
@@ -39,3 +42,16 @@ def test_compressed_rows_are_not_taken_for_a_device():
     given = 1.0, np.zeros(2), None, centres
     for one, other in zip(kernels.nearest(x, *given), kernels.nearest(csr_array(x), *given), strict=True):
         assert np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_a_card_with_few_units_for_float64_is_said_to_be_slow(slow):
+    device = SimpleNamespace(slow_doubles=slow, name="NVIDIA GeForce RTX 4090")
+    table = SimpleNamespace(device=device, raw=np.empty((9, 2)), dtype="float64")
+    said = []
+    Resident(table, lambda: None, lambda *told: said.append(told))._in_doubles("a Gaussian mixture")
+    assert len(said) == slow
+    for why, code, then in said:
+        assert "NVIDIA GeForce RTX 4090" in why
+        assert code == "slow-on-gpu"
+        assert "CPUs are faster" in then

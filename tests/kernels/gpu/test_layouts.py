@@ -66,13 +66,57 @@ def test_scores_of_the_image_are_distances(d, k, terms):
 @pytest.mark.parametrize("terms", [1, 3])
 def test_chunks_of_centres_are_all_of_them(d, k, half, terms):
     points = np.random.default_rng(1).normal(size=(k, d)) * 5
-    image, norms, _ = layouts.large_image(points, terms, half)
     chunk, parts = (128, 1) if terms == 1 else (64, 2)
+    image, norms, _ = layouts.large_image(points, terms, half, chunk)
     blocks = image.astype(np.float64).reshape(-1, parts, chunk * d)
     meant = np.concatenate([sum(unblocked(part, chunk, d) for part in block) for block in blocks])
     assert np.allclose(meant[:k], -2 * points[:, layouts.places(d, half)], atol=2e-2 if terms == 1 else 1e-5)
     assert not meant[k:].any()
     assert (norms[k:] == np.float32(1e30)).all()
+
+
+def mma(sums, a, b):
+    """`mma.m16n8k16`: registers of 32 lanes, a (32, 4, 2) and b (32, 2, 2) halves, added to sums (32, 4)."""
+    lane = np.arange(32)
+    g, q = lane // 4, lane % 4
+    left, right = np.zeros((16, 16)), np.zeros((16, 8))
+    for register in range(4):
+        for half in range(2):
+            left[g + 8 * (register % 2), 2 * q + half + 8 * (register // 2)] = a[:, register, half]
+    for register in range(2):
+        for half in range(2):
+            right[2 * q + half + 8 * register, g] = b[:, register, half]
+    product = left @ right
+    for e in range(4):
+        sums[:, e] += product[g + 8 * (e // 2), 2 * q + e % 2]
+
+
+@pytest.mark.parametrize("d", [16, 32, 48, 128])
+@pytest.mark.parametrize("terms", [1, 3])
+def test_words_of_the_image_are_the_operands_of_mma(d, terms):
+    """As `kmeans_mma.cu` reads them: a word a lane of a block of 8 centres x 8 columns, pieces of 16 bytes of a row."""
+    generator = np.random.default_rng(4)
+    k, chunk, lane = 100, plans.MMA_CHUNK, np.arange(32)
+    points, x = generator.normal(size=(k, d)) * 5, generator.normal(size=(16, d)).astype(np.float16)
+    image, norms, _ = layouts.large_image(points, terms, False, chunk)
+    words = image.reshape(2, 2 if terms == 3 else 1, -1, 64)  # chunks, parts, blocks of 128 bytes
+    g, q, found = lane // 4, lane % 4, np.zeros((16, 2 * chunk))
+    for c in range(2):
+        for j in range(chunk // 8):
+            sums = np.zeros((32, 4))
+            for s in range(d // 16):
+                piece = 8 * (s >> 1) + 2 * q + (s & 1) if d % 32 == 0 else 4 * s + q
+                cells = 4 * piece[:, None] + np.arange(4)
+                rows = np.stack([x[g + 8 * h][lane[:, None], cells] for h in range(2)], axis=1)  # lane, h, 4
+                a = np.stack([rows[:, 0, :2], rows[:, 1, :2], rows[:, 0, 2:], rows[:, 1, 2:]], axis=1)
+                for part in words[c]:
+                    blocks = part[[2 * s * (chunk // 8) + j, (2 * s + 1) * (chunk // 8) + j]]
+                    mma(sums, a, blocks.reshape(2, 32, 2).transpose(1, 0, 2))
+            for e in range(4):
+                found[g + 8 * (e // 2), c * chunk + 8 * j + 2 * q + e % 2] = sums[:, e]
+    exact = -2 * x.astype(np.float64) @ points.T
+    assert np.abs(found[:, :k] - exact).max() < (0.2 if terms == 1 else 1e-4)
+    assert (norms[k:] > 1e29).all()
 
 
 @pytest.mark.parametrize("kind", ["tiny", "few"])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ilk.kernels import plain_mixture
-from ilk.kernels.gpu.launch import open_device
 from ilk.kernels.gpu.mixture import DeviceMixture
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.resident import Resident
@@ -22,20 +21,15 @@ SHAPES = [
     (16, 20),
     (20, 5),
     (7, 40),
+    (8, 128),
+    (5, 70),
+    (2, 17),
     (64, 10),
     (33, 33),
     (100, 6),
     (128, 9),
     (1, 2),
 ]
-
-
-@pytest.fixture(scope="module")
-def device():
-    try:
-        return open_device()
-    except Unavailable as why:
-        pytest.skip(str(why))
 
 
 def components(x, k, diagonal, seed=2):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ilk.kernels import plain_product
-from ilk.kernels.gpu.launch import open_device
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.product import DeviceProduct
 from ilk.kernels.gpu.product_plans import ProductPlan
@@ -26,14 +25,6 @@ SHAPES = [
     (2, (70_000,), 2),
     (9, (4,) * 9, 33),
 ]
-
-
-@pytest.fixture(scope="module")
-def device():
-    try:
-        return open_device()
-    except Unavailable as why:
-        pytest.skip(str(why))
 
 
 def table_of(device, n, columns, levels, dtype=np.float64, gaps=0.1):

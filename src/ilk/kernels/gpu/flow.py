@@ -87,7 +87,7 @@ class Flowing:
 
     ndim = 2
 
-    def __init__(self, device: Device, raw: Any, say: Callable[[str], None]) -> None:
+    def __init__(self, device: Device, raw: Any, say: Callable[..., None]) -> None:
         self.device, self.shape, self._say = device, tuple(raw.shape), say
         self.source, self.raw = Source(device, raw), raw
         self.dtype = self.source.dtype

@@ -6,13 +6,15 @@ bound on its own rounding. The sums of a table are whole numbers, so no grid and
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ilk.kernels.gpu import layouts, plans
 from ilk.kernels.gpu.launch import Array, DeviceArray, Kernel
 from ilk.kernels.gpu.layouts import Scaled
 from ilk.kernels.gpu.nvrtc import Unavailable
-from ilk.kernels.gpu.table import CellEncoding, DeviceTable
+from ilk.kernels.gpu.table import CellEncoding, DeviceTable, added_pairs
 from ilk.kernels.gpu.workspace import Workspace
 from ilk.kernels.pairs import add_pairs, round_pairs, two_product
 
@@ -29,19 +31,22 @@ class DeviceKMeans(Workspace):
         super().__init__(table.device)
         if not plans.LEAST_ROWS <= table.n_rows <= plans.MOST_ROWS:
             raise Unavailable(f"{table.n_rows} rows are not what the kernels of K-means are made for")
-        half = (
-            table.dtype == "float16" and encoding.factor is None and max(map(abs, table.ends())) < MOST_HALF
-        )
-        plan = plans.kmeans_plan(table.n_columns, k, half)
+        plan = self._plan(table, encoding, k)
         if plan is None:
             raise Unavailable(f"no kernel is made for K-means of {table.n_columns} columns and {k} centres")
-        if plan.kind not in plans.ANY_CARD:
-            table.device.need_hopper(f"K-means of {table.n_columns} columns and {k} centres")
         self.table, self.encoding, self.plan, self.k = table, encoding, plan, k
         self.n = table.n_rows
         self.grid = self.device.multiprocessors
         self.split_all = False  # `fused`: too many rows for the first list, so all are split at once
         self.room = max(1024, self.n // plans.LIST_SHARE)  # of the list of rows left open
+
+    @staticmethod
+    def _plan(table: DeviceTable, encoding: CellEncoding, k: int) -> plans.KMeansPlan | None:
+        if not table.device.hopper:
+            return plans.plan_elsewhere(table.n_columns, k, table.device.shared_limit)
+        plain = table.dtype == "float16" and encoding.factor is None
+        half = plain and max(map(abs, table.ends())) < MOST_HALF
+        return plans.kmeans_plan(table.n_columns, k, half)
 
     # --- one pass
 
@@ -70,6 +75,18 @@ class DeviceKMeans(Workspace):
             by_row = self.row_costs(centres).fetch()
             cost = np.array([by_row.sum() if weight is None else by_row @ weight.fetch(), 0.0])
         return sums, round_pairs(weights), cost
+
+    def trimmed_step(
+        self, centres: Array, weight: DeviceArray | None, heaviest: float, rules: tuple[float, float]
+    ) -> tuple[Array, Array, Array]:
+        """The same over rows that cost less than a limit, and a share of those that cost just that."""
+        labels = self.labels(centres)
+        costs, grid = self.row_costs(centres, labels), self.table.grid
+        kept, partial = self.memory("kept", self.n, "f8"), self.memory("kept_costs", (grid, 2), "f8")
+        given = costs, self.n, weight, self.given("rules", np.array(rules)), kept, partial
+        self.table.plain("kept", factor=self.encoding.factor is not None)(grid, 256, *given)
+        sums, weights = self._any_sums(centres, kept, heaviest, labels)
+        return sums, round_pairs(weights), added_pairs(partial.fetch())
 
     def row_costs(self, centres: Array, labels: DeviceArray | None = None) -> DeviceArray:
         """Squared distance of each row to its centre, in float64 and in the CPU's order."""
@@ -120,7 +137,7 @@ class DeviceKMeans(Workspace):
 
     def _second_read(self, x: DeviceArray, scaled: Scaled, out: DeviceArray, reduce: Kernel) -> None:
         """Sums of `large`, by labels, for as many centres at a time as fit; `out` is sums then counts."""
-        build = plans.sums(self.plan.wide, self.k, self.plan.half)
+        build = plans.sums(self.plan.wide, self.k, self.plan.half, self.plan.room)
         some, slices = int(build.macros["K"]), self.plan.wide // 16
         ranges = max(1, self.grid // slices)
         sums = self.memory("sums", (ranges, some * self.plan.wide), np.int64)
@@ -135,10 +152,17 @@ class DeviceKMeans(Workspace):
             at = self.k * self.plan.wide + first
             _add_columns(reduce, counts, ranges, some, out.rows(at, at + here))
 
-    def _any_sums(self, centres: Array, weight: DeviceArray | None, heaviest: float) -> tuple[Array, Array]:
+    def _any_sums(
+        self,
+        centres: Array,
+        weight: DeviceArray | None,
+        heaviest: float,
+        labels: DeviceArray | None = None,
+    ) -> tuple[Array, Array]:
         k, d, factor = self.k, self.table.n_columns, self.encoding.factor is not None
-        labels = self.labels(centres)
-        build = plans.sums_any(d, k, self.table.dtype, factor=factor, weighted=weight is not None)
+        labels = self.labels(centres) if labels is None else labels
+        options: Any = {"factor": factor, "weighted": weight is not None, "room": self.plan.room}
+        build = plans.sums_any(d, k, self.table.dtype, **options)
         some, slices = int(build.macros["K"]), -(-d // 16)
         ranges = max(1, self.grid // slices)
         lift = layouts.lift_of(self.table.largest(self.encoding) * heaviest) * SUM_UNIT
@@ -175,9 +199,9 @@ class DeviceKMeans(Workspace):
             self.memory("labels", self.n, np.int32)
         self.memory("open", self.room, np.int32)
         self.memory("status", 1 + self.grid, np.int32).zero()  # rows left open, rows on the lists
-        launch = {"tiny": self._plain, "few": self._plain, "fused": self._fused, "large": self._large}[
-            self.plan.kind
-        ]
+        launch = {"tiny": self._plain, "few": self._plain, "fused": self._fused}.get(
+            self.plan.kind, self._large
+        )
         blocks = launch(x, scaled, points, labels)
         self._decide(x, scaled, centres, labels, blocks)
         if labels and not self.plan.sums_at_once:
@@ -254,13 +278,15 @@ class DeviceKMeans(Workspace):
         return blocks
 
     def _large(self, x: DeviceArray, scaled: Scaled, points: Array, labels: bool) -> int:
+        """`large` and `mma`: screen and settle; labels alone."""
         listed, found = self.memory("list", self.n, np.int32), self._memory["status"].rows(1, 2)
         scale = 1.0 if self.plan.half else scaled.scale
         lift = 1.0 if self.plan.half else scaled.lift
         shift, settle = self.given("shift", scaled.shift), self.plan.settle(labels)
         assert settle is not None
         for build, terms in ((self.plan.screen(labels), 1), (settle, 3)):
-            image, norms, limits = layouts.large_image(points * lift, terms, self.plan.half)
+            chunk = int(build.macros["NC"])
+            image, norms, limits = layouts.large_image(points * lift, terms, self.plan.half, chunk)
             given = (
                 self.given(f"image{terms}", image),
                 self.given(f"norms{terms}", norms),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ilk.kernels.gpu.class_plans import CHUNK, COMPONENTS, MOST_BITS, UNIT, ClassPlan
-from ilk.kernels.gpu.launch import HOPPER, Array, DeviceArray
+from ilk.kernels.gpu.launch import Array, DeviceArray
 from ilk.kernels.gpu.plans import reduction, up
 from ilk.kernels.gpu.table import DeviceTable
 from ilk.kernels.gpu.workspace import Workspace
@@ -35,8 +35,8 @@ class DeviceClasses(Workspace):
     def suits(table: DeviceTable, codes: DeviceArray | None, levels: tuple[int, ...], k: int) -> bool:
         """Whether these are codes of categories alone, few enough of each, and many rows."""
         alone = codes is not None and codes.dtype == np.uint8 and table.n_columns == 0
-        alone = alone and table.device.architecture == HOPPER
-        return alone and table.n_rows >= LEAST_ROWS and ClassPlan(levels, k).fits
+        plan = ClassPlan(levels, k)
+        return alone and table.n_rows >= LEAST_ROWS and plan.fits and plan.shared <= table.device.shared_limit
 
     def _place(self) -> int:
         """The codes as the kernel reads them; how many rows have none."""

@@ -31,8 +31,10 @@ ARCHITECTURES = {
     (10, 0): "sm_100",
     (12, 0): "sm_120",
 }
-"""Compute capabilities that kernels are written for, and what NVRTC calls them; those of tensor cores for Hopper."""
+"""Compute capabilities that kernels are written for, and what NVRTC calls them."""
 HOPPER = "sm_90a"
+SLOW_DOUBLES = ("sm_86", "sm_89", "sm_120")  # a 64th of the rate of float32
+AMPERE_SHARED = 99 * 1024  # bytes of shared memory that a block may have on the smallest of these cards
 SHARED_UNASKED = 48 * 1024  # bytes of shared memory that a kernel may have without asking
 OUT_OF_MEMORY = 2
 _DRIVER = {"linux": "libcuda.so.1", "win32": "nvcuda.dll"}
@@ -191,9 +193,11 @@ def _argument(value: Any) -> Any:
 
 
 class Device:
-    """One card: its context (shared with whoever else uses it in this process), a stream, and the kernels loaded."""
+    """One card: its context (shared with whoever else uses it in this process), a stream, and the kernels loaded.
 
-    def __init__(self, number: int = 0) -> None:
+    `ampere` uses of a later card only what Ampere has, to try its kernels."""
+
+    def __init__(self, number: int = 0, *, ampere: bool = False) -> None:
         driver = _driver()
         count = ctypes.c_int()
         if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or count.value <= number:
@@ -212,7 +216,10 @@ class Device:
             )
         self.architecture = ARCHITECTURES[capability]
         self.multiprocessors = self._attribute(16)
-        self.shared_limit = self._attribute(97)
+        self.hopper = self.architecture == HOPPER and not ampere
+        self.slow_doubles = self.architecture in SLOW_DOUBLES
+        self._macros = {"AMPERE": 1} if ampere else {}
+        self.shared_limit = min(self._attribute(97), AMPERE_SHARED) if ampere else self._attribute(97)
         _check(driver.cuDevicePrimaryCtxRetain(ctypes.byref(self._context), self._handle), "context")
         self.stream = ctypes.c_void_p(
             0
@@ -223,11 +230,6 @@ class Device:
         value = ctypes.c_int()
         _check(_driver().cuDeviceGetAttribute(ctypes.byref(value), number, self._handle), "device")
         return value.value
-
-    def need_hopper(self, what: str) -> None:
-        """A refusal of what is written for the tensor cores of Hopper."""
-        if self.architecture != HOPPER:
-            raise Unavailable(f"{what} is written for NVIDIA Hopper, and this is {self.name}")
 
     def use(self) -> None:
         """Make its context that of the calling thread."""
@@ -317,7 +319,8 @@ class Device:
                 raise Unavailable(
                     f"{name} wants {shared} bytes of shared memory, {self.name} has {self.shared_limit}"
                 )
-            self._kernels[key] = Kernel(self, compiled(text, macros, self.architecture), name, shared)
+            cubin = compiled(text, {**macros, **self._macros}, self.architecture)
+            self._kernels[key] = Kernel(self, cubin, name, shared)
         return self._kernels[key]
 
 

@@ -106,10 +106,9 @@ def fused_image(centres: Array, terms: int, constant: float) -> tuple[Array, Arr
     return image, limits
 
 
-def large_image(centres: Array, terms: int, half: bool) -> tuple[Array, Array, Array]:
-    """What `kmeans_large.cu` reads: centres by chunks, norms, limits."""
+def large_image(centres: Array, terms: int, half: bool, chunk: int) -> tuple[Array, Array, Array]:
+    """What `kmeans_large.cu` and `kmeans_mma.cu` read: centres by chunks, norms, limits."""
     k, d = centres.shape
-    chunk = 128 if terms == 1 else 64
     n = up(k, chunk)
     found = split(centres, places(d, half), 2 if terms == 3 else 1)
     parts = [padded(part, n) for part in ((found.high, found.low) if terms == 3 else (found.high,))]

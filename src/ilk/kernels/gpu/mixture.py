@@ -12,6 +12,7 @@ import numpy as np
 
 from ilk.kernels.gpu.launch import Array, DeviceArray
 from ilk.kernels.gpu.mixture_plans import MixtureLaunch
+from ilk.kernels.gpu.moments import MOST_TERMS, MomentPlan
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import LEAST_ROWS, reduction
 from ilk.kernels.gpu.table import CellEncoding, DeviceTable
@@ -27,8 +28,7 @@ class DeviceMixture(Workspace):
 
     def __init__(self, table: DeviceTable, encoding: CellEncoding, k: int, diagonal: bool) -> None:
         super().__init__(table.device)
-        table.device.need_hopper("a Gaussian mixture")
-        plan = MixtureLaunch(table.n_columns, k, diagonal, table.dtype)
+        plan = MixtureLaunch(table.n_columns, k, diagonal, table.dtype, table.device.shared_limit)
         if not plan.fits:
             raise Unavailable(
                 f"no kernel is made for a mixture of {table.n_columns} columns and {k} components"
@@ -37,6 +37,7 @@ class DeviceMixture(Workspace):
             raise Unavailable(f"a table of fewer than {LEAST_ROWS} rows gains nothing")
         self.table, self.encoding, self.plan, self.k = table, encoding, plan, k
         self.n, self.d, self.grid = table.n_rows, table.n_columns, table.device.multiprocessors
+        self.moments = MomentPlan(table.n_columns, k, table.dtype, table.device.shared_limit)
 
     @property
     def x(self) -> DeviceArray:
@@ -59,6 +60,10 @@ class DeviceMixture(Workspace):
         plain = not hard and weight is None and rules[0] == inf
         if plain and self.plan.at_once and float(np.square(mean * whiten).max()) < CENTRED_FROM:
             return self._all_at_once(mean, whiten, log_weight)
+        if plain and not self.plan.diagonal and self.moments.fits:
+            found = self._by_moments(mean, whiten, log_weight)
+            if found is not None:
+                return found
         self._components(mean, whiten, log_weight)
         for first, last in self._chunks():
             self._memberships(first, last, plain, hard, weight, rules)
@@ -208,6 +213,24 @@ class DeviceMixture(Workspace):
         shift = sums[0] - count[:, None] * mean
         scatter = sums[1] - mean * (2 * sums[0] - count[:, None] * mean)
         return count, shift, np.maximum(scatter, 0.0), float(found[-1])
+
+    def _by_moments(
+        self, mean: Array, whiten: Array, log_weight: Array
+    ) -> tuple[Array, Array, Array, float] | None:
+        """Few columns, many components: products with the moments of a row; None where these would lose digits."""
+        plan = self.moments
+        table, constant = plan.coefficients(mean, whiten, log_weight)
+        if not plan.terms(table, constant, self.table.largest(self.encoding)) < MOST_TERMS:
+            return None
+        build, partial = plan.build(), self.memory("partial_moments", (self.grid, plan.width), "f8")
+        given = self.given("coefficients", plan.fragments(table)), self.given("constant", constant), partial
+        self.table.build(build)(self.grid, build.threads, self.x, self.n, *given)
+        out = self.memory("out_moments", plan.width, "f8")
+        reduce = self.table.build(reduction(whole=False))
+        reduce(-(-plan.width // 32), 1024, partial, self.grid, plan.width, plan.width, out)
+        found = out.fetch()
+        sums = plan.sums(found[:-4].reshape(plan.moments, plan.pitch), mean)
+        return *sums, float(found[-4:].sum())
 
 
 def _padded(values: Array, shape: tuple[int, ...]) -> Array:

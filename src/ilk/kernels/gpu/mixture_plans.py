@@ -64,6 +64,7 @@ class MixtureLaunch:
     k: int
     diagonal: bool
     dtype: str
+    room: int = SHARED_LIMIT  # of a block, in shared memory
 
     @cached_property
     def blocks(self) -> int:
@@ -121,13 +122,12 @@ class MixtureLaunch:
         return self.sets * self.tiles_of_set * 128 + self.wide + 1
 
     def sums(self) -> Build:
-        rows = 64 if self.blocks <= 8 else 32
-        wide_group = up(self.group, 16)
-        shared = (
-            2 * rows * (self.wide + 4) * self.size
-            + 2 * rows * (wide_group + 4) * 8
-            + self.group * self.wide * 8
-        )
+        wide_group, shared, rows = up(self.group, 16), 0, 16
+        for rows in (64, 32, 16) if self.blocks <= 8 else (32, 16):
+            row_bytes = (self.wide + 4) * self.size + (wide_group + 4) * 8
+            shared = 2 * rows * row_bytes + self.group * self.wide * 8
+            if shared <= self.room:
+                break
         macros = {
             "PER": self.per_warp,
             "SETS": self.sets,
@@ -163,13 +163,13 @@ class MixtureLaunch:
     @cached_property
     def held(self) -> bool:
         """Whether whitening matrices fit into shared memory, four at a time."""
-        return self._scores_bytes(4, True) <= SHARED_LIMIT
+        return self._scores_bytes(4, True) <= self.room
 
     @cached_property
     def score_group(self) -> int:
         """Components whose scores one launch makes: a multiple of 4 that divides the pitch."""
         sizes = [group for group in range(4, self.pitch + 1, 4) if self.pitch % group == 0]
-        return max(group for group in sizes if self._scores_bytes(group, self.held) <= SHARED_LIMIT)
+        return max(group for group in sizes if self._scores_bytes(group, self.held) <= self.room)
 
     @property
     def fused(self) -> bool:
@@ -199,7 +199,7 @@ class MixtureLaunch:
 
     @property
     def fits(self) -> bool:
-        return self.blocks <= MOST_BLOCKS and self.sums().fits
+        return self.blocks <= MOST_BLOCKS and self.sums().fits_in(self.room)
 
     # --- diagonal covariances, all at once
 
@@ -210,7 +210,8 @@ class MixtureLaunch:
     @property
     def at_once(self) -> bool:
         """Whether one kernel holds all sums of a diagonal mixture."""
-        return self.diagonal and self.blocks * self.component_tiles <= DIAGONAL_TILES and self.whole().fits
+        few = self.diagonal and self.blocks * self.component_tiles <= DIAGONAL_TILES
+        return few and self.whole().fits_in(self.room)
 
     def whole(self) -> Build:
         """`gmm_diag.cu`."""

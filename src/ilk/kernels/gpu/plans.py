@@ -4,7 +4,8 @@ K-means (decision 31):
 - `tiny`: up to four columns, plain float, centres in shared memory;
 - `few`: few centres times columns, plain float, centres as constants;
 - `fused`: tensor cores, all sums in shared memory, one read of the table;
-- `large`: tensor cores, centres stream by; sums are a second read.
+- `large`: tensor cores, centres stream by; sums are a second read;
+- `mma`: the same on the tensor cores of other cards than Hopper.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FEW_CELLS = 400  # centres times columns, up to which `few` is fastest (seen at 
 FEW_COLUMNS = 32
 FUSED_CENTRES = 248
 LARGE_COLUMNS = 128  # beyond, the fragments of a row do not fit the registers
-ANY_CARD = ("tiny", "few")  # kinds of K-means without the tensor cores of Hopper
+MMA_CHUNK = 64  # centres at a time of `mma`
 LEAST_ROWS = 4096  # tables of fewer rows are the CPU's
 MOST_ROWS = 1 << 30  # of one launch: lists hold int32 row numbers
 LIST_SHARE = 8  # one row in so many has room on a list
@@ -53,7 +54,11 @@ class Build:
 
     @property
     def fits(self) -> bool:
-        return self.shared <= SHARED_LIMIT
+        return self.fits_in(SHARED_LIMIT)
+
+    def fits_in(self, room: int) -> bool:
+        """Whether a card has the shared memory."""
+        return self.shared <= room
 
     def source(self) -> str:
         """The text that is compiled."""
@@ -70,26 +75,31 @@ class KMeansPlan:
     k: int
     wide: int
     half: bool = False
+    room: int = SHARED_LIMIT  # of a block, in shared memory
 
     @property
     def sums_at_once(self) -> bool:
         """Whether labels and sums come from one read."""
-        return self.kind != "large"
+        return self.kind not in ("large", "mma")
 
     def screen(self, labels: bool, terms: int = 1) -> Build:
         """The first launch."""
         if self.kind == "tiny":
             return tiny(self.wide, self.k, labels)
         if self.kind == "few":
-            return few(self.wide, self.k, labels)
+            return few(self.wide, self.k, labels, self.room)
         if self.kind == "fused":
             return fused(self.wide, self.k, terms=terms, labels=labels)
+        if self.kind == "mma":
+            return mma(self.wide, self.k)
         return large(self.wide, self.k, half=self.half)
 
     def settle(self, labels: bool) -> Build | None:
         """The second launch, for the rows on the list; none where plain floats are used."""
         if self.kind == "fused":
             return fused(self.wide, self.k, terms=3, gather=True, labels=labels)
+        if self.kind == "mma":
+            return mma(self.wide, self.k, terms=3, gather=True)
         return (
             large(self.wide, self.k, terms=3, gather=True, half=self.half) if self.kind == "large" else None
         )
@@ -122,22 +132,43 @@ def kmeans_plan(columns: int, k: int, half: bool = False) -> KMeansPlan | None:
     return None
 
 
+@cache
+def plan_elsewhere(columns: int, k: int, room: int) -> KMeansPlan | None:
+    """The plan for a card that is no Hopper, with so many bytes of shared memory for a block.
+
+    >>> [plan_elsewhere(d, k, 99 * 1024).kind for d, k in ((2, 100), (16, 10), (32, 100), (128, 1000))]
+    ['tiny', 'few', 'mma', 'mma']
+    """
+    wide = up(columns, 4)
+    plain = [KMeansPlan("tiny", columns, k, columns, room=room)] if columns <= 4 else []
+    if k * wide <= FEW_CELLS and wide <= FEW_COLUMNS:
+        plain.append(KMeansPlan("few", columns, k, wide, room=room))
+    for plan in plain:
+        ends = exact(plan, "float32", factor=False, labels=True)
+        if plan.screen(True).fits_in(room) and ends.fits_in(room):
+            return plan
+    plan = KMeansPlan("mma", columns, k, up(columns, 16), room=room)
+    settle = plan.settle(True)
+    fits = plan.wide <= LARGE_COLUMNS and settle is not None and settle.fits_in(room)
+    return plan if fits and plan.screen(True).fits_in(room) else None
+
+
 def tiny(d: int, k: int, labels: bool) -> Build:
     """Centres (k up to eights, 2, 4 or 8 floats each), counts and sums of two integers a cell."""
     width = 2 if d == 1 else 4 if d <= 3 else 8
-    shared = up(k, 8) * width * 4 + (k + 1) * 4 + (k + 1) * d * 8
+    shared = up(k, 8) // 8 * (8 * width + 4) * 4 + (k + 1) * 4 + (k + 1) * d * 8
     macros = {"D": d, "K": k, "PER": 4, "LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
     return Build("kmeans_tiny", ("common.cuh", "kmeans_tiny.cu"), macros, shared, 512)
 
 
-def few(d: int, k: int, labels: bool) -> Build:
+def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT) -> Build:
     """Rings of two slots of 64 rows a warp, two buffers of sums."""
     at_once = 32 // d
     sums = at_once * (up((k + 1) * d * 8, 128) + d * 4)
     for warps in (16, 12, 8, 4):
         place = up(32 + 2 * (k + 1) * 4, 128) + 2 * sums
         shared = up(place + warps * 64 * 4, 128) + warps * 2 * 64 * (d * 4 + 16)
-        if shared <= SHARED_LIMIT:
+        if shared <= room:
             break
     macros = {"D": d, "K": k, "PER": 2, "WARPS": warps, "STAGES": 2}
     macros |= {"LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
@@ -174,20 +205,29 @@ def large(d: int, k: int, *, terms: int = 1, gather: bool = False, half: bool = 
             break
     macros = {"D": d, "CHUNKS": chunks, "NC": chunk, "STAGES": stages, "TERMS": terms}
     macros |= {"GATHER": int(gather), "HALF": int(half), "SMEM": shared}
-    return Build("kmeans_large", ("common.cuh", "kmeans_large.cu"), macros, shared, 512, chunk)
+    return Build("kmeans_large", ("common.cuh", "search.cuh", "kmeans_large.cu"), macros, shared, 512, chunk)
 
 
-def sums(d: int, k: int, half: bool) -> Build:
-    """Sums of `large`: two integers for each of 16 columns of at most so many centres."""
-    k = min(k, (SHARED_LIMIT - 132) // 132)
+def mma(d: int, k: int, *, terms: int = 1, gather: bool = False) -> Build:
+    """Chunks of 64 centres in two stages; two tiles of 16 rows a warp, one of split numbers."""
+    parts = 2 if terms == 3 else 1
+    shared = 2 * (parts * MMA_CHUNK * d * 2 + MMA_CHUNK * 4) + d * 4
+    macros = {"D": d, "CHUNKS": -(-k // MMA_CHUNK), "NC": MMA_CHUNK, "TILES": 3 - parts, "TERMS": terms}
+    macros |= {"GATHER": int(gather), "SMEM": shared}
+    return Build("kmeans_mma", ("common.cuh", "search.cuh", "kmeans_mma.cu"), macros, shared, 256)
+
+
+def sums(d: int, k: int, half: bool, room: int = SHARED_LIMIT) -> Build:
+    """Sums of `large` and `mma`: two integers for each of 16 columns of at most so many centres."""
+    k = min(k, (room - 132) // 132)
     shared = (k + 1) * 132
     macros = {"D": d, "K": k, "HALF": int(half), "SMEM": shared}
     return Build("kmeans_sums", ("common.cuh", "kmeans_sums.cu"), macros, shared, 1024)
 
 
-def sums_any(d: int, k: int, dtype: str, *, factor: bool, weighted: bool) -> Build:
+def sums_any(d: int, k: int, dtype: str, *, factor: bool, weighted: bool, room: int = SHARED_LIMIT) -> Build:
     """Sums of any numbers under weights: three integers for each of 16 columns of at most so many centres."""
-    k = min(k, (SHARED_LIMIT - 204) // 204)
+    k = min(k, (room - 204) // 204)
     shared = (k + 1) * 204
     macros = {"D": d, "K": k, "WEIGHTED": int(weighted), "SMEM": shared, **numbers(dtype, factor)}
     return Build("kmeans_sums_any", ("common.cuh", "numbers.cuh", "kmeans_sums_any.cu"), macros, shared, 1024)
@@ -195,7 +235,7 @@ def sums_any(d: int, k: int, dtype: str, *, factor: bool, weighted: bool) -> Bui
 
 def exact(plan: KMeansPlan, dtype: str, *, factor: bool, labels: bool) -> Build:
     """The rows that the other kernels leave open."""
-    adds = 0 if plan.kind == "large" else 2 if plan.kind == "tiny" else 1
+    adds = 0 if not plan.sums_at_once else 2 if plan.kind == "tiny" else 1
     at_once = 4 if plan.k > 64 else 2 if plan.k > 32 else 1
     shared = ((plan.k * plan.wide + plan.k) * 8 if adds else 0) + 32 * 32 * at_once * 8
     macros = {

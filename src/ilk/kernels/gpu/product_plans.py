@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ilk.kernels.gpu.plans import Build, numbers
+from ilk.kernels.gpu.plans import SHARED_LIMIT, Build, numbers
 from ilk.kernels.pairs import Array
 
 SUM_BYTES = 200 * 1024  # of shared memory, for the copies of the sums that the warps of a block have
+STATIC_BYTES = 4096  # of shared memory, for the counts of its warps
 SUM_WARPS = (16, 12, 8)
 CHUNK_BYTES = 1 << 27  # of memberships at a time
 MOST_PARTS = 16  # components of a lane: 512 in all
@@ -29,6 +30,7 @@ class ProductPlan:
     k: int
     dtype: str
     factor: bool = False
+    room: int = SHARED_LIMIT  # of a block, in shared memory
 
     @property
     def fits(self) -> bool:
@@ -93,17 +95,22 @@ class ProductPlan:
         """`pack_codes` or `product_memberships`."""
         return Build(name, FILES, self.macros)
 
+    @property
+    def sum_bytes(self) -> int:
+        """Of shared memory, for the copies of the sums."""
+        return min(SUM_BYTES, self.room - STATIC_BYTES)
+
     @cached_property
     def warps(self) -> int:
         """Of a block of the sums: as many as have room for a copy of all, else the fewest."""
-        room = (warps for warps in SUM_WARPS if self.slots * self.lanes * 8 * warps <= SUM_BYTES)
+        room = (warps for warps in SUM_WARPS if self.slots * self.lanes * 8 * warps <= self.sum_bytes)
         return next(room, SUM_WARPS[-1])
 
     @cached_property
     def cuts(self) -> Array:
         """Slots that a block takes, and the columns these are of: (slices, 6) begin, end, categories from and to,
         numbers from and to."""
-        levels, room = int(self.start[-1]), SUM_BYTES // (self.warps * self.lanes * 8) // 3 * 3
+        levels, room = int(self.start[-1]), self.sum_bytes // (self.warps * self.lanes * 8) // 3 * 3
         if self.slots <= room:
             pairs = [(0, self.slots)]
         else:  # the three slots of a number stay together

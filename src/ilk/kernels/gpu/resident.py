@@ -27,11 +27,12 @@ HELD_JOBS = 4  # numbers of components whose memory is kept: starts of one fit, 
 
 
 class Resident:
-    """All rows of a table on a device. `host` gives them in memory; `say` is told what runs on the CPU and why."""
+    """All rows of a table on a device. `host` gives them in memory; `say` is told what runs on the CPU or is slow on
+    this card, and why."""
 
     ndim = 2
 
-    def __init__(self, table: DeviceTable, host: Callable[[], Array], say: Callable[[str], None]) -> None:
+    def __init__(self, table: DeviceTable, host: Callable[[], Array], say: Callable[..., None]) -> None:
         self.table, self.host, self._say = table, host, say
         self.shape = table.raw.shape
         self.dtype = np.dtype(plans.REAL[table.dtype] if table.dtype == "float16" else table.dtype)
@@ -94,13 +95,13 @@ class Resident:
         weight: Array | None,
         centres: Array,
         limit: float = inf,
+        share_at_limit: float = 1.0,
         *_: Any,
     ) -> tuple[Array, Array, Array]:
+        job = self._k_means(CellEncoding(power, centre, factor), len(centres))
         if limit != inf:
-            raise Unavailable("trimming has no kernel for the GPU")
-        return self._k_means(CellEncoding(power, centre, factor), len(centres)).step(
-            centres, *self.weight(weight)
-        )
+            return job.trimmed_step(centres, *self.weight(weight), (limit, share_at_limit))
+        return job.step(centres, *self.weight(weight))
 
     def _nearest(
         self, power: float, centre: Array, factor: Array | None, centres: Array
@@ -109,7 +110,17 @@ class Resident:
         labels = job.labels(centres)
         return labels.fetch(), job.row_costs(centres, labels).fetch()
 
+    def _in_doubles(self, what: str) -> None:
+        """Say once what a card without units for float64 is slow at."""
+        device = self.table.device
+        if device.slow_doubles:
+            why = f"{what} is computed in float64, which {device.name} does at a 64th of its rate"
+            self._say(
+                why, "slow-on-gpu", "many CPUs are faster; K-means and latent classes are not concerned"
+            )
+
     def _mixture(self, encoding: CellEncoding, k: int, diagonal: bool) -> DeviceMixture:
+        self._in_doubles("a Gaussian mixture")
         key = "mixture", encoding.key, k, diagonal
         made: DeviceMixture = self.job(key, lambda: DeviceMixture(self.table, encoding, k, diagonal))
         return made
@@ -185,8 +196,11 @@ class Resident:
     def _product(
         self, encoding: CellEncoding, codes: Array | None, k: int, level_start: Array
     ) -> DeviceProduct:
+        if self.shape[1]:
+            self._in_doubles("a mixture with columns of numbers")
         levels = tuple(np.diff(level_start).tolist())
-        plan = ProductPlan(self.shape[1], levels, k, self.table.dtype, encoding.factor is not None)
+        room, factor = self.table.device.shared_limit, encoding.factor is not None
+        plan = ProductPlan(self.shape[1], levels, k, self.table.dtype, factor, room)
         cells = None
         if codes is not None:
             if self._codes is None or self._codes[0] is not codes or self._codes[1] != levels:

@@ -118,10 +118,7 @@ class DeviceTable:
             partial = self.device.empty((self.grid, 2), np.float64)
             kernel = self.plain("squares", factor=encoding.factor is not None)
             kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), weight, partial)
-            total = np.zeros(2)
-            for part in partial.fetch():
-                total = add_pairs(total, part)
-            self._held[key] = total
+            self._held[key] = added_pairs(partial.fetch())
         return np.array(self._held[key])
 
     def floats(self, encoding: CellEncoding, wide: int, largest: float) -> tuple[DeviceArray, Scaled]:
@@ -178,6 +175,14 @@ class CellEncoding:
         """What tells encodings apart."""
         factor = b"" if self.factor is None else self.factor.tobytes()
         return np.float64(self.power).tobytes() + self.centre.tobytes() + factor
+
+
+def added_pairs(parts: Array) -> Array:
+    """The sum of pairs (n, 2), in order."""
+    total = np.zeros(2)
+    for part in parts:
+        total = add_pairs(total, part)
+    return total
 
 
 def len_of(array: DeviceArray) -> int:

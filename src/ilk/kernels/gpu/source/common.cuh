@@ -5,6 +5,9 @@ typedef long long i64;
 typedef unsigned char u8;
 typedef unsigned short u16;
 #define DEVICE __device__ __forceinline__
+#ifndef AMPERE                       // no bulk copies, f64 products of 8 x 8 x 4 alone; also set to try that on a later card
+#define AMPERE (__CUDA_ARCH__ < 900)
+#endif
 
 DEVICE u32 smem_address(const void* p) { return (u32)__cvta_generic_to_shared(p); }
 DEVICE void barrier_init(u64* bar, u32 count) {
@@ -63,6 +66,19 @@ DEVICE u32 funnel_left(u32 low, u32 high) {  // (high << 1) | (low >> 31)
     asm("shf.l.wrap.b32 %0, %1, %2, 1;" : "=r"(d) : "r"(low), "r"(high));
     return d;
 }
+#if AMPERE  // in halves of 8 rows; a lane has the same cells of the operands and of the sums
+DEVICE void dmma_8x4(double& c0, double& c1, double a, double b) {
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(c0), "+d"(c1) : "d"(a), "d"(b));
+}
+DEVICE void dmma_16x4(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double b) {
+    dmma_8x4(c0, c1, a0, b);
+    dmma_8x4(c2, c3, a1, b);
+}
+DEVICE void dmma_16x8(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double a2, double a3, double b0, double b1) {
+    dmma_16x4(c0, c1, c2, c3, a0, a1, b0);
+    dmma_16x4(c0, c1, c2, c3, a2, a3, b1);
+}
+#else
 DEVICE void dmma_16x4(double& c0, double& c1, double& c2, double& c3, double a0, double a1, double b) {
     asm volatile("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
         : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3) : "d"(a0), "d"(a1), "d"(b));
@@ -72,6 +88,7 @@ DEVICE void dmma_16x8(double& c0, double& c1, double& c2, double& c3, double a0,
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+d"(c0), "+d"(c1), "+d"(c2), "+d"(c3) : "d"(a0), "d"(a1), "d"(a2), "d"(a3), "d"(b0), "d"(b1));
 }
+#endif
 #define FULL 0xffffffffu
 #define MAGIC 12582912.0f            // 1.5 * 2^23: x + MAGIC has the integer nearest to x in its low bits
 DEVICE float root(float v) {  // a little above the square root
@@ -81,6 +98,12 @@ DEVICE float root(float v) {  // a little above the square root
 }
 DEVICE void copy16(void* to, const void* from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(smem_address(to)), "l"(from) : "memory");
+}
+DEVICE void copies_end() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int N> DEVICE void copies_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+// This thread arrives when the copies that it has begun are there.
+DEVICE void barrier_follow(u64* bar) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(smem_address(bar)) : "memory");
 }
 // A row that a kernel leaves open goes on the list; beyond its room it is only counted.
 DEVICE void note(int* list, i64 room, int* found, i64 row) {

@@ -5,6 +5,9 @@
 #define WARPS 16
 #define AT_ONCE (K > 64 ? 4 : K > 32 ? 2 : 1)  // centres of a lane
 #define TALL (32 * AT_ONCE)          // centres at a time, read once for the rows of all warps
+#define TILE (32 * TALL)
+#define STEPS ((D + 31) / 32)        // tiles of columns
+#define CHUNKS ((K + TALL - 1) / TALL)
 extern __shared__ __align__(128) u8 pool[];
 static_assert(SMEM == (SUMS ? (K * DP + K) * 8 : 0) + 32 * TALL * 8, "the plan counts other bytes");
 
@@ -22,32 +25,48 @@ void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encodi
     }
     const float unit = scale * 256.0f;
     const i64 count = min((i64)*found, room);
-    for (i64 batch = (i64)blockIdx.x * WARPS; batch < count; batch += (i64)gridDim.x * WARPS) {  // a row a warp
-        const i64 row = list[min(batch + warp, count - 1)];
-        double best = __longlong_as_double(0x7ff0000000000000ll);
-        int label = K;
-        for (int k0 = 0; k0 < K; k0 += TALL) {
-            double sum[AT_ONCE] = {};
-            for (int first = 0; first < D; first += 32) {
-                __syncthreads();
-                for (int i = threadIdx.x; i < 32 * TALL; i += WARPS * 32)
-                    tile[i] = first + i / TALL < D && k0 + i % TALL < K ? centres[(i64)(first + i / TALL) * K + k0 + i % TALL] : 0.0;
-                __syncthreads();
-                const int column = min(first + lane, D - 1), last = min(32, D - first);
-                const double mine = number_of(raw[row * D + column], encoding, column, D);
-#pragma unroll 4
-                for (int j = 0; j < last; ++j) {
-                    const double x_j = __shfl_sync(FULL, mine, j);
+    // Few rows are spread over all blocks. Tiles of 32 columns x TALL centres: the next is read while this one is worked on.
+    const int each = (int)max((i64)1, min((i64)WARPS, (count + gridDim.x - 1) / gridDim.x));
+    double next[TILE / (WARPS * 32)];
+    auto fetch = [&](int step) {
+        const int k0 = step / STEPS * TALL, first = step % STEPS * 32;
 #pragma unroll
-                    for (int i = 0; i < AT_ONCE; ++i) {
-                        const double away = __dsub_rn(x_j, tile[j * TALL + 32 * i + lane]);
-                        sum[i] = __dadd_rn(sum[i], __dmul_rn(away, away));
-                    }
+        for (int e = 0; e < TILE / (WARPS * 32); ++e) {
+            const int i = threadIdx.x + e * WARPS * 32, column = first + i / TALL, k = k0 + i % TALL;
+            next[e] = column < D && k < K ? centres[(i64)column * K + k] : 0.0;
+        }
+    };
+    for (i64 batch = (i64)blockIdx.x * each; batch < count; batch += (i64)gridDim.x * each) {  // a row a warp
+        const bool there = warp < each && batch + warp < count;
+        const i64 row = list[there ? batch + warp : batch];
+        double best = __longlong_as_double(0x7ff0000000000000ll), sum[AT_ONCE] = {};
+        int label = K;
+        fetch(0);
+        for (int step = 0; step < STEPS * CHUNKS; ++step) {
+            const int k0 = step / STEPS * TALL, first = step % STEPS * 32;
+            __syncthreads();
+#pragma unroll
+            for (int e = 0; e < TILE / (WARPS * 32); ++e) tile[threadIdx.x + e * WARPS * 32] = next[e];
+            __syncthreads();
+            if (step + 1 < STEPS * CHUNKS) fetch(step + 1);
+            if (!there) continue;
+            const int column = min(first + lane, D - 1), last = min(32, D - first);
+            const double mine = number_of(raw[row * D + column], encoding, column, D);
+#pragma unroll 4
+            for (int j = 0; j < last; ++j) {
+                const double x_j = __shfl_sync(FULL, mine, j);
+#pragma unroll
+                for (int i = 0; i < AT_ONCE; ++i) {
+                    const double away = __dsub_rn(x_j, tile[j * TALL + 32 * i + lane]);
+                    sum[i] = __dadd_rn(sum[i], __dmul_rn(away, away));
                 }
             }
+            if (first + 32 < D) continue;
 #pragma unroll
-            for (int i = 0; i < AT_ONCE; ++i)
+            for (int i = 0; i < AT_ONCE; ++i) {
                 if (k0 + 32 * i + lane < K && sum[i] < best) { best = sum[i]; label = k0 + 32 * i + lane; }
+                sum[i] = 0;
+            }
         }
 #pragma unroll
         for (int m = 16; m; m >>= 1) {
@@ -55,7 +74,7 @@ void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encodi
             const int theirs = __shfl_xor_sync(FULL, label, m);
             if (other < best || (other == best && theirs < label)) { best = other; label = theirs; }
         }
-        if (batch + warp >= count) continue;
+        if (!there) continue;
         if (LABELS && lane == 0) labels[row] = label;
         if (SUMS && label < K) {
             for (int c = lane; c < DP; c += 32) {

@@ -18,7 +18,6 @@
 static_assert(OFF_BAR + (2 * STAGES + 6) * 8 == SMEM, "the plan counts other bytes");
 // Bound on the rounding of two scores: every step of the products, and what split numbers leave out.
 #define ROUNDING (TERMS == 3 ? (3 * KS + 7) * 0x1p-21f : (KS + 3) * 0x1p-21f)
-#define VALUES (NC / 4)
 extern __shared__ __align__(1024) u8 pool[];
 #define GLUE2(a, b) a##b
 #define GLUE(a, b) GLUE2(a, b)
@@ -120,23 +119,14 @@ void kmeans_large(const u8* __restrict__ x, i64 rows, const u8* __restrict__ ima
             }
             __syncwarp();
             if (lane == 0) barrier_arrive(xempty + wg);
-            float best[2], along[2] = {0, 0}, fixed[2] = {0, 0}, cap[2] = {0, 0};
-            int where[2] = {0, 0};
-            bool near[2] = {false, false};
+            Search found_row[2];
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                best[h] = 1e38f;
 #pragma unroll
                 for (int m = 1; m <= 2; m <<= 1) { square[h] += __shfl_xor_sync(FULL, square[h], m); delta[h] += __shfl_xor_sync(FULL, delta[h], m); }
-                const float norm_x = root(square[h]), norm_d = HALF ? 0.0f : TERMS == 3 ? norm_x * 0x1p-21f + 4e-7f : root(delta[h]);
-                along[h] = 4.04f * (norm_d + cdelta);
-                fixed[h] = ROUNDING * fmaf(2.0f, norm_x, cmax) * cmax + along[h] * 2 * (norm_d + cdelta);
-                cap[h] = (norm_x + norm_d) * (norm_x + norm_d) * 1.0001f;  // |x|^2 of the row as it is rounded
+                const float length = root(square[h]);
+                found_row[h] = search_begun(length, HALF ? 0.0f : TERMS == 3 ? length * 0x1p-21f + 4e-7f : root(delta[h]), cmax, cdelta, ROUNDING);
             }
-            // How far above the least score another centre may be and yet be nearer. With f16 centres c' = c + e and norms
-            // corrected by 2 c.e, a score is off by 2 (x - c).e and by 2 d.c for the rounding d of x; a centre nearer than
-            // the one found, at distance r, then has a score at most 4 r (|d| + |e|) higher.
-            auto margin_of = [&](int h, float score) { return fmaf(along[h], root(fmaxf(score + cap[h], 0.0f)), fixed[h]); };
             for (int c = 0; c < CHUNKS; ++c) {
                 float acc[NC / 2];
 #pragma unroll
@@ -162,49 +152,18 @@ void kmeans_large(const u8* __restrict__ x, i64 rows, const u8* __restrict__ ima
                 if (lane == 0) barrier_arrive(bempty + stage);
                 if (++stage == STAGES) { stage = 0; phase ^= 1; }
 #pragma unroll
-                for (int h = 0; h < 2; ++h) {
-                    float least = fminf(acc[2 * h], acc[2 * h + 1]), other = fminf(acc[4 + 2 * h], acc[5 + 2 * h]);
-#pragma unroll
-                    for (int j = 2; j < NC / 8; j += 2) {
-                        least = fminf(least, fminf(acc[4 * j + 2 * h], acc[4 * j + 2 * h + 1]));
-                        other = fminf(other, fminf(acc[4 * j + 4 + 2 * h], acc[4 * j + 5 + 2 * h]));
-                    }
-                    least = fminf(least, other);
-                    const float low = fminf(best[h], least), limit = low + margin_of(h, low);
-                    u32 above = 0, above2 = 0;  // a bit a column, the first the highest: set where the score is above the limit
-#pragma unroll
-                    for (int i = 0; i < VALUES / 2; ++i) {
-                        above = funnel_left(__float_as_uint(limit - acc[i / 2 * 4 + 2 * h + i % 2]), above);
-                        above2 = funnel_left(__float_as_uint(limit - acc[NC / 4 + i / 2 * 4 + 2 * h + i % 2]), above2);
-                    }
-                    const u32 within = ~(above << (VALUES / 2) | above2) & (VALUES == 32 ? FULL : (1u << VALUES) - 1);
-                    const bool lower = least < best[h];
-                    near[h] = lower ? (within & (within - 1)) || best[h] <= limit : near[h] || within;
-                    if (lower) { where[h] = c * 32 + __clz(within << (32 - VALUES)); best[h] = least; }
-                }
+                for (int h = 0; h < 2; ++h) search_chunk(found_row[h], acc, h, c);
             }
             const i64 first = ((i64)(round * gridDim.x + blockIdx.x) * 3 + wg) * 64 + quarter * 16 + g;
 #pragma unroll
             for (int h = 0; h < 2; ++h) {
-                float least = best[h];
-                least = fminf(least, __shfl_xor_sync(FULL, least, 1));
-                least = fminf(least, __shfl_xor_sync(FULL, least, 2));
-                const int own = best[h] == least ? where[h] / 32 * NC + (where[h] % 32 / 2) * 8 + 2 * q + where[h] % 2 : 0x7fffffff;
-                int label = min(own, __shfl_xor_sync(FULL, own, 1));
-                label = min(label, __shfl_xor_sync(FULL, label, 2));
                 const i64 row = first + 8 * h;
-                {
-                    const u32 unsure = __ballot_sync(FULL, row < n && best[h] <= least + margin_of(h, least) && (own != label || near[h]));
-                    const bool mine = q == 0 && (unsure >> (lane & ~3) & 15);
-                    const u32 all = __ballot_sync(FULL, mine);
-                    if (all) {
-                        int at = 0;
-                        if (lane == 0) at = atomicAdd(TERMS == 1 ? found : n_open, __popc(all));
-                        at = __shfl_sync(FULL, at, 0) + __popc(all & ((1u << lane) - 1));
-                        if (mine & (TERMS == 1 | at < room_open)) { if (TERMS == 1) list[at] = (int)row; else open[at] = GATHER ? list[row] : (int)row; }
-                    }
-                }
-                if (q == 0 && row < n) labels[GATHER ? list[row] : row] = label;
+                bool unsure;
+                const int label = search_ended(found_row[h], q, unsure);
+                const int own = row < n ? (GATHER ? list[row] : (int)row) : 0;
+                if (TERMS == 1) list_rows(unsure && row < n, lane, own, list, rows, found);
+                else list_rows(unsure && row < n, lane, own, open, room_open, n_open);
+                if (q == 0 && row < n) labels[own] = label;
             }
         }
     }

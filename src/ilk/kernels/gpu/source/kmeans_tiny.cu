@@ -8,7 +8,8 @@
 #define KP ((K + SPAN - 1) / SPAN * SPAN)
 #define WIDTH (D <= 1 ? 2 : D <= 3 ? 4 : 8)
 extern __shared__ __align__(1024) u8 pool[];
-#define OFF_COUNT (KP * WIDTH * 4)
+#define STRIDE (SPAN * WIDTH + 4)    // floats of a span in shared memory: spans that lanes look up lie on different banks
+#define OFF_COUNT (KP / SPAN * STRIDE * 4)
 #define OFF_SUM (OFF_COUNT + KR * 4)
 static_assert(OFF_SUM + KR * D * 8 == SMEM, "the plan counts other bytes");
 // centres: (KP, WIDTH): -2 c scaled, then the norm; norms beyond K are huge. One CTA a block of rows, several on an SM.
@@ -18,8 +19,8 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
                  int* __restrict__ n_open) {
     float* c = (float*)pool;
     int* count = (int*)(pool + OFF_COUNT);
-    int* sums = (int*)(pool + OFF_SUM);
-    for (int i = threadIdx.x; i < KP * WIDTH; i += THREADS) c[i] = given[i];
+    int* sums = (int*)(pool + OFF_SUM);  // [column][high, low][label]: labels of a warp lie on different banks
+    for (int i = threadIdx.x; i < KP * WIDTH; i += THREADS) c[i / (SPAN * WIDTH) * STRIDE + i % (SPAN * WIDTH)] = given[i];
     for (int i = threadIdx.x; i < KR + KR * D * 2; i += THREADS) count[i] = 0;
     __syncthreads();
     const float unit = scale * 256.0f;
@@ -45,24 +46,27 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
         int span[PER];
 #pragma unroll
         for (int r = 0; r < PER; ++r) { best[r] = second[r] = __int_as_float(0x7f800000); span[r] = 0; }
-        auto score = [&](int r, const float* centre) {
+        auto take = [&](const float* from, float (&centre)[WIDTH]) {  // in as few reads as it can be
+#pragma unroll
+            for (int w = 0; w < WIDTH; w += WIDTH < 4 ? 2 : 4) {
+                if (WIDTH < 4) { const float2 f = *(const float2*)(from + w); centre[w] = f.x; centre[w + 1] = f.y; }
+                else { const float4 f = *(const float4*)(from + w); centre[w] = f.x; centre[w + 1] = f.y; centre[w + 2] = f.z; centre[w + 3] = f.w; }
+            }
+        };
+        auto score = [&](int r, const float (&centre)[WIDTH]) {
             float s = centre[D];
 #pragma unroll
             for (int d = 0; d < D; ++d) s = fmaf(v[r][d], centre[d], s);
             return s;
         };
-        for (int k = 0; k < KP; k += SPAN) {
+        for (int k = 0; k < KP / SPAN; ++k) {
             float low[PER];
 #pragma unroll
             for (int r = 0; r < PER; ++r) low[r] = __int_as_float(0x7f800000);
 #pragma unroll
             for (int j = 0; j < SPAN; ++j) {
                 float centre[WIDTH];
-#pragma unroll
-                for (int w = 0; w < WIDTH; w += WIDTH < 4 ? 2 : 4) {
-                    if (WIDTH < 4) { const float2 f = *(const float2*)(c + (k + j) * WIDTH + w); centre[w] = f.x; centre[w + 1] = f.y; }
-                    else { const float4 f = *(const float4*)(c + (k + j) * WIDTH + w); centre[w] = f.x; centre[w + 1] = f.y; centre[w + 2] = f.z; centre[w + 3] = f.w; }
-                }
+                take(c + k * STRIDE + j * WIDTH, centre);
 #pragma unroll
                 for (int r = 0; r < PER; ++r) low[r] = fminf(low[r], score(r, centre));
             }
@@ -77,7 +81,11 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
             for (int d = 0; d < D; ++d) square = fmaf(v[r][d], v[r][d], square);
             const float limit = fmaf(tolerance, square, best[r]);
 #pragma unroll
-            for (int j = SPAN - 1; j >= 0; --j) if (score(r, c + (span[r] + j) * WIDTH) <= limit) { label = span[r] + j; ++within; }
+            for (int j = SPAN - 1; j >= 0; --j) {
+                float centre[WIDTH];
+                take(c + span[r] * STRIDE + j * WIDTH, centre);
+                if (score(r, centre) <= limit) { label = span[r] * SPAN + j; ++within; }
+            }
             if (at + r >= rows) label = K;
             else if (within != 1 | second[r] <= limit) { label = K; note(open, room_open, n_open, first + at + r); }
             else if (LABELS) labels[first + at + r] = label;
@@ -85,8 +93,8 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
 #pragma unroll
             for (int d = 0; d < D; ++d) {
                 const float u = v[r][d] * unit, high = u + MAGIC, rest = u - (high - MAGIC), low = fmaf(rest, 65536.0f, MAGIC);
-                atomicAdd(sums + label * 2 * D + 2 * d, __float_as_int(high));
-                atomicAdd(sums + label * 2 * D + 2 * d + 1, __float_as_int(low));
+                atomicAdd(sums + 2 * d * KR + label, __float_as_int(high));
+                atomicAdd(sums + (2 * d + 1) * KR + label, __float_as_int(low));
             }
         }
     }
@@ -94,8 +102,8 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
     i64* out = partial + (i64)blockIdx.x * (K * D + K);
     const int magic = __float_as_int(MAGIC);
     for (int i = threadIdx.x; i < K * D; i += THREADS) {
-        const int times = count[i / D] * magic;
-        out[i] = ((i64)(sums[2 * i] - times) << 16) + (sums[2 * i + 1] - times);
+        const int k = i / D, times = count[k] * magic, *from = sums + i % D * 2 * KR + k;
+        out[i] = ((i64)(from[0] - times) << 16) + (from[KR] - times);
     }
     for (int i = threadIdx.x; i < K; i += THREADS) out[K * D + i] = count[i];
 }

@@ -58,7 +58,7 @@ void latent_classes(const u8* __restrict__ codes, i64 stride, i64 n, const uint4
     for (int i = threadIdx.x; i < 16 * 32; i += WARPS * 32) ((uint4*)pool)[i] = digits[i];
     for (int i = threadIdx.x; i < NT * 8; i += WARPS * 32) ((uint2*)(pool + OFF_LIMIT))[i] = limits[i];
     for (int i = lane; i < TALL; i += 32) for (int s = 0; s < STAGES; ++s) ring[s * SLOT + COLS * TALL + i] = 64;  // a column that says nothing
-    if (lane == 0) { for (int s = 0; s < STAGES; ++s) barrier_init(bar + s, 1); barrier_fence(); }
+    if (lane == 0) { for (int s = 0; s < STAGES; ++s) barrier_init(bar + s, AMPERE ? 32 : 1); barrier_fence(); }
     __syncthreads();
     int own[BIN];  // offsets of this lane's columns
 #pragma unroll
@@ -76,9 +76,15 @@ void latent_classes(const u8* __restrict__ codes, i64 stride, i64 n, const uint4
         const i64 begin = (i64)chunk * CHUNK;
         const int pieces = (int)((min(n, begin + CHUNK) - begin + TALL - 1) / TALL);
         auto copy = [&](int piece, int s) {
+            const u8* from = codes + begin + (i64)piece * TALL;
+#if AMPERE
+            for (int i = lane; i < COLS * (TALL / 16); i += 32) copy16(ring + s * SLOT + i * 16, from + i / (TALL / 16) * stride + i % (TALL / 16) * 16);
+            barrier_follow(bar + s);
+#else
             if (lane == 0) barrier_expect(bar + s, COLS * TALL);
             __syncwarp();
-            if (lane < COLS) bulk_load(ring + s * SLOT + lane * TALL, codes + lane * stride + begin + (i64)piece * TALL, TALL, bar + s);
+            if (lane < COLS) bulk_load(ring + s * SLOT + lane * TALL, from + lane * stride, TALL, bar + s);
+#endif
         };
         int first_stage = stage;
         for (int s = 0; s < STAGES && s < pieces; ++s) copy(s, (first_stage + s) % STAGES);

@@ -36,10 +36,20 @@ DEVICE void add_to(double& high, double& low, double v) {  // Knuth's sum of two
     low = __dadd_rn(low, __dadd_rn(__dsub_rn(high, __dsub_rn(total, part)), __dsub_rn(v, part)));
     high = total;
 }
+// The pairs of all threads of a block, added in order.
+DEVICE void add_block(double high, double low, double* __restrict__ out) {
+    __shared__ double highs[256], lows[256];
+    highs[threadIdx.x] = high;
+    lows[threadIdx.x] = low;
+    __syncthreads();
+    if (threadIdx.x) return;
+    for (int t = 1; t < 256; ++t) { add_to(high, low, highs[t]); add_to(high, low, lows[t]); }
+    out[0] = high;
+    out[1] = low;
+}
 // Sum of weight * number^2, as pairs of doubles: partial (grid, 2). weight may be null.
 extern "C" __global__ __launch_bounds__(256)
 void squares(const RAW* __restrict__ raw, i64 n, const double* __restrict__ encoding, const double* __restrict__ weight, double* __restrict__ partial) {
-    __shared__ double highs[256], lows[256];
     double high = 0, low = 0;
     const i64 cells = n * D, step = (i64)gridDim.x * blockDim.x;
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < cells; i += step) {
@@ -48,14 +58,21 @@ void squares(const RAW* __restrict__ raw, i64 n, const double* __restrict__ enco
         add_to(high, low, product);
         add_to(high, low, fma(w, square, -product) + w * fma(v, v, -square));
     }
-    highs[threadIdx.x] = high;
-    lows[threadIdx.x] = low;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        for (int t = 1; t < 256; ++t) { add_to(high, low, highs[t]); add_to(high, low, lows[t]); }
-        partial[2 * blockIdx.x] = high;
-        partial[2 * blockIdx.x + 1] = low;
+    add_block(high, low, partial + 2 * blockIdx.x);
+}
+// Under trimming: the weight of each row that costs less than rules[0], of one that costs just that a share rules[1] of it, and
+// of the others 0; and the sum of weight * cost, as pairs: partial (grid, 2). weight may be null.
+extern "C" __global__ __launch_bounds__(256)
+void kept(const double* __restrict__ cost, i64 n, const double* __restrict__ weight, const double* __restrict__ rules, double* __restrict__ out, double* __restrict__ partial) {
+    double high = 0, low = 0;
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < n; row += (i64)gridDim.x * blockDim.x) {
+        const double own = cost[row], whole = weight ? weight[row] : 1.0;
+        const double w = own > rules[0] ? 0.0 : own == rules[0] ? whole * rules[1] : whole, product = w * own;
+        out[row] = w;
+        add_to(high, low, product);
+        add_to(high, low, fma(w, own, -product));
     }
+    add_block(high, low, partial + 2 * blockIdx.x);
 }
 #if D <= 1024
 #define TALL (1024 / D)               // rows that a block takes at a time
