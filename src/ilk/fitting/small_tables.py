@@ -39,7 +39,7 @@ if kernels.COMPILED:
     from ilk.kernels.compiled import mixture_run
 
 QUICK_ROWS = 20_000  # beyond, a pass is long enough for the loop, and worth sharing among threads
-QUICK_COLUMNS = 40  # beyond, LAPACK's eigenvectors are faster than rotations
+QUICK_COLUMNS = 64  # beyond, LAPACK's eigenvectors are faster than rotations
 LEG_SECONDS = 0.1  # how long a compiled call may keep an interrupt waiting
 
 

@@ -5,7 +5,7 @@ SINGULAR = 1e-10  # relative variance; accepted fits of real tables stay above 7
 VANISHED = 1e-8  # share of the rows below which a soft component is gone
 
 # Alternations between the volumes, shapes and axes of covariances
-ROUNDS_IN_EM = 20  # generalised EM: an M-step that only improves is enough, and the next pass goes on from it
+ROUNDS_IN_EM = 5  # generalised EM: an M-step that only improves is enough, and the next pass goes on from it
 ROUNDS_ALONE = 1000
 RUNAWAY = 100.0  # in log-volume; a fit that passes the singularity test stays far below
 STILL = 1e-10  # relative change below which an alternation rests

@@ -19,16 +19,18 @@ from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
 from ilk.fitting.interrupt import exposed
-from ilk.fitting.loop import INTERRUPTED, OK, Run, Stop, run_starts
+from ilk.fitting.loop import INTERRUPTED, OK, Run, Stop
 from ilk.fitting.restarts import Recipe
+from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import bic
 from ilk.selection.candidates import Candidate, Search
+from ilk.selection.grid_cell import GridCell
 from ilk.selection.search import choose, no_model, runner_up
 from ilk.selection.search_rows import SEARCH_ROWS
 
 if TYPE_CHECKING:
-    from ilk.selection.mixtures import Grid, GridCell
+    from ilk.selection.mixtures import Grid
 
 N_POLISHED = 3  # cells of a search that are fitted to all rows, where there are more
 MOST_ROUNDS = 6  # of so many cells, while not one bears all rows
@@ -87,10 +89,10 @@ def _run_out(
     starts = [cell.best.params for cell in cells]
     try:
         with exposed():
-            return run_starts(rows, families, starts, stop=replace(FINAL_STOP, deadline=deadline)), False
+            return run_quick(rows, families, starts, stop=replace(FINAL_STOP, deadline=deadline)), False
     except KeyboardInterrupt:
         stop = replace(FINAL_STOP, deadline=deadline.within(0.0))
-        return run_starts(rows, families, starts, stop=stop), True
+        return run_quick(rows, families, starts, stop=stop), True
 
 
 def _seen_by_all(candidate: Candidate, run: Run, value: float | None) -> Candidate:

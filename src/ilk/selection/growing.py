@@ -21,11 +21,12 @@ from ilk.fitting.loop import OK, PASS_LIMIT, Stop
 from ilk.fitting.split_merge import FEWEST_ROWS, SPLIT_PASSES, split_labels, two_means
 from ilk.measures.criteria import bic
 from ilk.selection.fine_parts import FineParts
+from ilk.selection.grid_cell import GridCell
 from ilk.selection.rounding import recording_step
 from ilk.table.block import Array
 
 if TYPE_CHECKING:
-    from ilk.selection.mixtures import Grid, GridCell
+    from ilk.selection.mixtures import Grid
 
 ROWS_PER_PART, MOST_PARTS = 4, 1000  # of the look ahead
 LEADING = tuple(Structure(name) for name in ("EII", "VII", "EEI", "VVI", "EEE", "VVV"))

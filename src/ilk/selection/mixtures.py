@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import exposed, heard, keep
-from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, OK, PASS_LIMIT, TIME_LIMIT, Run, Stop
+from ilk.fitting.loop import INTERRUPTED, OK, Run, Stop
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.restarts import memberships_of
@@ -37,6 +37,7 @@ from ilk.measures.criteria import adjusted_bic, aic, bic, icl
 from ilk.selection.candidates import Candidate, Model, Search
 from ilk.selection.finalists import FINAL_STOP, decide
 from ilk.selection.first_sums import FirstSums
+from ilk.selection.grid_cell import GridCell
 from ilk.selection.growing import Growth
 from ilk.selection.k_range import ladder
 from ilk.selection.progress import Progress, told
@@ -56,42 +57,6 @@ SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
 AT_ONCE = Stop(max_passes=1)
 QUICK_STOP = Stop(tolerance=1e-5, max_passes=500)
 SAME_OPTIMUM = 1e-5  # relative difference of costs below which two runs ended in the same place
-
-
-@dataclass
-class GridCell:
-    """One structure at one K: its runs, best first once they have ended."""
-
-    structure: Structure
-    k: int
-    family: Gaussian
-    runs: list[Run]
-    seconds: float = 0.0
-
-    @property
-    def best(self) -> Run:
-        return best_run(self.runs)
-
-    @property
-    def fits(self) -> bool:
-        """Whether a run ended in an answer; a table with fewer distinct rows than K may have no start."""
-        return bool(self.runs) and self.best.status == OK
-
-    @property
-    def status(self) -> str:
-        """Of the best run that is an answer, else the commonest failure."""
-        if not self.runs:
-            return FEWER_DISTINCT_ROWS
-        best = self.best
-        if best.status == OK:
-            limits = {
-                PASS_LIMIT: "ok_iteration_limit",
-                TIME_LIMIT: "ok_time_limit",
-                INTERRUPTED: "ok_interrupted",
-            }
-            return limits.get(best.reason, OK)
-        failures = [run.status for run in self.runs]
-        return max(set(failures), key=failures.count)
 
 
 class Grid:
@@ -116,7 +81,10 @@ class Grid:
         """Fit all `structures` with K components: from all starts, or from the first and one split."""
         clock = Deadline.none()
         cells = [self.blank(s, k) for s in structures]
-        self._run(cells, self._partitions(k, slice(None) if thorough else slice(1)), stop, thorough=thorough)
+        if thorough:
+            self._run(cells, self._partitions(k, slice(None)), stop, thorough=True)
+        else:
+            self._race(cells, self._partitions(k, slice(1)), stop, thorough=False)
         if k > 1:
             self._run_splits([c for c in cells if thorough or c.structure.name in QUICK_SPLITS], stop)
         if k > 1 and thorough:
@@ -214,16 +182,26 @@ class Grid:
                     starts.append(start)
         return whose, starts
 
-    def _race(self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop) -> None:
-        """Every cell from every membership for some passes; the best of each cell go on."""
-        n_before = [len(cell.runs) for cell in cells]
+    def _race(
+        self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop, *, thorough: bool = True
+    ) -> None:
+        """Every cell from every membership. Where a cell has several starts they go some passes, and the best two go
+        on; the best one where all are of one membership, as EVE and VVE have several from each."""
+        whose, starts = self._starts(cells, memberships, thorough=thorough)
+        several = [whose.count(cell) > 1 for cell in whose]
+        alone = [(cell, start) for cell, start, many in zip(whose, starts, several, strict=True) if not many]
+        self._advance([cell for cell, _ in alone], [start for _, start in alone], stop)
+        racing = [(cell, start) for cell, start, many in zip(whose, starts, several, strict=True) if many]
+        n_before = {id(cell): len(cell.runs) for cell, _ in racing}
         short = replace(RACE_STOP, deadline=stop.deadline)
-        self._advance(*self._starts(cells, memberships, thorough=True), short)
+        self._advance([cell for cell, _ in racing], [start for _, start in racing], short)
         going: list[tuple[GridCell, Run]] = []
-        for cell, first in zip(cells, n_before, strict=True):
+        for cell in {id(cell): cell for cell, _ in racing}.values():
+            first = n_before[id(cell)]
             mine = sorted((run for run in cell.runs[first:] if run.status == OK), key=rank_of)
-            going += [(cell, run) for run in mine[:N_RACED]]
-            chosen = {id(run) for run in mine[:N_RACED]}
+            best = mine[: N_RACED if len(memberships) > 1 else 1]
+            going += [(cell, run) for run in best]
+            chosen = {id(run) for run in best}
             cell.runs[first:] = [run for run in cell.runs[first:] if id(run) not in chosen]
         self._advance([cell for cell, _ in going], [run.params for _, run in going], stop)
 
@@ -248,12 +226,13 @@ class Grid:
         self._run_trials(trials, stop)
 
     def join(self, stop: Stop) -> None:
-        """All structures with one component less than the best cell, from its partition with two components
+        """The promising cells with one component less than the best one, from its partition with two components
         joined; again as long as one of them is better."""
         joined: set[int] = set()
         while 2 < (best := self.ranked[0]).k <= MOST_JOINED and best.k not in joined and best.fits:
             joined.add(best.k)
-            below = [cell for cell in self.ranked if cell.k == best.k - 1]
+            reach = self._reach()
+            below = [cell for cell in self.ranked if cell.k == best.k - 1 and self.bic(cell) <= reach]
             labels = joined_labels(self.block, best.family, best.best.params)
             self._run_trials(self._first(below, labels), stop)
 

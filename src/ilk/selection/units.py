@@ -27,7 +27,7 @@ from ilk.families.gaussian import Gaussian
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import finish
 from ilk.fitting.interrupt import exposed
-from ilk.fitting.loop import OK, run_starts
+from ilk.fitting.loop import OK
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
 from ilk.selection.candidates import Candidate, Model, Search
@@ -145,7 +145,7 @@ def _on_all_rows(found: Search, rows: Rows, deadline: Deadline) -> Search:
     moments = table_moments(rows)
     family = replace(cast(Gaussian, found.recipe.family), column_variances=moments.variance)
     stop = replace(FINAL_STOP, deadline=deadline)
-    run = run_starts(rows, [family], [found.fit.params], stop=stop)[0]
+    run = run_quick(rows, [family], [found.fit.params], stop)[0]
     value = full_bic(moments, rows, run)
     cells = list(found.candidates)
     cells[found.winner] = replace(

@@ -8,96 +8,120 @@ namespace ilk {
 namespace {
 namespace quick {
 
-// Scatter along common axes (K, d): the diagonals of axes' scatter axes. Room: d.
+// Scatter along common axes (K, d): the diagonals of axes' scatter axes. Room: d d.
 inline void scatter_along(const double* scatter, const double* axes, Index k, Index d, double* along, Room room) {
-    double* turned = room.take(d);
-    for (Index c = 0; c < k; ++c)
-        for (Index j = 0; j < d; ++j) {
-            for (Index i = 0; i < d; ++i) turned[i] = 0;
-            for (Index l = 0; l < d; ++l)
-                for (Index i = 0; i < d; ++i) turned[i] += scatter[(c * d + l) * d + i] * axes[l * d + j];
-            double total = 0;
-            for (Index i = 0; i < d; ++i) total += turned[i] * axes[i * d + j];
-            along[c * d + j] = total;
-        }
+    double* turned = room.take(d * d);
+    for (Index c = 0; c < k; ++c) {
+        double* __restrict__ own = along + c * d;
+        multiply(scatter + c * d * d, axes, d, turned);
+        for (Index j = 0; j < d; ++j) own[j] = 0;
+        for (Index i = 0; i < d; ++i)
+            for (Index j = 0; j < d; ++j) own[j] += turned[i * d + j] * axes[i * d + j];
+    }
 }
 
 // Weights with which the scatter along each axis counts in a rotation, variances held at their profile.
-inline void precisions(const Shares& shares, const double* turned, double* precision, Room room) {
+inline void precisions(const Shares& shares, const double* length, double* precision, Room room) {
     const Index k = shares.components, d = shares.columns;
     double* middle = room.take(k);
     double top = -infinity;
     for (Index c = 0; c < k; ++c) {
         middle[c] = 0;
-        for (Index j = 0; j < d; ++j) {
-            const double* column = turned + (c * d + j) * d;
-            precision[c * d + j] = dot(column, column, d);
-            if (shares.volume == 'E') middle[c] += std::log(precision[c * d + j]) / static_cast<double>(d);
-        }
+        if (shares.volume == 'E')
+            for (Index j = 0; j < d; ++j) middle[c] += std::log(length[c * d + j]) / static_cast<double>(d);
         top = std::fmax(top, middle[c]);
     }
     for (Index c = 0; c < k; ++c) {
         const double share = shares.volume == 'E' ? std::exp(middle[c] - top) : shares.count[c];
-        for (Index j = 0; j < d; ++j) precision[c * d + j] = share / precision[c * d + j];
+        for (Index j = 0; j < d; ++j) precision[c * d + j] = share / length[c * d + j];
     }
 }
 
+// Cosine and sine of half the angle of the point (x, y), which lies between -90 and 90 degrees.
+ILK_INLINE void half_angle(double x, double y, double& cosine, double& sine) {
+    const double reach = std::sqrt(x * x + y * y);
+    cosine = 1;
+    sine = 0;
+    if (!(reach > 0)) return;
+    const double larger = std::sqrt((reach + std::fabs(x)) / (2 * reach)), smaller = y / (2 * reach * larger);
+    cosine = x < 0 ? std::fabs(smaller) : larger;
+    sine = x < 0 ? std::copysign(larger, y) : smaller;
+}
+
+// The scatters of all components while their common axes are turned.
+struct TurnedRoots {
+    double* roots;   // (K, axis, wide): a root of each scatter along the axes, with zeros up to whole vectors
+    double* length;  // (K, axis): squared lengths, which are the scatter along the axes
+    double* axes;    // (axis, wide), an axis a row
+    Index wide;
+
+    double* root(Index c, Index axis, Index d) const { return roots + (c * d + axis) * wide; }
+};
+
 // Turn one pair of axes to the best angle with the variances held.
-inline void rotate_pair(const Shares& shares, Index first, Index second, const double* precision, double* turned,
-                        double* axes) {
-    const Index k = shares.components, d = shares.columns;
-    double across = 0, rise = 0;
+inline void rotate_pair(const Shares& shares, Index first, Index second, const double* precision,
+                        const TurnedRoots& turned) {
+    const Index k = shares.components, d = shares.columns, wide = turned.wide;
+    double *length = turned.length, across = 0, rise = 0, cosine, sine;
     for (Index c = 0; c < k; ++c) {
-        const double *one = turned + (c * d + first) * d, *other = turned + (c * d + second) * d;
         const double gap = precision[c * d + first] - precision[c * d + second];
-        across += gap * dot(one, other, d);
-        rise += gap * (dot(other, other, d) - dot(one, one, d));
+        across += gap * dot_eights(turned.root(c, first, d), turned.root(c, second, d), wide);
+        rise += gap * (length[c * d + second] - length[c * d + first]);
     }
-    const double angle = std::atan2(-2 * across + 0.0, rise + 0.0) / 2;  // no minus zero
-    const double cosine = std::cos(angle), sine = std::sin(angle);
-    for (Index c = 0; c < k; ++c)
-        turn(turned + (c * d + first) * d, turned + (c * d + second) * d, d, cosine, sine);
-    for (Index i = 0; i < d; ++i) {
-        const double a = axes[i * d + first], b = axes[i * d + second];
-        axes[i * d + first] = cosine * a + sine * b;
-        axes[i * d + second] = cosine * b - sine * a;
+    half_angle(rise + 0.0, -2 * across + 0.0, cosine, sine);  // no minus zero
+    for (Index c = 0; c < k; ++c) {
+        double *one = turned.root(c, first, d), *other = turned.root(c, second, d);
+        turn(one, other, wide, cosine, sine);
+        length[c * d + first] = dot_eights(one, one, wide);
+        length[c * d + second] = dot_eights(other, other, wide);
     }
+    turn(turned.axes + first * wide, turned.axes + second * wide, wide, cosine, sine);
 }
 
 // Roots of the scatters turned into the axes, (K, axis, d): squared lengths are the scatter along the axes, and
-// do not cancel. False when a scatter has no root but for rounding. Room: d d.
+// do not cancel. False when a scatter has no root but for rounding. Room: 2 d d.
 inline bool turn_roots(const Shares& shares, const double* scatter, const double* axes, double* turned, Room room) {
     const Index k = shares.components, d = shares.columns;
-    double* lower = room.take(d * d);
+    double *lower = room.take(d * d), *rows = room.take(d * d);
+    transpose(axes, d, rows);
     for (Index c = 0; c < k; ++c) {
         if (!cholesky(scatter + c * d * d, d, lower)) return false;
-        for (Index j = 0; j < d; ++j)
-            for (Index i = 0; i < d; ++i) {
-                double total = 0;
-                for (Index l = i; l < d; ++l) total += lower[l * d + i] * axes[l * d + j];
-                turned[(c * d + j) * d + i] = total;
-            }
+        multiply(rows, lower, d, turned + c * d * d);
     }
     return true;
 }
 
+// Room that `sweep_axes` needs.
+constexpr Index sweep_room(Index k, Index d) {
+    return k * d * d + (k + 1) * d * rounded_up(d, eight) + 2 * k * d + k + 4 * d * d + d + 1;
+}
+
 // EVE, VVE: every pair of axes turned once, in place, in rounds of disjoint pairs (a round-robin tournament by
-// the circle method). Room: K d d + 2 K d + K + 4 d d + d.
+// the circle method).
 inline void sweep_axes(const Shares& shares, const double* scatter, double* axes, Room room) {
-    const Index k = shares.components, d = shares.columns, even = d + d % 2;
-    double *turned = room.take(k * d * d), *precision = room.take(k * d), *circle = room.take(even);
-    if (!turn_roots(shares, scatter, axes, turned, room)) return;
+    const Index k = shares.components, d = shares.columns, even = d + d % 2, wide = rounded_up(d, eight);
+    double *narrow = room.take(k * d * d), *precision = room.take(k * d), *circle = room.take(even);
+    const TurnedRoots turned{room.take(k * d * wide), room.take(k * d), room.take(d * wide), wide};
+    if (!turn_roots(shares, scatter, axes, narrow, room)) return;
+    for (Index i = 0; i < (k + 1) * d; ++i) {
+        double* row = i < k * d ? turned.roots + i * wide : turned.axes + (i - k * d) * wide;
+        for (Index j = 0; j < wide; ++j)
+            row[j] = j >= d ? 0.0 : i < k * d ? narrow[i * d + j] : axes[j * d + i - k * d];
+        if (i < k * d) turned.length[i] = dot_eights(row, row, wide);
+    }
     for (Index i = 0; i < even; ++i) circle[i] = static_cast<double>(i);
     for (Index round = 0; round < even - 1; ++round) {
-        precisions(shares, turned, precision, room);
+        precisions(shares, turned.length, precision, room);
         for (Index i = 0; i < even / 2; ++i) {
             const Index first = static_cast<Index>(circle[i]), second = static_cast<Index>(circle[even - 1 - i]);
-            if (first < d && second < d) rotate_pair(shares, first, second, precision, turned, axes);
+            if (first < d && second < d) rotate_pair(shares, first, second, precision, turned);
         }
         const double last = circle[even - 1];
         for (Index i = even - 1; i > 1; --i) circle[i] = circle[i - 1];
         circle[1] = last;
     }
+    for (Index i = 0; i < d; ++i)
+        for (Index j = 0; j < d; ++j) axes[i * d + j] = turned.axes[j * wide + i];
     orthogonalise(axes, d, room);
 }
 
@@ -106,12 +130,14 @@ inline void traces_within(const double* common, const double* scatter, Index k, 
     double *lower = room.take(d * d), *inverse = room.take(d * d);
     if (cholesky(common, d, lower)) {
         invert_lower(lower, d, inverse);
-        for (Index i = 0; i < d; ++i)  // inverse of common = inverse' inverse, into `lower`
-            for (Index j = 0; j <= i; ++j) {
-                double total = 0;
-                for (Index l = i; l < d; ++l) total += inverse[l * d + i] * inverse[l * d + j];
-                lower[i * d + j] = lower[j * d + i] = total;
-            }
+        for (Index i = 0; i < d; ++i) {  // inverse of common = inverse' inverse, into `lower`
+            double* __restrict__ row = lower + i * d;
+            for (Index j = 0; j <= i; ++j) row[j] = 0;
+            for (Index l = i; l < d; ++l)
+                for (Index j = 0; j <= i; ++j) row[j] += inverse[l * d + i] * inverse[l * d + j];
+        }
+        for (Index i = 0; i < d; ++i)
+            for (Index j = 0; j < i; ++j) lower[j * d + i] = lower[i * d + j];
         for (Index c = 0; c < k; ++c) traces[c] = dot(lower, scatter + c * d * d, d * d);
         return;
     }

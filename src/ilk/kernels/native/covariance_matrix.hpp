@@ -48,13 +48,22 @@ ILK_INLINE auto with_columns(Index d, Visit visit) {
     }
 }
 
+// Sum of the products of numbers that make whole vectors: eight sums side by side.
+ILK_INLINE double dot_eights(const double* a, const double* b, Index count) {
+    Eight sums = {};
+    for (Index i = 0; i < count; i += eight) sums += load<Eight>(a + i) * load<Eight>(b + i);
+    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+// The same of any count: what makes whole vectors, then the rest one after the other.
 ILK_INLINE double dot(const double* a, const double* b, Index count) {
-    double total = 0;
-    for (Index i = 0; i < count; ++i) total += a[i] * b[i];
+    const Index whole = count / eight * eight;
+    double total = whole > 0 ? dot_eights(a, b, whole) : 0.0;
+    for (Index i = whole; i < count; ++i) total += a[i] * b[i];
     return total;
 }
 
-ILK_INLINE void turn(double* one, double* other, Index count, double cosine, double sine) {
+ILK_INLINE void turn(double* __restrict__ one, double* __restrict__ other, Index count, double cosine, double sine) {
     for (Index i = 0; i < count; ++i) {
         const double a = one[i], b = other[i];
         one[i] = cosine * a + sine * b;
@@ -62,12 +71,35 @@ ILK_INLINE void turn(double* one, double* other, Index count, double cosine, dou
     }
 }
 
-// product = a b, all d x d; row by row, so that the innermost loop has no sum to wait for.
-ILK_INLINE void multiply(const double* a, const double* b, Index d, double* product) {
-    for (Index i = 0; i < d; ++i) {
-        for (Index j = 0; j < d; ++j) product[i * d + j] = a[i * d] * b[j];
-        for (Index l = 1; l < d; ++l)
-            for (Index j = 0; j < d; ++j) product[i * d + j] += a[i * d + l] * b[l * d + j];
+// Some rows of a b, eight columns of them, the sums in registers.
+template <int rows>
+ILK_INLINE void multiply_eight(const double* a, const double* b, Index d, double* product) {
+    Eight sums[rows] = {};
+    for (Index l = 0; l < d; ++l) {
+        const Eight row = load<Eight>(b + l * d);
+#pragma GCC unroll 4
+        for (int i = 0; i < rows; ++i) sums[i] += row * a[i * d + l];
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; ++i) store(product + i * d, sums[i]);
+}
+
+// product = a b, all d x d; the last eight columns may be made twice. Below eight columns row by row, so that the
+// innermost loop has no sum to wait for.
+ILK_INLINE void multiply(const double* a, const double* b, Index d, double* __restrict__ product) {
+    if (d < eight) {
+        for (Index i = 0; i < d; ++i) {
+            for (Index j = 0; j < d; ++j) product[i * d + j] = a[i * d] * b[j];
+            for (Index l = 1; l < d; ++l)
+                for (Index j = 0; j < d; ++j) product[i * d + j] += a[i * d + l] * b[l * d + j];
+        }
+        return;
+    }
+    for (Index done = 0; done < d; done += eight) {
+        const Index j = done + eight <= d ? done : d - eight;
+        Index i = 0;
+        for (; i + 4 <= d; i += 4) multiply_eight<4>(a + i * d, b + j, d, product + i * d + j);
+        for (; i < d; ++i) multiply_eight<1>(a + i * d, b + j, d, product + i * d + j);
     }
 }
 
@@ -181,7 +213,7 @@ ILK_INLINE void invert_lower(const double* lower, Index d, double* inverse) {
         const double pivot = 1 / lower[i * d + i];
         for (Index j = 0; j < d; ++j) row[j] = 0;
         for (Index l = 0; l < i; ++l)
-            for (Index j = 0; j < d; ++j) row[j] -= lower[i * d + l] * inverse[l * d + j];
+            for (Index j = 0; j <= l; ++j) row[j] -= lower[i * d + l] * inverse[l * d + j];
         for (Index j = 0; j < d; ++j) row[j] *= pivot;
         row[i] = pivot;
     }

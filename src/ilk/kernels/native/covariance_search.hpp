@@ -25,7 +25,9 @@ struct SearchRule {
 constexpr SearchRule scanning{Move::scan, scan_gain, scan_limit}, racing{Move::sweep, race_gain, race_limit},
     finishing{Move::sweep, sweep_gain, sweep_limit};
 
-constexpr Index search_room(Index k, Index d) { return 2 * k * d * d + 3 * k * d + 4 * k + (most_starts + 14) * d * d; }
+constexpr Index search_room(Index k, Index d) {
+    return 2 * k * d * d + 3 * k * d + 4 * k + (most_starts + 14) * d * d + sweep_room(k, d);
+}
 
 class AxesSearch {
 public:

@@ -72,6 +72,9 @@ struct Components {
     Index count;
     bool diagonal;
     bool tied = false;  // whiten is one matrix (1, columns, columns) for all
+    // (columns, columns), an axis in each column, where all components lie along common ones: whiten is (count, columns)
+    // then, the inverse deviations along them. Only scores know of it. Null: none.
+    const double* axes = nullptr;
 };
 
 // Where the sums of one EM step go; scatter has the shape of whiten, that of tied components is the sum over them.

@@ -30,7 +30,9 @@ public:
           scatter_(components.count * products_.size()),
           scale_(tile.height()),
           shares_(tile.height()),
-          scaled_(own_matrices_ ? columns * tile.height() : 0) {}
+          scaled_(own_matrices_ ? columns * tile.height() : 0),
+          places_(own_matrices_ ? tile.height() + overhang : 0),
+          listed_shares_(own_matrices_ ? tile.height() + overhang : 0) {}
 
     // Whether `add` reads the encoded rows of the whole tile.
     bool by_row() const { return by_row_; }
@@ -50,6 +52,7 @@ public:
         double* shares = components_.tied ? pooled_.memberships(component) : shares_;
         if (!find_memberships(component, tile, root, shares)) return;
         if (by_row_) return row_sums_.add(component, rows, shares, tile.points(), negligible(component, highest));
+        if (own_matrices_ && add_listed(component, tile, negligible(component, highest))) return;
         double* shift = shift_ + component * blocks_ * slot;
         const double* mean = components_.mean + component * columns_;
         for_each_block(columns_, [&](Index first, auto size) {
@@ -126,6 +129,35 @@ private:
         return added[0] > 0.0;
     }
 
+    // Only the points of the tile whose membership exceeds `least`, where they are at most half of them: in many columns
+    // most rows belong to one component. False where nothing was done.
+    bool add_listed(Index component, const Tile& tile, double least) {
+        const Doubles root = everywhere<Doubles>(__builtin_sqrt(least));
+        Index listed = 0;
+        for (Index point = 0; point < tile.points(); point += lanes<double>)
+            listed += keep_lanes(load<Doubles>(shares_ + point), root, point, places_ + listed, listed_shares_ + listed);
+        if (2 * listed > tile.points()) return false;
+        const Index whole = rounded_up(listed, lanes<double>);
+        for (Index extra = listed; extra < whole; ++extra) {
+            places_[extra] = 0;
+            listed_shares_[extra] = 0.0;
+        }
+        const double* mean = components_.mean + component * columns_;
+        double* shift = shift_ + component * blocks_ * slot;
+        for (Index column = 0; column < columns_; ++column) {
+            const double *x = tile.column(column), centre = mean[column];
+            double* z = scaled_ + column * tile.height();
+            Doubles sums = {};
+            for (Index point = 0; point < whole; ++point) z[point] = (x[places_[point]] - centre) * listed_shares_[point];
+            for (Index point = 0; point < whole; point += lanes<double>)
+                sums = multiply_add(load<Doubles>(z + point), load<Doubles>(listed_shares_ + point), sums);
+            double& total = shift[column / block_columns * slot + column % block_columns];
+            for (int lane = 0; lane < lanes<double>; ++lane) total += sums[lane];
+        }
+        products_.add(scaled_, tile.height(), whole, scatter_ + component * products_.size());
+        return true;
+    }
+
     template <int columns>
     ILK_INLINE void scale_columns(const Tile& tile, Index first, const double* mean, double* shift) {
         Doubles sums[columns] = {};
@@ -176,6 +208,8 @@ private:
     Scratch<double> scale_;  // of a tile, its root for whole matrices
     Scratch<double> shares_;  // memberships of a tile in one component, their roots for whole matrices
     Scratch<double> scaled_;
+    Scratch<Index> places_;  // of the points that count, in the tile, and the roots of their memberships
+    Scratch<double> listed_shares_;
 };
 
 }  // namespace

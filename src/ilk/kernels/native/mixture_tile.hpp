@@ -96,27 +96,26 @@ private:
 };
 
 // Scores of points under the components: log_weight - |whiten (x - mean)|^2 / 2. Tied components whiten a point once
-// for all of them, and are round then.
+// for all of them, and are round then; those along common axes turn it once, and are along the columns then.
 class Densities {
 public:
     Densities(const Components& components, Index columns)
-        : components_(components), columns_(columns), packed_columns_(packed_size(columns)),
+        : components_(components), columns_(columns), turned_once_(components.tied || components.axes != nullptr),
+          packed_columns_(components.axes ? columns * columns : packed_size(columns)),
           packed_(components.diagonal ? 0 : matrices() * packed_columns_), round_(components.count),
-          whitened_mean_(components.tied ? components.count * columns : 0),
-          whitened_(components.tied ? columns * points_for(columns, matrix_tile) : 0) {
+          whitened_mean_(turned_once_ ? components.count * columns : 0),
+          whitened_(turned_once_ ? columns * points_for(columns, matrix_tile) : 0) {
         for (Index component = 0; component < components.count; ++component)
             round_[component] = components.tied || (components.diagonal && is_round(component));
         if (components.diagonal) return;
         double* to = packed_;
-        for (Index component = 0; component < matrices(); ++component) {
-            const double* whiten = components.whiten + component * columns * columns;
+        for (Index matrix = 0; matrix < matrices(); ++matrix)
             for_each_block(columns, [&](Index first, auto size) {
                 constexpr int rows = decltype(size)::value;
-                for (Index column = 0; column < first + rows; ++column)
-                    for (Index row = first; row < first + rows; ++row) *to++ = whiten[row * columns + column];
+                for (Index column = 0; column < (components.axes ? columns : first + rows); ++column)
+                    for (Index row = first; row < first + rows; ++row) *to++ = weight_of(matrix, row, column);
             });
-        }
-        if (components.tied) whiten_means();
+        if (turned_once_) turn_means();
     }
 
     // Scores [component][point] of every point of the tile, components `tile.height()` apart. Two components along the
@@ -124,8 +123,8 @@ public:
     void score(const Tile& tile, double* scores, Ahead ahead) {
         const Index asks = (ahead.end - ahead.next) / (128 * components_.count) + 1;
         const Index count = components_.count;
-        const bool along_columns = components_.diagonal || components_.tied;
-        if (components_.tied) whiten(tile);
+        const bool along_columns = components_.diagonal || turned_once_;
+        if (turned_once_) turn(tile);
         for (Index component = 0; component < count;) {
             for (Index ask = 0; ask < asks; ++ask) ahead.ask();
             double* own = scores + component * tile.height();
@@ -141,31 +140,38 @@ public:
 
 private:
     // How many whitening matrices there are.
-    Index matrices() const { return components_.tied ? 1 : components_.count; }
+    Index matrices() const { return turned_once_ ? 1 : components_.count; }
 
-    // Means as differences to the first one, whitened.
-    void whiten_means() {
+    // By how much a column counts in a row of a whitening matrix, or along an axis.
+    double weight_of(Index matrix, Index row, Index column) const {
+        if (components_.axes) return components_.axes[column * columns_ + row];
+        return components_.whiten[(matrix * columns_ + row) * columns_ + column];
+    }
+
+    // Means as differences to the first one, whitened or along the axes.
+    void turn_means() {
         for (Index component = 0; component < components_.count; ++component)
             for (Index row = 0; row < columns_; ++row) {
                 double sum = 0.0;
-                for (Index column = 0; column <= row; ++column) {
+                for (Index column = 0; column < (components_.axes ? columns_ : row + 1); ++column) {
                     const double away = components_.mean[component * columns_ + column] - components_.mean[column];
-                    sum += components_.whiten[row * columns_ + column] * away;
+                    sum += weight_of(0, row, column) * away;
                 }
                 whitened_mean_[component * columns_ + row] = sum;
             }
     }
 
     // The points of a tile likewise, [column][point].
-    void whiten(const Tile& tile) {
+    void turn(const Tile& tile) {
         for (Index point = 0; point < tile.points(); point += group_points) {
             const double* whiten = packed_;
             double* to = whitened_ + point;
             for_each_block(columns_, [&](Index first, auto size) ILK_LAMBDA {
                 constexpr int rows = decltype(size)::value;
                 Doubles y[rows][group_vectors] = {};
-                add_whitened<rows>(whiten, first, components_.mean, tile, point, y);
-                whiten += (first + rows) * rows;
+                if (components_.axes) add_turned<rows>(whiten, components_.mean, tile, point, y);
+                else add_whitened<rows>(whiten, first, components_.mean, tile, point, y);
+                whiten += (components_.axes ? columns_ : first + rows) * rows;
 #pragma GCC unroll 4
                 for (int row = 0; row < rows; ++row, to += tile.height())
 #pragma GCC unroll 3
@@ -197,9 +203,9 @@ private:
     // Some components along the columns, scored together; `round` ones have one scale for all columns.
     template <bool round, int count>
     void score_columns(Index component, const Tile& tile, double* scores) const {
-        const double* mean = (components_.tied ? whitened_mean_ : components_.mean) + component * columns_;
+        const double* mean = (turned_once_ ? whitened_mean_ : components_.mean) + component * columns_;
         const double* whiten = components_.whiten + (components_.tied ? 0 : component * columns_);
-        const double* points = components_.tied ? whitened_ : tile.column(0);
+        const double* points = turned_once_ ? whitened_ : tile.column(0);
         for (Index point = 0; point < tile.points(); point += group_points) {
             Doubles squares[count][group_vectors] = {};
             const double* x = points + point;
@@ -242,30 +248,46 @@ private:
         return size;
     }
 
-    // Add some rows of whiten (x - mean) to y.
+    // One column after the other of some rows of a matrix times (x - mean), from its row `begin` on.
     template <int rows>
-    static ILK_INLINE void add_whitened(const double* whiten, Index first, const double* mean, const Tile& tile,
-                                        Index point, Doubles (&y)[rows][group_vectors]) {
-        const double* x = tile.column(0) + point;
-        const auto add_column = [&](int begin) ILK_LAMBDA {
+    struct Adding {
+        const double *weight, *mean, *x;
+        Index height;
+
+        ILK_INLINE void next(int begin, Doubles (&y)[rows][group_vectors]) {
             Doubles away[group_vectors];
 #pragma GCC unroll 3
             for (int part = 0; part < group_vectors; ++part)
                 away[part] = load<Doubles>(x + part * lanes<double>) - *mean;
 #pragma GCC unroll 4
             for (int row = begin; row < rows; ++row) {
-                const Doubles factor = everywhere<Doubles>(whiten[row]);
+                const Doubles factor = everywhere<Doubles>(weight[row]);
 #pragma GCC unroll 3
                 for (int part = 0; part < group_vectors; ++part)
                     y[row][part] = multiply_add(factor, away[part], y[row][part]);
             }
-            x += tile.height();
-            whiten += rows;
+            x += height;
+            weight += rows;
             ++mean;
-        };
-        for (Index column = 0; column < first; ++column) add_column(0);
+        }
+    };
+
+    // Add some rows of whiten (x - mean) to y.
+    template <int rows>
+    static ILK_INLINE void add_whitened(const double* whiten, Index first, const double* mean, const Tile& tile,
+                                        Index point, Doubles (&y)[rows][group_vectors]) {
+        Adding<rows> adding{whiten, mean, tile.column(0) + point, tile.height()};
+        for (Index column = 0; column < first; ++column) adding.next(0, y);
 #pragma GCC unroll 4
-        for (int column = 0; column < rows; ++column) add_column(column);
+        for (int column = 0; column < rows; ++column) adding.next(column, y);
+    }
+
+    // Add x - mean along some axes to y.
+    template <int rows>
+    ILK_INLINE void add_turned(const double* axes, const double* mean, const Tile& tile, Index point,
+                               Doubles (&y)[rows][group_vectors]) const {
+        Adding<rows> adding{axes, mean, tile.column(0) + point, tile.height()};
+        for (Index column = 0; column < columns_; ++column) adding.next(0, y);
     }
 
     // Whether every column of a component is divided by the same number, not 0.
@@ -277,10 +299,12 @@ private:
     }
 
     const Components& components_;
-    Index columns_, packed_columns_;
+    Index columns_;
+    bool turned_once_;
+    Index packed_columns_;
     Scratch<double> packed_;
     Scratch<bool> round_;
-    Scratch<double> whitened_mean_, whitened_;  // of tied components: (count, columns), [column][point]
+    Scratch<double> whitened_mean_, whitened_;  // where points are turned once: (count, columns), [column][point]
 };
 
 }  // namespace

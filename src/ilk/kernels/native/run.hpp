@@ -23,7 +23,9 @@ class MixtureRun {
 public:
     MixtureRun(const RunTask& task, const RunState& state)
         : task_(task), state_(state), k_(task.components), d_(task.columns),
-          along_columns_(task.letters.orientation == 'I'), axes_size_(axes_size()), origin_(d_), count_(k_),
+          along_columns_(task.letters.orientation == 'I'), common_axes_(task.letters.orientation == 'E'),
+          tied_(common_axes_ && task.letters.shape == 'E' && task.letters.volume == 'E'), axes_size_(axes_size()),
+          origin_(d_), count_(k_),
           shift_(k_ * d_), scatter_(k_ * per_component()), whiten_(k_ * per_component()), log_weight_(k_),
           new_mixing_(k_), new_mean_(k_ * d_), new_log_variance_(k_ * d_), new_axes_(axes_size_), poor_(k_),
           room_(covariance_room(k_, d_)) {}
@@ -76,8 +78,9 @@ private:
     double pass() {
         double cost = 0;
         const Table<double> table{task_.numbers, task_.rows, d_, d_, 1, 1.0, origin_, nullptr};
-        mixture_step<double>(table, task_.weight, {state_.mean, whiten_, log_weight_, k_, along_columns_}, task_.hard,
-                             {infinity, 1.0}, {count_, shift_, scatter_, &cost});
+        const double* axes = common_axes_ && !tied_ ? state_.axes : nullptr;
+        mixture_step<double>(table, task_.weight, {state_.mean, whiten_, log_weight_, k_, along_columns_, tied_, axes},
+                             task_.hard, {infinity, 1.0}, {count_, shift_, scatter_, &cost});
         return cost;
     }
 
@@ -96,10 +99,10 @@ private:
             const double* logs = state_.log_variance + c * d_;
             log_weight_[c] = share - (sum_of(logs, d_) + static_cast<double>(d_) * log_two_pi) / 2;
         }
-        if (along_columns_)
+        if (along_columns_ || (common_axes_ && !tied_))
             for (Index i = 0; i < k_ * d_; ++i) whiten_[i] = std::exp(-state_.log_variance[i] / 2);
         else
-            whiten_all(state_.log_variance, state_.axes, task_.letters.orientation == 'E', k_, d_, whiten_, room_);
+            whiten_all(state_.log_variance, state_.axes, common_axes_, tied_ ? 1 : k_, d_, whiten_, room_);
     }
 
     // New parameters from the sums; the scatter becomes that about the new means.
@@ -113,7 +116,7 @@ private:
             for (Index i = 0; i < d_; ++i) {
                 const double away = count_[c] > 0 ? shift[i] / count_[c] : 0.0;
                 new_mean_[c * d_ + i] = state_.mean[c * d_ + i] + away;
-                double* scatter = scatter_ + c * per_component() + (along_columns_ ? 0 : i * d_);
+                double* scatter = scatter_ + (tied_ ? 0 : c) * per_component() + (along_columns_ ? 0 : i * d_);
                 if (along_columns_) scatter[i] -= shift[i] * away;
                 else
                     for (Index j = 0; j < d_; ++j) scatter[j] -= shift[j] * away;
@@ -145,7 +148,8 @@ private:
     const RunTask& task_;
     const RunState& state_;
     const Index k_, d_;
-    const bool along_columns_;
+    const bool along_columns_, common_axes_;
+    const bool tied_;  // one covariance for all: their scatter is the first one, and the others are zero
     const Index axes_size_;
     Scratch<double> origin_, count_, shift_, scatter_, whiten_, log_weight_;
     Scratch<double> new_mixing_, new_mean_, new_log_variance_, new_axes_;
