@@ -2,7 +2,7 @@
 import { ask, get } from "./api.js";
 import { fill, h, seconds, shown } from "./dom.js";
 
-const BUSY = 250, IDLE = 4000;
+const BUSY = 150, IDLE = 4000;
 const listeners = new Set();
 let last = [], timer = null, gone = 0;
 
