@@ -280,3 +280,17 @@ def test_fits_of_the_search_are_kept_for_another_server(tmp_path):
     with serving(tmp_path) as second:
         own = ilk.regroup(tmp_path / run, tmp_path / "a.csv", k=far)
         assert sizes(shown_k(second, run, far)) == {group.letter: group.rows for group in own.groups}
+
+
+def test_progress_before_the_first_model_is_told_without_a_figure():
+    import io as streams
+
+    from ilk.app.worker import Line, _teller
+    from ilk.selection.progress import Progress
+
+    out = streams.StringIO()
+    tell = _teller(Line(out), None)
+    for bic in (float("inf"), float("nan"), None, 12.5):
+        tell(Progress(done=1, total=2, method="m", k=1, best_bic=bic, seconds=1.0, stage="fitting"))
+    said = [json.loads(line, parse_constant=pytest.fail) for line in out.getvalue().splitlines()]
+    assert [one["progress"]["bic"] for one in said] == [None, None, None, 12.5]

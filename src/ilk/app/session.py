@@ -330,6 +330,8 @@ class Session:
         paths = [self._now(name) for name in (first, second)]
         found = compared(str(paths[0]), str(paths[1]), None)
         document = found.document
+        for side, name in (("first", first), ("second", second)):
+            document[side]["source"] = name
         every = comparison.rows_of(found.first, found.second, document, document["matched_by"])
         names = [name for name in every if name != "moved"]
         some = np.flatnonzero(every["moved"] == True)[:MOVED]  # noqa: E712  None where a row has no group

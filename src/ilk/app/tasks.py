@@ -46,7 +46,7 @@ class Task:
         spent = time.monotonic() - self.began if self.seconds is None else self.seconds
         told = {"number": self.number, "run": self.run, "state": self.state, "progress": self.progress}
         told |= {"failed": self.failed, "result": self.result, "seconds": spent, **self.about}
-        return {**told, "making": self.making, "made": self.made, "unmade": self.unmade}
+        return {**told, "making": self.making, "made": self.made, "unmade": {**self.unmade}}
 
 
 class Tasks:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import math
 import os
 import queue
 import sys
@@ -122,13 +123,18 @@ def _teller(line: Line, budget: float | None) -> Any:
                 "total": progress.total,
                 "method": progress.method,
                 "k": progress.k,
-                "bic": progress.best_bic,
+                "bic": _finite(progress.best_bic),
                 "seconds": progress.seconds,
-                "left": left,
+                "left": _finite(left),
             }
         )
 
     return tell
+
+
+def _finite(value: float | None) -> float | None:
+    """None for what JSON has no word for: there is no best BIC before the first valid model."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _in_parquet(table: str) -> bool:
