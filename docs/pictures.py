@@ -7,12 +7,14 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+from PIL import Image
 
 import ilk
 from ilk.report.displays import COLOURS
 from ilk.selection.valley import NUMBERS, NumberGround
 from ilk.table.block import Block, Encoding
 
+TONES = 64  # of a picture: keeps the files small
 PENGUINS = Path(ilk.__file__).parent / "data" / "penguins.csv"
 
 
@@ -30,9 +32,12 @@ def draw(folder: Path) -> None:
             "selection": _selection(),
             "shapes": _shapes(),
             "separation": _separation(),
+            "assorted": _assorted(),
         }
         for name, figure in pictures.items():
             figure.savefig(folder / f"{name}.png")
+            image = Image.open(folder / f"{name}.png").convert("RGB")
+            image.quantize(TONES, dither=Image.Dither.NONE).save(folder / f"{name}.png", optimize=True)
         plt.close("all")
 
 
@@ -107,6 +112,23 @@ def _separation() -> Any:
             xlabel="the line between them",
         )
     axes[0].set_ylabel("rows")
+    return figure
+
+
+def _assorted() -> Any:
+    """A column in which two groups have distributions of their own, and one that they share."""
+    import matplotlib.pyplot as plt
+
+    grid = np.linspace(0, 6, 300)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.8))
+    for centre, spread, colour, name in ((1, 0.25, COLOURS[0], "light"), (4, 0.45, COLOURS[1], "heavy")):
+        left.fill_between(
+            grid, np.exp(-(((grid - centre) / spread) ** 2) / 2) / spread, color=colour, alpha=0.8, label=name
+        )
+    left.set(title="weight: a distribution for each group", xlabel="kg", yticks=[])
+    left.legend(frameon=False)
+    right.bar(["a", "b"], [0.5, 0.5], width=0.5, color="#999999")
+    right.set(title="plan: one that both share", ylim=(0, 1), yticks=[0, 0.5, 1], ylabel="share")
     return figure
 
 

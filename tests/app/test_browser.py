@@ -12,6 +12,23 @@ from tests.report.hostile import strings
 CRM = OWN / "everyday" / "crm.csv"
 MINUTE = 60_000
 SLOW = 240_000  # a busy machine
+# Texts of less contrast than 4.5 to 1 (WCAG AA) with the plain background behind them; 3 to 1 for large ones. What is
+# disabled or switched off may be pale.
+PALE = """() => {
+  const light = (c) => { const v = c.map((x) => x / 255).map((x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4)); return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
+  const rgb = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const behind = (e) => { for (let at = e; at; at = at.parentElement) { const c = rgb(getComputedStyle(at).backgroundColor); if (c.length && (c.length < 4 || c[3] === 1)) return c; } return [255, 255, 255]; };
+  const faint = (e) => { for (let at = e; at; at = at.parentElement) if (getComputedStyle(at).opacity < 1 || at.disabled || at.tagName === "svg") return true; return false; };
+  const bad = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.getClientRects().length || faint(e)) continue;
+    const style = getComputedStyle(e), [one, two] = [light(rgb(style.color).slice(0, 3)), light(behind(e).slice(0, 3))].sort((a, b) => b - a);
+    const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.66 && style.fontWeight >= 700);
+    if ((one + 0.05) / (two + 0.05) < (large ? 3 : 4.5)) bad.push(`${((one + 0.05) / (two + 0.05)).toFixed(2)} ${e.className} ${e.textContent.trim().slice(0, 40)}`);
+  }
+  return [...new Set(bad)].slice(0, 10);
+}"""  # noqa: E501
 
 
 @pytest.fixture
@@ -144,19 +161,76 @@ def test_nothing_runs_out_of_the_screen(visit, served, run, width, scheme):
         assert trouble == []
 
 
-def test_the_keyboard_is_enough(visit, served, run):
-    tab, _ = visit(f"?run={run}")
-    tab.wait_for_selector("article.card")
-    seen = set()
-    for _ in range(14):
+def tabbed_to(tab, name, most=400):
+    """Press Tab until the control of this name has the focus."""
+    for _ in range(most):
         tab.keyboard.press("Tab")
-        seen.add(tab.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
-    assert {"k", "Rows", "Compare", "Export"} <= seen
-    unnamed = tab.evaluate(
-        "[...document.querySelectorAll('button,input,select,a[href]')].filter(e => !(e.textContent.trim() || "
-        "e.getAttribute('aria-label') || e.labels && e.labels.length || e.title)).map(e => e.outerHTML)"
-    )
-    assert unnamed == []
+        here = "e => (e.getAttribute('aria-label') || e.id || e.textContent).trim()"
+        if tab.evaluate(f"({here})(document.activeElement)").startswith(name):
+            return
+    raise AssertionError(f"no way to {name} by Tab")
+
+
+def test_the_keyboard_is_enough(visit, served, run):
+    """From the list of runs to one row explained, one group more, a name, an undo and the exports."""
+    tab, trouble = visit()
+    tab.wait_for_selector("main.home")
+    tabbed_to(tab, run)
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("article.card")
+    idle(tab)
+    n = tab.locator("article.card").count()
+    tab.evaluate("document.body.focus()")
+    tabbed_to(tab, "Number of groups")
+    tab.keyboard.press("ArrowRight")
+    cards(tab, n + 1)
+    idle(tab)
+    tabbed_to(tab, "Rows (")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("#drawer tbody tr")
+    tab.locator("#drawer tbody tr").nth(1).focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector(".why pre")
+    tab.keyboard.press("Escape")
+    assert tab.evaluate("document.activeElement.textContent").startswith("Rows (")  # back where one was
+    tabbed_to(tab, "Rename")
+    tab.keyboard.press("Enter")
+    tab.keyboard.type("by keys")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("article.card h3:has-text('by keys')")
+    idle(tab)
+    for left in (n + 1, n):
+        tab.keyboard.press("Control+z")
+        cards(tab, left)
+        idle(tab)
+    tabbed_to(tab, "Export")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("dialog a")
+    tabbed_to(tab, "Assignments")
+    assert trouble == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_control_has_a_name_and_text_can_be_read(visit, served, run, width, scheme):
+    from tests.app.stories import CONTROLS, UNNAMED
+
+    for query in ("", "?table=crm.csv", f"?run={run}"):
+        tab, _ = visit(query, viewport={"width": width, "height": 800}, color_scheme=scheme)
+        tab.wait_for_selector(
+            {"": "main.home", "?t": "table.columns tbody tr", "?r": "#s9"}[query[:2]], state="attached"
+        )
+        assert tab.evaluate(UNNAMED, CONTROLS) == []
+        assert tab.evaluate(PALE) == []
+
+
+def test_a_table_that_cannot_be_read_says_what_to_do(visit, served):
+    (served.folder / "empty.csv").write_text("")
+    tab, _ = visit("?table=empty.csv")
+    tab.locator("#notes", has_text="empty.csv is empty").wait_for()
+    assert tab.get_by_role("button", name="Find the groups").is_disabled()
+    assert tab.locator("table.columns").is_hidden()
+    assert tab.get_by_label("Separator").is_visible()
 
 
 def test_hostile_names_and_cells_are_text(visit, served):

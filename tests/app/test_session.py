@@ -74,10 +74,11 @@ def test_other_numbers_of_groups_are_at_hand(served, run):
     answer = shown_k(served, run, 4)
     assert len(answer["groups"]) == 4
     entry = answer["state"]["entries"][-1]
-    assert entry["command"] == f"ilk fit crm.csv --k 4 --match-to {run} -o {run}/k/4"
-    assert "k=4" in entry["python"]
-    own = ilk.cluster(served.folder / "crm.csv", k=4)
-    assert sorted(sizes(answer).values()) == sorted(group.rows for group in own.groups)
+    assert entry["command"] == f"ilk regroup {run} crm.csv --k 4 -o {run}/k/4"
+    assert entry["python"] == f"ilk.regroup('{run}', 'crm.csv', k=4)"
+    own = ilk.regroup(served.folder / run, served.folder / "crm.csv", k=4)  # what the line does
+    assert sizes(answer) == {group.letter: group.rows for group in own.groups}
+    assert ilk.load(served.folder / run / "k" / "4" / "model.ilk").k == 4
     began = time.monotonic()
     shown_k(served, run, 3)
     assert time.monotonic() - began < 2
@@ -263,3 +264,33 @@ def test_groups_of_a_parquet_table_are_written_as_parquet(served):
     run = served.fit("p.parquet", k=2)
     assert (served.folder / run / "assignments.parquet").is_file()
     assert served.ask("rows", {"run": run, "version": ""})["total"] == 80
+
+
+def test_fits_of_the_search_are_kept_for_another_server(tmp_path):
+    rows = "\n".join(f"{i % 3 * 9 + i % 5 / 10},{i % 3 * 4 + i % 7 / 9}" for i in range(240))
+    (tmp_path / "a.csv").write_text("x,y\n" + rows + "\n")
+    with serving(tmp_path) as first:
+        run = first.fit("a.csv")
+        shown_k(first, run, 2)
+        first.process.kill()
+        first.process.wait()
+    kept = {int(path.stem) for path in (tmp_path / run / "fits").iterdir()}
+    assert {1, 2, 3} <= kept
+    far = max(kept)
+    with serving(tmp_path) as second:
+        own = ilk.regroup(tmp_path / run, tmp_path / "a.csv", k=far)
+        assert sizes(shown_k(second, run, far)) == {group.letter: group.rows for group in own.groups}
+
+
+def test_progress_before_the_first_model_is_told_without_a_figure():
+    import io as streams
+
+    from ilk.app.worker import Line, _teller
+    from ilk.selection.progress import Progress
+
+    out = streams.StringIO()
+    tell = _teller(Line(out), None)
+    for bic in (float("inf"), float("nan"), None, 12.5):
+        tell(Progress(done=1, total=2, method="m", k=1, best_bic=bic, seconds=1.0, stage="fitting"))
+    said = [json.loads(line, parse_constant=pytest.fail) for line in out.getvalue().splitlines()]
+    assert [one["progress"]["bic"] for one in said] == [None, None, None, 12.5]

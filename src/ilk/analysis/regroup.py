@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ilk.analysis.findings import Findings
 from ilk.analysis.folder import find_model, find_summary
 from ilk.analysis.given import in_memory, labelled
 from ilk.analysis.job import Job
+from ilk.analysis.other_k import Searched, at_k, read_fit
 from ilk.analysis.prepare import Input, Seen, prepare
 from ilk.analysis.restore import restored
 from ilk.analysis.result import Result
@@ -41,24 +43,29 @@ def regroup(
     *,
     merge: str | Sequence[str] = (),
     split: str | None = None,
+    k: int | None = None,
     names: Mapping[str, str] | None = None,
     colours: Mapping[str, int] | None = None,
 ) -> Result:
-    """Change the groups of a run by hand: merge some, split one in two, give names or colours.
+    """Change the groups of a run by hand: merge some, split one in two, take another number, give names or colours.
 
     Merged groups keep the rule that gives new rows their group. A group of several components is split between them,
     and keeps it too; another is divided by a fit with two groups to its rows, and the answer has no rule for new rows.
+    Another number of groups is the fit that the search had with it, where the run keeps the fits of its search, as
+    those of `ilk open` do: nothing is fitted.
 
     Parameters
     ----------
     run : path
         Folder of a run.
     data : None, frame, array, list, mapping or path, default=None
-        The table of the run; needed to merge or split.
+        The table of the run; needed to merge or split, and for another number of groups.
     merge : str or sequence of str, default=()
         Letters of groups that become one, as a list or as "A,B".
     split : None or str, default=None
         Letter of the group that becomes two.
+    k : None or int, default=None
+        Number of groups, one of those that the search tried.
     names : None or mapping of str to str, default=None
         New names by letter.
     colours : None or mapping of str to int, default=None
@@ -87,10 +94,14 @@ def regroup(
     old = _Old.of(os.fspath(run))
     joined = [part.strip() for part in merge.split(",")] if isinstance(merge, str) and merge else list(merge)
     old.check([*joined, *([] if split is None else [split]), *(names or ()), *(colours or ())])
-    if joined and split is not None:
-        raise UsageError("one-change", "groups are merged or one is split", do="Do one after the other")
+    if bool(joined) + (split is not None) + (k is not None) > 1:
+        raise UsageError(
+            "one-change", "groups are merged, one is split, or K is another", do="Do one after the other"
+        )
     result = old.result
-    if joined or split is not None:
+    if k is not None:
+        result = _at_k(old, old.table_of(data), Path(run), k)
+    elif joined or split is not None:
         table = old.table_of(data)
         result = _merged(old, table, joined) if joined else _split(old, table, str(split))
     if names:
@@ -123,10 +134,13 @@ class _Old:
 
     def job(self, table: Table) -> Job:
         """The job of the run, of this table, without what it asked of the number of groups."""
+        return replace(self.asked(table, NOT_OF_THE_TABLE), method=self.method)
+
+    def asked(self, table: Table, without: Sequence[str]) -> Job:
+        """The options of the run, without some, of this table."""
         given = self.summary["options"]
-        names = {field.name for field in fields(Job)} - {*NOT_OF_THE_TABLE, "reading", "data"}
-        kept = {name: value for name, value in given.items() if name in names}
-        return Job(table, **{**kept, "method": self.method})
+        names = {field.name for field in fields(Job)} - {*without, "reading", "data"}
+        return Job(table, **{name: value for name, value in given.items() if name in names})
 
     @property
     def method(self) -> str:
@@ -200,6 +214,13 @@ def _split(old: _Old, table: Table, letter: str) -> Result:
     if not (halves == 1).any():
         raise DataError("not-divided", f"group {letter} could not be split in two", do="Split another")
     return _labelled(old, table, labels, note)
+
+
+def _at_k(old: _Old, table: Table, run: Path, k: int) -> Result:
+    """The fit that the search had with K groups."""
+    job = old.asked(table, ("k", "merge", "match_to"))
+    n_rows = int(old.summary["search"]["rows"])
+    return at_k(Searched(job, prepare(job), old.result.candidates, n_rows), read_fit(run, k), old.model)
 
 
 def _visit_labels(grouped: Grouped, block: Any) -> Array:

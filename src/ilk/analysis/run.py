@@ -48,13 +48,19 @@ SEARCH_SHARE = 0.75  # of a budget after reading; the rest is for resamples and 
 
 def run(job: Job) -> Result:
     """Read, type, encode, search, group, describe; a signal to stop at any moment leaves a mark on the result."""
+    return run_and_keep(job)[0]
+
+
+def run_and_keep(job: Job) -> tuple[Result, Findings | None]:
+    """The result, and what it was made of, for who wants to look at other K; None where the groups are not searched."""
     with listening():
-        run_as = _run if job.labels is None and not job.keeps else _as_known
-        result = run_as(job)
-        return result.stopped() if heard() else result
+        searches = job.labels is None and not job.keeps
+        findings = _found(job) if searches else None
+        result = _as_known(job) if findings is None else _answer(findings)
+        return (result.stopped() if heard() else result), findings
 
 
-def _run(job: Job) -> Result:
+def _found(job: Job) -> Findings:
     began = Deadline.none()
     known("method", job.method, names())
     known("merge", job.merge, MERGES)
@@ -88,18 +94,16 @@ def _run(job: Job) -> Result:
             view = clearer(view, lambda rest: _grown_view(job, rest, ks, deadline))
         if afar is None and not deadline.over and job.merge != "none":
             view = steadier(view, lambda k: _with_components(job, given, k, deadline))
-    return _answer(
-        Findings(
-            job=job,
-            given=view.given,
-            seen=view.seen,
-            search=view.search,
-            grouping=view.grouping,
-            notes=(*notes, *view.notes),
-            earlier=old,
-            clock=deadline,
-            search_seconds=searched,
-        )
+    return Findings(
+        job=job,
+        given=view.given,
+        seen=view.seen,
+        search=view.search,
+        grouping=view.grouping,
+        notes=(*notes, *view.notes),
+        earlier=old,
+        clock=deadline,
+        search_seconds=searched,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ilk.analysis.factor_view import CLAIMS, SeenTable
 from ilk.errors import NoModelError
 from ilk.selection.candidates import Search
+from ilk.selection.kept_fits import best_of_each
 from ilk.selection.search import runner_up
 
 MOST_LOST = 0.2  # of what the best model gains on a single component
@@ -56,4 +57,5 @@ def _with_both(chosen: Search, others: Search) -> Search:
         candidates=candidates,
         runner_up=runner_up(candidates, chosen.winner),
         ended_by="weak merge",
+        kept=best_of_each((chosen.kept, others.kept)),
     )

@@ -66,13 +66,13 @@ def lines_of(run: str, table: str | None, what: dict[str, Any], to: str) -> dict
     ((name, value),) = what.items()
     words = ["ilk", "regroup", quoted(run)]
     given = [repr(run)]
-    if name in ("merge", "split"):
+    if name in ("merge", "split", "k"):
         words.append(quoted(table or "DATA"))
         given.append(repr(table or "DATA"))
     if name == "merge":
         words += ["--merge", ",".join(value)]
-    elif name == "split":
-        words += ["--split", value]
+    elif name in ("split", "k"):
+        words += [f"--{name}", str(value)]
     else:
         option = {"names": "--name", "colours": "--colour"}[name]
         for mark, text in value.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import unicodedata
@@ -58,7 +59,8 @@ class Place:
         found = []
         for entry in _entries(self.folder):
             if entry.name.endswith(SUFFIX) and self._is_run(Path(entry.path)):
-                found.append((-os.lstat(os.path.join(entry.path, SUMMARY)).st_mtime, entry.name))
+                with contextlib.suppress(OSError):  # one that is written anew, or gone
+                    found.append((-os.lstat(os.path.join(entry.path, SUMMARY)).st_mtime, entry.name))
         return [name for _, name in sorted(found)]
 
     def run(self, name: str) -> Path:
@@ -142,5 +144,6 @@ def _plain_files(folder: Path, prefix: str) -> Iterator[dict[str, Any]]:
         return
     for entry in _entries(folder):
         if _is_table(entry.name) and entry.is_file(follow_symlinks=False):
-            facts = entry.stat(follow_symlinks=False)
-            yield {"name": prefix + entry.name, "bytes": facts.st_size, "changed": facts.st_mtime}
+            with contextlib.suppress(OSError):  # gone since
+                facts = entry.stat(follow_symlinks=False)
+                yield {"name": prefix + entry.name, "bytes": facts.st_size, "changed": facts.st_mtime}

@@ -35,6 +35,7 @@ def serve(opening: Opening, say: Callable[[str], None]) -> None:
     try:
         import uvicorn
 
+        from ilk.app.rehearsal import rehearse_look
         from ilk.app.routes import application
         from ilk.app.session import Session
     except ModuleNotFoundError as error:
@@ -58,6 +59,7 @@ def serve(opening: Opening, say: Callable[[str], None]) -> None:
     say("only this machine can open it; Ctrl-C stops it, and what was finished stays in the run folders")
     if not opening.read_only:
         session.tasks.warm()
+    threading.Thread(target=rehearse_look, daemon=True).start()
     if opening.browser:
         threading.Timer(0.3, webbrowser.open, [address]).start()
     try:

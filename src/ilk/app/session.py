@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ilk.analysis.folder import find_model, find_summary
+from ilk.analysis.other_k import has_fit
 from ilk.analysis.runs import checked, compared
 from ilk.app import changes, rows
 from ilk.app.answer import answer_of, brief
@@ -200,9 +201,12 @@ class Session:
             return {"making": self._make_k(name, run, k, summary, state)}
         table = self._table_of(run, summary, state)
         version = "" if k == own else f"k/{k}"
-        lines = lines_of(table or "DATA", {**state["options"], "k": k}, f"{name}/k/{k}", match_to=name)
         if k == own:
             lines = {word: state["entries"][0][word] for word in ("command", "python")}
+        elif has_fit(run, k):
+            lines = changes.lines_of(name, table, {"k": k}, f"{name}/k/{k}")
+        else:
+            lines = lines_of(table or "DATA", {**state["options"], "k": k}, f"{name}/k/{k}", match_to=name)
         entry = Step(f"Show {k} group{'s' * (k != 1)}", version=version, **lines)
 
         def edit(state: dict[str, Any]) -> None:
@@ -224,11 +228,14 @@ class Session:
         table = self._table_of(run, summary, state)
         if table is None:
             raise UsageError("no-table", "the table of this run is not here", do="Put it into the folder")
-        options = {**state["options"], "k": k, "match_to": str(run)}
-        order = {"do": "fit", "table": str(self.place.table(table)), "folder": str(k_folder(run, k))}
-        self.tasks.start(
-            {**order, "options": options, "alone": True}, name, {"what": "k", "k": k}, lambda _: None
-        )
+        path, to = str(self.place.table(table)), str(k_folder(run, k))
+        order: dict[str, Any]
+        if has_fit(run, k):
+            order = {"do": "change", "from": str(run), "to": to, "table": path, "change": {"k": k}}
+        else:
+            options = {**state["options"], "k": k, "match_to": str(run)}
+            order = {"do": "fit", "table": path, "folder": to, "options": options, "alone": True}
+        self.tasks.start(order, name, {"what": "k", "k": k}, lambda _: None)
         return k
 
     def change(self, name: str, given: Any, revision: int) -> dict[str, Any]:
@@ -323,6 +330,8 @@ class Session:
         paths = [self._now(name) for name in (first, second)]
         found = compared(str(paths[0]), str(paths[1]), None)
         document = found.document
+        for side, name in (("first", first), ("second", second)):
+            document[side]["source"] = name
         every = comparison.rows_of(found.first, found.second, document, document["matched_by"])
         names = [name for name in every if name != "moved"]
         some = np.flatnonzero(every["moved"] == True)[:MOVED]  # noqa: E712  None where a row has no group

@@ -14,6 +14,8 @@ from typing import Any
 
 AT_ONCE = 2  # fits; more wait
 KEPT = 50  # tasks that are over and still told of
+WARM_AFTER = 15.0  # seconds of a fit after which the next process is started, unless the fit ends before
+SETTLED = 1.0  # seconds after its end, when the answer is on the screen
 Process = subprocess.Popen[str]
 COMMAND = [sys.executable, "-m", "ilk.app.worker"]
 
@@ -44,7 +46,7 @@ class Task:
         spent = time.monotonic() - self.began if self.seconds is None else self.seconds
         told = {"number": self.number, "run": self.run, "state": self.state, "progress": self.progress}
         told |= {"failed": self.failed, "result": self.result, "seconds": spent, **self.about}
-        return {**told, "making": self.making, "made": self.made, "unmade": self.unmade}
+        return {**told, "making": self.making, "made": self.made, "unmade": {**self.unmade}}
 
 
 class Tasks:
@@ -142,7 +144,12 @@ class Tasks:
             self._say(task.number, json.dumps(task.order))
             threading.Thread(target=self._follow, args=(task, process), daemon=True).start()
             running += 1
-        threading.Timer(0.2, self.warm).start()
+            self._warm_after(WARM_AFTER)  # not at once: its imports would slow what somebody waits for
+
+    def _warm_after(self, seconds: float) -> None:
+        timer = threading.Timer(seconds, self.warm)
+        timer.daemon = True
+        timer.start()
 
     def _follow(self, task: Task, process: Process) -> None:
         """Hear what a process says until it ends."""
@@ -191,6 +198,7 @@ class Tasks:
                 task.failed = {"code": getattr(error, "code", "bug"), "text": str(error)}
         task.state = "failed" if task.failed else "done"
         self._next()
+        self._warm_after(SETTLED)
 
 
 def _process() -> Process:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import _thread
 import json
+import math
 import os
 import queue
 import sys
@@ -53,11 +54,11 @@ def main() -> None:
     """Import what a fit needs, wait for the order, and do it."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # nothing but ours on the line
-    import ilk.analysis.run
-    import ilk.selection.given_labels
-    import ilk.selection.resampling  # noqa: F401  the longest imports, before anybody waits
+    import ilk.selection.given_labels  # noqa: F401  a long import, before anybody waits
+    from ilk.app.rehearsal import rehearse_fit
 
     warnings.simplefilter("ignore")  # cautions are in the summary
+    rehearse_fit()
     order = sys.stdin.readline()
     if not order:
         return
@@ -83,7 +84,7 @@ def _said(error: Exception) -> dict[str, str]:
 
 
 def _fit(asked: dict[str, Any], line: Line) -> None:
-    from ilk.analysis.run import run
+    from ilk.analysis.run import run_and_keep
     from ilk.analysis.run_folder import write_all
     from ilk.app.asked import job_of
 
@@ -92,7 +93,7 @@ def _fit(asked: dict[str, Any], line: Line) -> None:
         Path(asked["table"]), asked["options"], callback=_teller(line, asked["options"].get("budget"))
     )
     line.busy.set()
-    result = run(job)
+    result, findings = run_and_keep(job)
     line.tell(progress={"stage": "writing"})
     summary = write_all(result, str(folder), force=True, parquet=_in_parquet(asked["table"]))
     line.busy.clear()
@@ -103,7 +104,9 @@ def _fit(asked: dict[str, Any], line: Line) -> None:
 
     write_cells(result.table, folder)
     line.tell(cells=True)
-    _other_k(job, result, asked, line)
+    if hasattr(os, "nice"):
+        os.nice(BACKGROUND)  # nobody waits: fits that somebody waits for come first
+    _other_k(_Maker(job, result, findings, asked), line)
 
 
 def _teller(line: Line, budget: float | None) -> Any:
@@ -120,13 +123,18 @@ def _teller(line: Line, budget: float | None) -> Any:
                 "total": progress.total,
                 "method": progress.method,
                 "k": progress.k,
-                "bic": progress.best_bic,
+                "bic": _finite(progress.best_bic),
                 "seconds": progress.seconds,
-                "left": left,
+                "left": _finite(left),
             }
         )
 
     return tell
+
+
+def _finite(value: float | None) -> float | None:
+    """None for what JSON has no word for: there is no best BIC before the first valid model."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _in_parquet(table: str) -> bool:
@@ -134,21 +142,49 @@ def _in_parquet(table: str) -> bool:
     return table.lower().endswith((".parquet", ".pq"))
 
 
-def _other_k(job: Any, result: Any, asked: dict[str, Any], line: Line) -> None:
-    """The answers at the other K that were tried, the nearest first, each a run folder within the run."""
-    from ilk.analysis.run import run
-    from ilk.analysis.run_folder import write_run
-    from ilk.app.history import has_k, k_folder, ks_of
+class _Maker:
+    """Makes the answers at other K: of the fits that the search kept, else by a fit as `--k` makes it."""
 
-    folder = Path(asked["folder"])
-    job = replace(job, match_to=str(folder), callback=None, budget=None)
-    if not job.reading:
-        job = replace(job, data=result.table)
-    rest = [k for k in ks_of(result.summary()) if not has_k(folder, k)]
-    rest = [k for k in rest if abs(k - result.k) <= AROUND]
-    rest.sort(key=lambda k: abs(k - result.k))
-    if hasattr(os, "nice"):
-        os.nice(BACKGROUND)  # nobody waits: fits that somebody waits for come first
+    def __init__(self, job: Any, result: Any, findings: Any, asked: dict[str, Any]) -> None:
+        from ilk.analysis.other_k import Searched, kept_models, write_fits
+
+        self.folder, self.parquet = Path(asked["folder"]), _in_parquet(asked["table"])
+        self.job = replace(job, match_to=str(self.folder), callback=None, budget=None)
+        if not job.reading:
+            self.job = replace(self.job, data=result.table)
+        self.result = result
+        self.models = {} if findings is None else kept_models(findings, result.model)
+        self.searched = None if findings is None else Searched.of(findings)
+        write_fits(self.models, self.folder)
+
+    def nearest(self) -> list[int]:
+        """The K that are made without being asked for, the nearest first."""
+        from ilk.app.history import ks_of
+
+        rest = [k for k in ks_of(self.result.summary()) if 0 < abs(k - self.result.k) <= AROUND]
+        return sorted(rest, key=lambda k: abs(k - self.result.k))
+
+    def has(self, k: int) -> bool:
+        from ilk.app.history import has_k
+
+        return has_k(self.folder, k)
+
+    def make(self, k: int) -> None:
+        from ilk.analysis.other_k import at_k
+        from ilk.analysis.run import run
+        from ilk.analysis.run_folder import write_run
+        from ilk.app.history import k_folder
+
+        if k in self.models and self.searched is not None:
+            made = at_k(self.searched, self.models[k], self.result.model)
+        else:
+            made = run(replace(self.job, k=k))
+        write_run(made, str(k_folder(self.folder, k)), force=True, parquet=self.parquet)
+
+
+def _other_k(maker: _Maker, line: Line) -> None:
+    """The answers at the other K that were tried, the nearest first, each a run folder within the run."""
+    rest = maker.nearest()
     while not line.over.is_set():
         try:
             k = line.wanted.get_nowait()
@@ -156,12 +192,11 @@ def _other_k(job: Any, result: Any, asked: dict[str, Any], line: Line) -> None:
             if not rest:
                 break
             k = rest.pop(0)
-        if has_k(folder, k):
+        if maker.has(k):
             continue
         line.tell(making=k)
         try:
-            made = run(replace(job, k=k))
-            write_run(made, str(k_folder(folder, k)), force=True, parquet=_in_parquet(asked["table"]))
+            maker.make(k)
             line.tell(made=k)
         except Exception as error:  # there is no model of this K
             line.tell(unmade={"k": k, **_said(error)})

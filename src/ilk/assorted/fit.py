@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from ilk.assorted.family import Clusters
 from ilk.assorted.filling import filled
 from ilk.assorted.growth import FINAL_FIT, LEAST_FALL, N_STARTS, GrowthSearch
-from ilk.assorted.problem import AssortedProblem, ModelOptions
+from ilk.assorted.problem import AssortedProblem, ColumnTransform, ModelOptions
 from ilk.assorted.state import FitState, labels_of, step_of
 from ilk.assorted.transform import TransformPlan
 from ilk.engines.base import Rows
@@ -70,12 +70,14 @@ class AssortedCandidate:
 
 @dataclass(frozen=True, eq=False)
 class AssortedFit:
-    """A finished fit: on which scene, what was found, J of it, and the best of every K on the way."""
+    """A finished fit: on which scene, what was found, J of it, and the best of every K on the way, with its
+    treatment of the columns and its parameters."""
 
     scene: AssortedProblem
     fit: Fit
     cost: float
     candidates: tuple[AssortedCandidate, ...]
+    kept: Mapping[int, tuple[ColumnTransform, Any]] = field(default_factory=dict)
 
     @property
     def family(self) -> GrowingFamily[Any]:
@@ -348,4 +350,5 @@ def _finished(
         family, state.params, measured=state.params, cost=state.cost, reason=reason, trace=list(state.trace)
     )
     fit = replace(finish(state.scene.rows, run, [run]), starts=tuple(search.starts))
-    return AssortedFit(state.scene, fit, fit.cost + family.penalty(fit.params), candidates)
+    kept = {k: (found.scene.treat, found.params) for k, found in sorted(search.best.items())}
+    return AssortedFit(state.scene, fit, fit.cost + family.penalty(fit.params), candidates, kept)

@@ -56,6 +56,9 @@ def open_page(
 @click.argument("data", required=False)
 @click.option("--merge", metavar="A,B", help="Groups that become one.")
 @click.option("--split", metavar="GROUP", help="Group that becomes two.")
+@click.option(
+    "--k", type=click.IntRange(min=1), metavar="N", help="Number of groups, by a fit that the search kept."
+)
 @click.option("--name", "names", multiple=True, metavar="GROUP=TEXT", help="A name for a group; repeatable.")
 @click.option(
     "--colour", "colours", multiple=True, metavar="GROUP=N", help="Colour 1 to 6 of a group; repeatable."
@@ -64,9 +67,9 @@ def open_page(
 @click.option("--force", is_flag=True, help="Overwrite an earlier run.")
 @SAYING
 def regroup(run: str, data: str | None, merge: str | None, split: str | None, **options: Any) -> int:
-    """Change the groups of RUN by hand: merge some, split one in two, give names or colours.
+    """Change the groups of RUN by hand: merge some, split one in two, take another number, give names or colours.
 
-    DATA is the table of the run, needed to merge or split. What is merged keeps its rule for new rows.
+    DATA is the table of the run, needed for all but names and colours. What is merged keeps its rule for new rows.
     """
     import warnings
 
@@ -83,6 +86,7 @@ def regroup(run: str, data: str | None, merge: str | None, split: str | None, **
             data,
             merge=(merge or "").upper(),
             split=None if split is None else split.upper(),
+            k=options["k"],
             names=names_of(options["names"]),
             colours=_colours(options["colours"]),
         )

@@ -19,6 +19,7 @@ from ilk.fitting.fit import finish
 from ilk.fitting.loop import INTERRUPTED, Event, run_starts
 from ilk.fitting.restarts import Recipe
 from ilk.selection.candidates import OK, REFERENCE, Candidate, Search
+from ilk.selection.kept_fits import KeptFit
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import STATUS_OF_REASON, end_of_search, ranking
 from ilk.table.schema import Schema
@@ -139,7 +140,18 @@ def _as_search(found: AssortedFit, quest: SearchOptions, n_searched: int, second
         sharpness=None,
         n_rows_searched=n_searched,
         interrupted=fit.reason == INTERRUPTED,
+        kept=_kept(found, candidates),
     )
+
+
+def _kept(found: AssortedFit, candidates: Sequence[Candidate]) -> dict[int, KeptFit]:
+    """The best state of every K, with the treatment of the rows that it was found with."""
+    bics, encoding = {c.k: c.bic for c in candidates}, found.scene.table.encoding
+    return {
+        k: KeptFit(None, params, bics[k] or 0.0, encoding, treat)
+        for k, (treat, params) in found.kept.items()
+        if k in bics
+    }
 
 
 def _status(k: int, chosen: int, reason: str, quest: SearchOptions) -> str:

@@ -12,6 +12,7 @@ from ilk.errors import UsageError
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.fit import Fit
 from ilk.fitting.restarts import Recipe
+from ilk.selection.kept_fits import KeptFit
 from ilk.selection.sharpness import Sharpness
 
 Model = tuple[Gaussian, Mixture]
@@ -179,6 +180,8 @@ class Search:
         Mixtures that came near the winner.
     models : dict of int and Model
         The best mixture of every K, as the rows of the search left it.
+    kept : dict of int and KeptFit
+        The best model of every K, of any method, with the units and the treatment of the rows that it takes.
     chosen : Candidate
         The chosen candidate.
     single : None or int
@@ -209,6 +212,7 @@ class Search:
     ended_by: str | None = None  # what ended the search where more groups might have paid
     rivals: tuple[Model, ...] = ()  # mixtures that came near, for a contest where there are more rows
     models: Mapping[int, Model] = field(default_factory=dict)  # the best mixture of every K
+    kept: Mapping[int, KeptFit] = field(default_factory=dict)  # the best model of every K, of any method
 
     def __repr__(self) -> str:
         """BIC by structure and K, the best marked; a cell without one shows its status."""

@@ -26,6 +26,7 @@ from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.measures.criteria import bic
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.grid_cell import GridCell
+from ilk.selection.kept_fits import KeptFit, of_tables
 from ilk.selection.search import choose, no_model, runner_up
 from ilk.selection.search_rows import SEARCH_ROWS
 
@@ -68,13 +69,25 @@ def decide(
         winner=winner,
         runner_up=runner_up(candidates, winner),
         fit=found,
-        recipe=Recipe(run.family.name, run.family, stop=FINAL_STOP),
+        recipe=_recipe(cast(Gaussian, run.family)),
         sharpness=None,
         n_rows_searched=min(rows.n_rows, SEARCH_ROWS),
         interrupted=interrupted or found.reason == INTERRUPTED,
         rivals=tuple((cell.family, cell.best.params) for cell in rivals),
         models=grid.models,
+        kept=_kept(grid),
     )
+
+
+def _kept(grid: Grid) -> dict[int, KeptFit]:
+    """The best mixture of every K, in the units of the rows searched."""
+    best = {cell.k: cell for cell in reversed(grid.ranked) if math.isfinite(grid.bic(cell))}
+    fits = [(k, grid.bic(cell), cell.best.params, _recipe(cell.family)) for k, cell in best.items()]
+    return of_tables(fits, grid.rows.encoding)
+
+
+def _recipe(family: Gaussian) -> Recipe:
+    return Recipe(family.name, family, stop=FINAL_STOP)
 
 
 def _cell(grid: Grid, candidate: Candidate) -> GridCell:

@@ -20,6 +20,7 @@ from ilk.fitting.interrupt import exposed
 from ilk.fitting.loop import COMPONENT_VANISHED
 from ilk.selection.assorted import ASSORTED, AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Candidate, Search
+from ilk.selection.kept_fits import best_of_each
 from ilk.selection.progress import Progress
 from ilk.selection.search import runner_up
 from ilk.selection.search_rows import SEARCH_ROWS
@@ -108,4 +109,5 @@ def contest(one: Search, other: Search) -> Search:
         winner=winner,
         runner_up=runner_up(candidates, winner),
         interrupted=one.interrupted or other.interrupted,
+        kept=best_of_each((one.kept, other.kept)),
     )

@@ -11,7 +11,7 @@ either. The silhouette stands beside the BIC and does not choose: it cannot say 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -30,6 +30,7 @@ from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
 from ilk.selection.candidates import EXACT, OK, REFERENCE, SINGULAR, Candidate, Search
+from ilk.selection.kept_fits import of_tables
 from ilk.selection.more_groups import MoreGroups
 from ilk.selection.progress import Progress, told
 from ilk.selection.sharpness import Sharpness, sharpness_of
@@ -173,6 +174,13 @@ class _CandidateTable:
         self.recipes.append(recipe)
         self.sharpness.append(sharp)
 
+    @property
+    def _fits(self) -> Iterator[tuple[int, float | None, Any, Recipe]]:
+        """K, BIC, parameters and recipe of every cell that was fitted."""
+        for candidate, found, recipe in zip(self.candidates, self.fits, self.recipes, strict=True):
+            if found is not None and len(found.size) == candidate.k:
+                yield candidate.k, candidate.bic, found.params, recipe
+
     def choose(self) -> Search:
         order = ranking(self.candidates)
         if not order:  # one K was asked for and the table cannot fill it: what was found is the answer
@@ -192,6 +200,7 @@ class _CandidateTable:
             sharpness=self.sharpness[winner],
             n_rows_searched=self.rows.n_rows,
             interrupted=self.interrupted,
+            kept=of_tables(self._fits, self.rows.encoding),
         )
 
 

@@ -33,6 +33,7 @@ from ilk.fitting.table_moments import table_moments
 from ilk.selection.candidates import Candidate, Model, Search
 from ilk.selection.finalists import FINAL_STOP, full_bic
 from ilk.selection.first_sums import FirstSums
+from ilk.selection.kept_fits import best_of_each
 from ilk.selection.mixtures import RACE_STOP, search_mixtures
 from ilk.selection.progress import Progress
 from ilk.selection.search import runner_up
@@ -206,4 +207,5 @@ def _joined(won: Search, lost: Search) -> Search:
         winner=winner,
         runner_up=runner_up(candidates, winner),
         interrupted=won.interrupted or lost.interrupted,
+        kept=best_of_each((won.kept, lost.kept)),
     )

@@ -7,10 +7,11 @@ import { dialog } from "./run.js";
 const text = (told) => h("pre.told-text", {}, told.split("\n").map(shown).join("\n"));
 
 export function compareDialog(tools, wanted) {
-  const others = tools.overview.runs.filter((r) => r.name !== tools.run);
+  const mine = tools.now().brief.source, same = (r) => (r.source === mine ? 0 : 1);
+  const others = tools.overview.runs.filter((r) => r.name !== tools.run).sort((a, b) => same(a) - same(b));
   const out = h("div", { role: "status" });
   if (!others.length) { dialog("Compare", h("p.empty", {}, "There is no other run yet: fit the table once more with other options.")); return; }
-  const which = h("select", { "aria-label": "The other run", onchange: load }, others.map((r) => h("option", { value: r.name }, `${shown(r.name)}: ${r.k} groups, ${r.word}`)));
+  const which = h("select", { "aria-label": "The other run", onchange: load }, others.map((r) => h("option", { value: r.name }, `${shown(r.name)}: ${r.k} groups, ${r.word}${same(r) ? ", of another table" : ""}`)));
   if (wanted) which.value = wanted;
   dialog("Compare: who moved", h("p.row", {}, h("b", { dir: "auto" }, shown(tools.run)), " with ", which), out);
   async function load() {

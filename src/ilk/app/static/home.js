@@ -1,7 +1,7 @@
 // Where one begins: drop a table, or take one of the folder; the runs so far, side by side.
 import { get, note, upload } from "./api.js";
 import { bytes, fill, h, plural, seconds, shown } from "./dom.js";
-import { onTasks, progressCard } from "./tasks.js";
+import { drawCards, onTasks } from "./tasks.js";
 
 export async function home(work, go) {
   const seen = await get("overview");
@@ -21,7 +21,7 @@ export async function home(work, go) {
   let known = new Set();
   return onTasks((tasks) => {
     const now = tasks.filter((t) => t.what === "fit" && ["running", "waiting", "stopping"].includes(t.state));
-    fill(running, now.map((task) => h("div.panel", {}, h("p", { dir: "auto" }, h("b", {}, shown(task.table))), progressCard(task))));
+    drawCards(running, now, true);
     for (const number of known) if (!now.some((t) => t.number === number)) { known = new Set(); go({}); return; }
     known = new Set(now.map((t) => t.number));
   });

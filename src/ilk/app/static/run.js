@@ -10,23 +10,30 @@ const sheet = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 
 export async function runView(work, run, go) {
-  let answer = await get("answer", { run }), waiting = null;
-  const overview = await get("overview");
+  let [answer, overview] = await Promise.all([get("answer", { run }), get("overview")]), waiting = null, drawing = 0;
   const bar = h("div.workbar", { role: "toolbar", "aria-label": "What can be done" }), told = h("div.told", { "aria-live": "polite" });
   const main = h("main.answer-view"), blocks = h("nav", { "aria-label": "Blocks" });
   fill(work, h("div.sticky", {}, bar, told), blocks, main);
   const tools = { run, go, overview, now: () => answer, act, refit };
-  draw();
+  await draw();
   const wanted = new URLSearchParams(location.search).get("compare");
   if (wanted) compareDialog(tools, wanted);
 
-  function draw() {
+  // Block by block, a frame for each: a large report at once would hold up the page.
+  async function draw() {
+    const mine = ++drawing, made = document.createElement("template"), number = { pictures: 0 };
+    made.innerHTML = answer.html; // escaped by construction on the server: ilk.report.html
     sheet.replaceSync(answer.css);
-    main.innerHTML = answer.html; // escaped by construction on the server: ilk.report.html
     blocks.innerHTML = answer.blocks;
-    window.ilkReport();
-    decorate(main, answer, tools);
     drawBar();
+    for (const [i, block] of [...made.content.children].entries()) {
+      if (i) await frame();
+      if (mine !== drawing) return;
+      if (main.children[i]) main.children[i].replaceWith(block); else main.append(block);
+      decorate(block, answer, tools, number);
+    }
+    await frame();
+    if (mine === drawing) window.ilkReport();
   }
   function drawBar() {
     const state = answer.state, at = state.at, entry = state.entries[at];
@@ -60,12 +67,10 @@ export async function runView(work, run, go) {
         if (made.making) { waiting = made.making; soon(); drawBar(); return; }
         answer = made;
       }
-      const y = window.scrollY;
-      draw();
-      window.scrollTo(0, y);
+      await draw();
     } catch (error) {
       note(error);
-      if (error.status === 409) { answer = await get("answer", { run }); draw(); }
+      if (error.status === 409) { answer = await get("answer", { run }); await draw(); }
     } finally { bar.removeAttribute("aria-busy"); }
   }
   function refit(changed) {
@@ -111,7 +116,10 @@ function ready(ks) {
   return there < ks.length ? [h("span.cap", { title: "The others are made in the background, or when you ask for them" }, `${there} of ${ks.length} ready`)] : [];
 }
 
-function decorate(main, answer, tools) {
+// The next frame; soon, too, where the page is hidden and has none.
+const frame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 100); });
+
+function decorate(main, answer, tools, number) {
   const fixed = tools.overview.read_only, named = new Map(answer.groups.map((g) => [g.letter, g]));
   for (const card of main.querySelectorAll("article.card")) {
     const letter = card.querySelector(".chip").textContent.trim(), group = named.get(letter);
@@ -126,7 +134,7 @@ function decorate(main, answer, tools) {
     const column = name.getAttribute("data-name");
     name.firstElementChild.append(h("button.small.faint", { type: "button", title: `Leave ${shown(column)} out and fit again`, onclick: () => tools.refit({ ignore: [...(answer.state.options.ignore || []), column] }) }, "leave out…"));
   }
-  pictureButtons(main, tools.run);
+  pictureButtons(main, tools.run, number);
   region(main, answer, tools);
 }
 

@@ -1,26 +1,28 @@
 // A table before a fit: its columns, what they are taken for, and what to ask of the fit.
 import { ask, get, note } from "./api.js";
 import { bytes, count, fill, h, lines, plural, shown, svg } from "./dom.js";
-import { finished, onTasks, progressCard, soon } from "./tasks.js";
+import { drawCards, finished, onTasks } from "./tasks.js";
 
 const TYPES = ["numeric", "count", "binary", "categorical", "ordinal", "text"];
 const ROLES = [["", "use"], ["ignore", "leave out"], ["id", "row id"], ["weight", "row weight"], ["truth", "known class, to compare"], ["known", "known class, to keep"]];
+const TEXT = /\.(csv|tsv|txt|tab)(\.\w+)?$/i;
 const SINGLE = ["id", "weight", "truth", "known"];
 
 export async function tableView(work, table, go) {
   const earlier = JSON.parse(sessionStorage.getItem("options " + table) || "{}");
   const state = { options: earlier, seen: null, order: 0 };
   const body = h("tbody"), said = h("div"), cautions = h("div"), head = h("p.sub", { role: "status" }, "Reading the table…");
-  const running = h("div", { "aria-live": "polite" });
+  const running = h("div"), finishedHere = h("div", { "aria-live": "polite" }), begun = new Set();
   const fit = h("button.primary", { type: "button", disabled: true, onclick: start }, "Find the groups");
   const asked = h("div.options");
+  let list = null, latest = 0;
   const overview = await get("overview");
   fill(work, h("main.table", {},
-    h("h1", { dir: "auto" }, shown(table)), head, running,
+    h("h1", { dir: "auto" }, shown(table)), head, finishedHere, running,
     h("section.ask", { "aria-label": "What to ask" }, asked, h("div.row.act", {}, fit, h("span.cap", {}, "The number of groups is found by itself, unless you set it.")), said),
     cautions,
-    h("section", { "aria-labelledby": "columns" }, h("h2", { id: "columns" }, "Columns"),
-      h("div.box", { tabindex: 0, role: "region", "aria-label": "Columns" }, h("table.columns", {}, h("thead", {}, h("tr", {}, ["Column", "Use it as", "Type", "What is in it", "Missing", "Counts", "Scale"].map((t) => h("th", { scope: "col" }, t)))), body)))));
+    (list = h("section", { "aria-labelledby": "columns" }, h("h2", { id: "columns" }, "Columns"),
+      h("div.box", { tabindex: 0, role: "region", "aria-label": "Columns" }, h("table.columns", {}, h("thead", {}, h("tr", {}, ["Column", "Use it as", "Type", "What is in it", "Missing", "Counts", "Scale"].map((t) => h("th", { scope: "col" }, t)))), body))))));
   if (overview.read_only) fit.remove();
   ask_for(asked, state.options, overview.methods, update, table);
 
@@ -36,10 +38,21 @@ export async function tableView(work, table, go) {
       if (mine !== state.order) return;
       state.seen = seen;
       draw();
-    } catch (error) { if (mine === state.order) { note(error); head.textContent = "The table could not be read as asked."; } }
+    } catch (error) { if (mine === state.order) { note(error); unread(); } }
+  }
+
+  function unread() {
+    const more = asked.querySelector("details");
+    head.textContent = "The table could not be read." + (more && TEXT.test(table) ? " Where it has another separator or encoding, say so under More." : "");
+    if (more && TEXT.test(table)) more.open = true;
+    list.hidden = true;
+    fit.disabled = true;
+    fill(said);
+    fill(cautions);
   }
 
   function draw() {
+    list.hidden = false;
     const { rows, columns } = state.seen;
     const used = columns.filter((c) => c.role === "used").length;
     head.textContent = `${plural(rows, "row")}, ${plural(columns.length, "column")}; ${used} used, ${columns.length - used} not`;
@@ -56,15 +69,19 @@ export async function tableView(work, table, go) {
     fit.disabled = true;
     try {
       const task = await ask("fit", { table, options: state.options });
-      soon();
+      latest = task.number;
+      begun.add(latest);
+      fit.disabled = false; // another can be started, with other options
       const done = await finished(task.number);
-      if (new URLSearchParams(location.search).get("table") === table) await go({ run: done.run });
-    } catch (error) { note(error); } finally { fit.disabled = false; }
+      if (task.number === latest && new URLSearchParams(location.search).get("table") === table) await go({ run: done.run });
+    } catch (error) { note(error); fit.disabled = false; }
   }
 
   const stop = onTasks((tasks) => {
-    const mine = tasks.filter((t) => t.table === table && t.what === "fit" && ["running", "waiting", "stopping"].includes(t.state));
-    fill(running, mine.map((task) => h("div.panel", {}, progressCard(task))));
+    const fits = tasks.filter((t) => t.table === table && t.what === "fit"), under = (t) => ["running", "waiting", "stopping"].includes(t.state);
+    const over = fits.filter((t) => t.state === "done" && begun.has(t.number) && t.number !== latest);
+    if (over.length !== finishedHere.children.length) fill(finishedHere, over.map((t) => h("div.panel.row", {}, h("a", { href: "?" + new URLSearchParams({ run: t.run }), "data-go": true }, shown(t.run)), h("span.cap", {}, "is done"))));
+    drawCards(running, fits.filter(under));
   });
   await update({});
   return stop;
@@ -80,7 +97,7 @@ function ask_for(place, options, methods, update, table) {
     update({ k: /^\d+$/.test(text) ? Number(text) : text });
   } });
   const method = h("select", { onchange: () => update({ method: method.value === "auto" ? "" : method.value }) },
-    h("option", { value: "auto" }, "chosen for the table"), methods.filter((m) => m.name !== "auto").map((m) => h("option", { value: m.name, title: m.text || null }, m.name)));
+    h("option", { value: "auto" }, "auto"), methods.filter((m) => m.name !== "auto").map((m) => h("option", { value: m.name, title: m.text || null }, m.name)));
   method.value = options.method || "auto";
   const number = (name, shownAs, hint) => {
     const input = h("input", { type: "number", min: name === "budget" ? 1 : 1, value: options[name] || "", placeholder: "no limit", onchange: () => update({ [name]: input.value ? Number(input.value) : "" }) });
@@ -94,7 +111,7 @@ function ask_for(place, options, methods, update, table) {
   fill(place, field("Groups", k, "auto, 5 or 2..9"), field("Method", method), number("budget", "Time limit", "seconds"),
     book ? reading("sheet", "Sheet") : null, base ? reading("table", "Table of the database") : null,
     h("details.fold", {}, h("summary", {}, "More"), h("div.options", {}, number("min_size", "Smallest group", "rows"), number("max_size", "Largest group", "rows"),
-      /\.(csv|tsv|txt|tab)(\.\w+)?$/i.test(table) ? [reading("sep", "Separator"), reading("encoding", "Encoding"), reading("decimal", "Decimal mark")] : null)));
+      TEXT.test(table) ? [reading("sep", "Separator"), reading("encoding", "Encoding"), reading("decimal", "Decimal mark")] : null)));
 }
 
 function columnLine(column, rows, options, update) {
@@ -152,7 +169,6 @@ function picture(column) {
       ...p.bars.map((n, i) => svg("rect", { x: i * wide, y: 26 - (n ? Math.max(26 * Math.sqrt(n / most), 1) : 0), width: Math.max(wide - 0.6, 0.6), height: n ? Math.max(26 * Math.sqrt(n / most), 1) : 0, class: "bar-fill" })));
     return h("div.hist", {}, drawn, h("span.cap", {}, h("span", {}, p.low), h("span", {}, p.high)));
   }
-  const total = p.levels.reduce((sum, [, n]) => sum + n, 0) || 1;
   return h("div.levels", {}, p.levels.slice(0, 3).map(([text, n]) => h("span.level", { title: `${shown(text)}: ${count(n)}` }, h("span", { dir: "auto" }, shown(text)), h("span.cap", {}, p.more && n <= 1 ? "" : ` ${count(n)}`))),
     p.more || p.levels.length > 3 ? h("span.cap", {}, `${count(p.more + Math.max(p.levels.length - 3, 0))} more`) : null);
 }

@@ -2,7 +2,7 @@
 import { ask, get } from "./api.js";
 import { fill, h, seconds, shown } from "./dom.js";
 
-const BUSY = 250, IDLE = 4000;
+const BUSY = 150, IDLE = 4000;
 const listeners = new Set();
 let last = [], timer = null, gone = 0;
 
@@ -36,21 +36,40 @@ export function watch(place) {
 
 const STAGES = { fitting: "Trying models", resampling: "Testing stability", describing: "Describing the groups", writing: "Writing the run" };
 
-// One fit as a card: stage, best so far, what is left, and a way to stop it.
-export function progressCard(task) {
-  const p = task.progress, known = p.total > 0 && p.stage === "fitting";
-  const bar = h("progress", known ? { max: p.total, value: p.done, "aria-label": "Progress" } : { "aria-label": "Progress" });
-  if (known) bar.value = p.done;
-  const facts = [];
+// Fits as cards in a place: stage, best so far, what is left, and a way to stop. A card stays, so that its button keeps the focus.
+export function drawCards(place, tasks, titled) {
+  place.cards = place.cards || new Map();
+  for (const [number, card] of place.cards) if (!tasks.some((t) => t.number === number)) { card.place.remove(); place.cards.delete(number); }
+  for (const task of tasks) {
+    if (!place.cards.has(task.number)) {
+      const card = newCard(task, titled);
+      place.cards.set(task.number, card);
+      place.append(card.place);
+    }
+    drawCard(place.cards.get(task.number), task);
+  }
+}
+
+function newCard(task, titled) {
+  const card = { stage: h("b", { "aria-live": "polite" }), bar: h("progress", { "aria-label": "Progress" }), facts: h("p.cap") };
+  card.stop = h("button", { type: "button", onclick: () => { card.stop.disabled = true; ask("stop", { task: task.number }).catch(() => {}); soon(); } }, "Stop and keep the best so far");
+  card.place = h("div.panel", {}, titled ? h("p", { dir: "auto" }, h("b", {}, shown(task.table))) : null,
+    h("div.progress", {}, h("div.row", {}, card.stage, h("span.grow"), card.stop), card.bar, card.facts, h("p.cap", {}, h("code", {}, shown(task.command || "")))));
+  return card;
+}
+
+function drawCard(card, task) {
+  const p = task.progress, known = p.total > 0 && p.stage === "fitting", facts = [];
+  const stage = task.state === "waiting" ? "Waiting for another fit" : task.state === "stopping" ? "Stopping, keeping the best so far" : STAGES[p.stage] || "Reading the table";
+  if (card.stage.textContent !== stage) card.stage.textContent = stage;
+  if (known) { card.bar.max = p.total; card.bar.value = p.done; } else card.bar.removeAttribute("value");
   if (p.k) facts.push(`at ${p.k} groups`);
   else if (p.done && p.stage === "fitting") facts.push(`step ${p.done}`);
   if (p.bic !== null && p.bic !== undefined) facts.push(`best BIC so far ${Number(p.bic.toPrecision(7)).toLocaleString("en-US")}`);
   facts.push(`${seconds(task.seconds)} spent`);
   if (p.left) facts.push(`about ${seconds(p.left)} left`);
-  const stage = task.state === "waiting" ? "Waiting for another fit" : task.state === "stopping" ? "Stopping, keeping the best so far" : STAGES[p.stage] || "Reading the table";
-  return h("div.progress", {},
-    h("div.row", {}, h("b", {}, stage), h("span.grow"), h("button", { type: "button", disabled: task.state === "stopping", onclick: () => { ask("stop", { task: task.number }).catch(() => {}); soon(); } }, "Stop and keep the best so far")),
-    bar, h("p.cap", {}, facts.join(" · ")), h("p.cap", {}, h("code", {}, shown(task.command || ""))));
+  card.facts.textContent = facts.join(" · ");
+  card.stop.disabled = task.state === "stopping";
 }
 
 // Wait until a task is over.
