@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 from ilk.analysis.asked import check_weights_are, known, ks_to_try, seconds_of
 from ilk.analysis.assemble import answer_of
@@ -28,6 +29,7 @@ from ilk.fitting.interrupt import exposed, heard, listening
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.methods import K_MEANS, METHODS, names, parted
+from ilk.model.model import Model
 from ilk.random import seed_of
 from ilk.selection.assorted import AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Search
@@ -59,6 +61,8 @@ def _run(job: Job) -> Result:
     known("method", job.method, names())
     known("merge", job.merge, MERGES)
     check_weights_are(job)
+    if job.checkpoint is not None:
+        job.checkpoint.check(job.budget)
     job = replace(job, seed=seed_of(job.seed))  # a generator gives one number only once
     deadline = began.till(seconds_of(job.budget))
     old = None if job.match_to is None else earlier(job.match_to)
@@ -68,6 +72,21 @@ def _run(job: Job) -> Result:
         raise transforms_elsewhere()
     given = prepare(job if afar is None else replace(job, data=afar.table))
     deadline = deadline.less(TELLING * len(given.schema.columns))
+    with nullcontext() if job.checkpoint is None else job.checkpoint.during(job, given):
+        return _found_and_told(job, given, _Circumstances(afar, old, deadline))
+
+
+@dataclass(frozen=True)
+class _Circumstances:
+    """What a run has beside its table: the cluster that it lies on, the model to match, the time."""
+
+    afar: ClusterFrame | None
+    earlier: Model | None
+    deadline: Deadline
+
+
+def _found_and_told(job: Job, given: Input, setting: _Circumstances) -> Result:
+    afar, deadline = setting.afar, setting.deadline
     ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)
     searching = deadline.part(SEARCH_SHARE)
     if parted(given.method):
@@ -96,7 +115,7 @@ def _run(job: Job) -> Result:
             search=view.search,
             grouping=view.grouping,
             notes=(*notes, *view.notes),
-            earlier=old,
+            earlier=setting.earlier,
             clock=deadline,
             search_seconds=searched,
         )

@@ -15,6 +15,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows, held
+from ilk.fitting.recall import recall
 from ilk.fitting.reservoir import Reservoir, draws_for
 from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array, Block
@@ -38,7 +39,8 @@ def coreset(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
     if rows.n_columns:
         moments = table_moments(rows)
         mean, variance = moments.mean, moments.variance
-    drawn = rows.reduce(_visit, _Draw(mean, variance, n_rows + 1, seed))
+    draw = _Draw(mean, variance, n_rows + 1, seed)
+    drawn = recall("coreset", rows, (draw,), lambda: rows.reduce(_visit, draw))
     order = np.argsort(drawn.row[:n_rows])
     weight = drawn.weight[:n_rows]
     if len(drawn.key) > n_rows:
