@@ -26,6 +26,12 @@ def recall(name: str, rows: Rows, inputs: Any, work: Callable[[], Result]) -> Re
     return under_way(name, rows, inputs, lambda _: work())
 
 
+def recall_by(name: str, content: Callable[[], bytes], inputs: Any, work: Callable[[], Result]) -> Result:
+    """As `recall`, for work on something else than rows, which has a name for its `content`."""
+    journal = active()
+    return work() if journal is None else journal.recall(name, inputs, lambda _: work(), content)
+
+
 def under_way(name: str, rows: Rows, inputs: Any, work: Callable[[Piece], Result]) -> Result:
     """As `recall`, for work that can tell where it is and go on from there."""
     journal = active()

@@ -161,15 +161,15 @@ class Journal:
         try:
             file = RecordFile.found(self.path)
             about = dict(decoded(file.about))
-            differ = different(about, self.about())
-            if differ:
-                raise self._refused("checkpoint-differs", f"the checkpoint is of another run: {differ}")
-            file.hold()
         except FileNotFoundError:
             return False
         except (NotPlain, OSError, Unkept, TypeError, ValueError) as error:
             why = error.what if isinstance(error, NotPlain) else getattr(error, "strerror", "it is damaged")
             raise self._refused("checkpoint-damaged", f"the checkpoint cannot be read: {why}") from None
+        differ = different(about, self.about())
+        if differ:
+            raise self._refused("checkpoint-differs", f"the checkpoint is of another run: {differ}")
+        file.hold()
         self._file, self._ours = file, True
         self._earlier = {key[:KEY_BYTES] for key in file.places}
         return True
