@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache
 from numbers import Integral
 from typing import Generic, TypeVar
@@ -90,7 +91,7 @@ class _Walk(Generic[Item, Result]):
     def results(self) -> Iterator[Result]:
         pool = _pool(self.threads)
         for _ in range(min(self.threads, len(self.items)) - 1):
-            pool.submit(self._help)
+            pool.submit(copy_context().run, self._help)  # what the caller keeps, its threads keep
         try:
             for number in range(len(self.items)):
                 yield self._wait_for(number)

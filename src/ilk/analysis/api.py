@@ -11,6 +11,7 @@ from typing import Any
 from ilk.analysis.as_estimator import estimator_of
 from ilk.analysis.asked import k_of, ks_to_try, seconds_of
 from ilk.analysis.cautions import STOPPED
+from ilk.analysis.checkpoint import Checkpoint
 from ilk.analysis.job import Job
 from ilk.analysis.prepare import prepare
 from ilk.analysis.progress import reporting
@@ -62,6 +63,7 @@ def cluster(
     progress: bool | Callable[[Progress], None] | None = None,
     verbose: int = 0,
     memory: float | str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     sep: str | None = None,
     encoding: str | None = None,
     decimal: str | None = None,
@@ -156,6 +158,10 @@ def cluster(
         file or folder, a text file or an Arrow stream that does not fit is read in parts: labels, sizes and
         parameters are those of memory, groups are described from a sample of rows, and there are no
         `probabilities`.
+    checkpoint : None or path, default=None
+        A file in which a run of more than half a minute keeps what it has done. The same call with this file goes on
+        where a killed one ended, with the same result; the file is taken away at the end, and refused where it is of
+        another table, other options or another version. Not with a budget.
     sep : None or str, default=None
         What separates the fields of a text file; None finds it out.
     encoding : None or str, default=None
@@ -223,9 +229,12 @@ def cluster(
         known=known,
         must_link=must_link,
         cannot_link=cannot_link,
+        checkpoint=None if checkpoint is None else Checkpoint(checkpoint),
     )
     with reporting(progress, callback, verbose) as told:
         result = run(replace(job, callback=told))
+    if job.checkpoint is not None and not result.interrupted:
+        job.checkpoint.done()
     if result.interrupted:
         STOPPED.warn()
     return result

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ilk.selection.progress import Progress
+
+if TYPE_CHECKING:
+    from ilk.analysis.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Job:
     known: Any = None  # labels of some rows, in the same way
     must_link: Any = None
     cannot_link: Any = None
+    checkpoint: Checkpoint | None = None
 
     @property
     def keeps(self) -> bool:

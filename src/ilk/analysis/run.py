@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 
 from ilk.analysis.asked import check_weights_are, known, ks_to_try, seconds_of
 from ilk.analysis.assemble import answer_of
@@ -28,6 +29,7 @@ from ilk.fitting.interrupt import exposed, heard, listening
 from ilk.fitting.restarts import Recipe
 from ilk.fitting.weights import row_weights
 from ilk.methods import K_MEANS, METHODS, names, parted
+from ilk.model.model import Model
 from ilk.random import seed_of
 from ilk.selection.assorted import AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Search
@@ -55,16 +57,17 @@ def run_and_keep(job: Job) -> tuple[Result, Findings | None]:
     """The result, and what it was made of, for who wants to look at other K; None where the groups are not searched."""
     with listening():
         searches = job.labels is None and not job.keeps
-        findings = _found(job) if searches else None
-        result = _as_known(job) if findings is None else _answer(findings)
+        result, findings = _found(job) if searches else (_as_known(job), None)
         return (result.stopped() if heard() else result), findings
 
 
-def _found(job: Job) -> Findings:
+def _found(job: Job) -> tuple[Result, Findings]:
     began = Deadline.none()
     known("method", job.method, names())
     known("merge", job.merge, MERGES)
     check_weights_are(job)
+    if job.checkpoint is not None:
+        job.checkpoint.check(job.budget)
     job = replace(job, seed=seed_of(job.seed))  # a generator gives one number only once
     deadline = began.till(seconds_of(job.budget))
     old = None if job.match_to is None else earlier(job.match_to)
@@ -74,6 +77,21 @@ def _found(job: Job) -> Findings:
         raise transforms_elsewhere()
     given = prepare(job if afar is None else replace(job, data=afar.table))
     deadline = deadline.less(TELLING * len(given.schema.columns))
+    with nullcontext() if job.checkpoint is None else job.checkpoint.during(job, given):
+        return _found_and_told(job, given, _Circumstances(afar, old, deadline))
+
+
+@dataclass(frozen=True)
+class _Circumstances:
+    """What a run has beside its table: the cluster that it lies on, the model to match, the time."""
+
+    afar: ClusterFrame | None
+    earlier: Model | None
+    deadline: Deadline
+
+
+def _found_and_told(job: Job, given: Input, setting: _Circumstances) -> tuple[Result, Findings]:
+    afar, deadline = setting.afar, setting.deadline
     ks, notes = ks_to_try(job.k, given.rows, job.min_size, job.max_size)
     searching = deadline.part(SEARCH_SHARE)
     if parted(given.method):
@@ -94,17 +112,18 @@ def _found(job: Job) -> Findings:
             view = clearer(view, lambda rest: _grown_view(job, rest, ks, deadline))
         if afar is None and not deadline.over and job.merge != "none":
             view = steadier(view, lambda k: _with_components(job, given, k, deadline))
-    return Findings(
+    findings = Findings(
         job=job,
         given=view.given,
         seen=view.seen,
         search=view.search,
         grouping=view.grouping,
         notes=(*notes, *view.notes),
-        earlier=old,
+        earlier=setting.earlier,
         clock=deadline,
         search_seconds=searched,
     )
+    return _answer(findings), findings
 
 
 def _with_its_end(found: Search, deadline: Deadline) -> Search:

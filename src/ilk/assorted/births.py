@@ -14,6 +14,7 @@ import numpy as np
 
 from ilk.assorted.embedding import EmbeddedRows
 from ilk.assorted.problem import AssortedProblem
+from ilk.assorted.state import visit_assign
 from ilk.families.base import GrowingFamily, Sums
 from ilk.fitting.restarts import memberships_of
 from ilk.fitting.trim import find_cuts
@@ -30,6 +31,19 @@ def births_of(scene: AssortedProblem, params: Any, shares: tuple[float, ...]) ->
         sums = scene.rows.reduce(_visit_birth, _Birth(scene.family, params, family, blank, limit))
         proposals.append(family.update(blank, sums.values))
     return proposals
+
+
+def born_labels(
+    scene: AssortedProblem,
+    points: EmbeddedRows,
+    family: GrowingFamily[Any],
+    params: Any,
+    shares: tuple[float, ...],
+) -> list[Array]:
+    """As `birth_labels`, of the rows under parameters."""
+    parts = [*scene.rows.scan(visit_assign, (family, params))]
+    label, cost = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return birth_labels(points, label, cost, shares)
 
 
 def birth_labels(points: EmbeddedRows, label: Array, cost: Array, shares: tuple[float, ...]) -> list[Array]:

@@ -27,12 +27,16 @@ from ilk.fitting.loop import (
     TIME_LIMIT,
     TOLERANCE,
     Event,
+    Kept,
     Record,
     Run,
     Stop,
     advance,
+    as_kept,
+    as_runs,
     run_starts,
 )
+from ilk.fitting.recall import recall
 from ilk.table.block import Block, is_sparse
 
 if kernels.COMPILED:
@@ -55,7 +59,19 @@ def run_all_starts(
     compiled = all(family.updates_compiled for family in families)
     if not compiled or not isinstance(rows, MemoryRows) or rows.n_blocks != 1 or is_sparse(rows.codes):
         return run_starts(rows, families, starts, stop=stop, callback=callback)
-    runs = [Run(family, params) for family, params in zip(families, starts, strict=True)]
+
+    def work() -> Kept:
+        return as_kept(
+            _run_each(rows, [Run(*pair) for pair in zip(families, starts, strict=True)], stop, callback)
+        )
+
+    of = list(families)
+    return as_runs(of, recall("shared runs", rows, (of, list(starts), stop), work))
+
+
+def _run_each(
+    rows: MemoryRows, runs: list[Run], stop: Stop, callback: Callable[[Event], None] | None
+) -> list[Run]:
     block, clock = rows.block(0), Deadline.none()
     try:
         for ended, run in enumerate(runs, start=1):

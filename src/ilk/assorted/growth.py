@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ilk.assorted.births import birth_labels, births_of
+from ilk.assorted.births import births_of, born_labels
 from ilk.assorted.compiled_run import run_all_starts
-from ilk.assorted.embedding import HALVES, KINDS, EmbeddedRows
+from ilk.assorted.embedding import HALVES, EmbeddedRows
+from ilk.assorted.first_params import first_params
 from ilk.assorted.problem import AssortedProblem
 from ilk.assorted.racing import gain_on_one, halved, raced, ranked
 from ilk.assorted.screening import screened
@@ -24,11 +25,9 @@ from ilk.assorted.state import (
     FitState,
     Half,
     from_labels,
-    from_membership,
     labels_of,
     state_of,
     step_of,
-    visit_assign,
     visit_overlap,
     with_halves,
 )
@@ -38,7 +37,7 @@ from ilk.families.base import GrowingFamily
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import StartRecord
 from ilk.fitting.loop import INTERRUPTED, OK, TIME_LIMIT, Event, Run, Stop
-from ilk.fitting.restarts import memberships_of
+from ilk.fitting.recall import recall
 from ilk.random import stream
 from ilk.table.block import Array, is_sparse
 
@@ -246,11 +245,15 @@ class GrowthSearch:
 
     def _parted(self, state: FitState) -> list[Half]:
         """What each cluster gains in two, its number, and the two; the most first."""
+        self.n_moves += 1
+        by = state.scene.family.ungrouped, state.params, self.n_moves, self.seed
+        return recall("halves", state.scene.rows, by, lambda: self._halved(state))
+
+    def _halved(self, state: FitState) -> list[Half]:
         scene = state.scene
         label = labels_of(scene, state.params)
         points, family = self.points(scene), scene.family.ungrouped
         found: list[Half] = []
-        self.n_moves += 1
         for k in range(state.k):
             mine = np.flatnonzero(label == k)
             block = scene.rows.take(mine)
@@ -263,10 +266,15 @@ class GrowthSearch:
 
     def _screened_splits(self, state: FitState) -> list[Any]:
         """Each cluster of a wide table in two, by a race from the columns that matter among its rows."""
+        self.n_moves += 1
+        scene, by = state.scene, (state.scene.family, state.params, self.n_moves, self.seed)
+        proposals = recall("screened halves", scene.rows, by, lambda: self._screened_halves(state))
+        return [self.from_labels(scene, moved, state.k + 1) for _, moved in proposals]
+
+    def _screened_halves(self, state: FitState) -> list[tuple[float, Array]]:
         scene, points = state.scene, self.points(state.scene)
         label = labels_of(scene, state.params)
         proposals: list[tuple[float, Array]] = []
-        self.n_moves += 1
         for k in range(state.k):
             mine = np.flatnonzero(label == k)
             if len(mine) < DIRECT_ROWS or self.stopped:
@@ -277,8 +285,7 @@ class GrowthSearch:
                 moved = label.copy()
                 moved[mine[halves[1] == 1]] = state.k
                 proposals.append((halves[0], moved))
-        proposals.sort(key=lambda pair: -pair[0])
-        return [self.from_labels(scene, moved, state.k + 1) for _, moved in proposals]
+        return sorted(proposals, key=lambda pair: -pair[0])
 
     def _halves(
         self, rows: MemoryRows, points: EmbeddedRows, family: GrowingFamily[Any]
@@ -309,9 +316,8 @@ class GrowthSearch:
     def births(self, state: FitState) -> list[Any]:
         """A new cluster of the rows that the model explains worst, or of the neighbours of the worst."""
         scene, k = state.scene, state.k
-        parts = [*scene.rows.scan(visit_assign, (scene.family, state.params))]
-        label, cost = (np.concatenate(part) for part in zip(*parts, strict=True))
-        labels = birth_labels(self.points(scene), label, cost, BIRTH_SHARES)
+        by = scene.family, state.params, BIRTH_SHARES
+        labels = recall("births", scene.rows, by, lambda: born_labels(scene, self.points(scene), *by))
         return [self.from_labels(scene, moved, k + 1) for moved in labels if len(np.unique(moved)) == k + 1]
 
     # --- from memberships to fits
@@ -336,26 +342,20 @@ class GrowthSearch:
         that won a race, if there are."""
         if scene.family.wide and (runs := self._raced(scene, k)):
             return [state_of(scene, run) for run in runs]
-        points, family = self.points(scene), scene.family.ungrouped
-        starts: list[Any] = []
-        long: list[bool] = []
-        for number in range(self.n_starts):
-            kind = KINDS[number % len(KINDS)]
-            if kind is None:
-                membership = points.random_memberships(k, self.seed, number)
-            else:
-                membership = memberships_of(kind(points, k, self.seed, number), k)
-            starts.append(from_membership(scene.rows, family, membership))
-            long.append(kind is None or number >= self.n_starts / 2)
-        vague = [params for params, slow in zip(starts, long, strict=True) if slow]
-        ready = [params for params, slow in zip(starts, long, strict=True) if not slow]
+        by = scene.family.ungrouped, k, self.n_starts, self.seed
+        rows, points = scene.rows, self.points(scene)
+        ready, vague = recall("first parameters", rows, by, lambda: first_params(points, rows, *by))
         ready += self._warmed(scene, vague, LONG_WARM_UP - 1)
         return self.run_all(scene, [self._switched(scene, params) for params in ready], SHORT_FIT)
 
     def _raced(self, scene: AssortedProblem, k: int) -> list[Run]:
         """Fits of K clusters from the screened columns of a wide table, the best first."""
-        parts = screened(self.points(scene), k, stream(self.seed, "screened", k))
-        return raced(scene.rows, scene.family, parts, k, self._run)
+
+        def work() -> list[Run]:
+            parts = screened(self.points(scene), k, stream(self.seed, "screened", k))
+            return raced(scene.rows, scene.family, parts, k, self._run)
+
+        return recall("race", scene.rows, (scene.family, k, self.seed), work)
 
     def fits(
         self, scene: AssortedProblem, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP

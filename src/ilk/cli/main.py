@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -30,6 +31,8 @@ from ilk.cli.process import (
     put,
     say,
     say_caution,
+    say_earlier,
+    say_unfinished,
     surface_of,
 )
 from ilk.cli.run_commands import check, compare, explain, export, judge
@@ -154,6 +157,11 @@ def cli() -> None:
     help="Rows that belong to different groups; repeatable.",
 )
 @RUNNING
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Continue a run of the same table and options that was killed or stopped, from its checkpoint.",
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be done, and do nothing.")
 @MEMORY
 @TYPING
@@ -163,17 +171,21 @@ def fit(data: str, **options: Any) -> int:
     """Find the groups of DATA, a file, a folder of Parquet, a postgresql:// address, or - for standard input.
 
     Files: CSV, TSV, Parquet, Arrow, JSON, Excel, SQLite, DuckDB, and one of them in gzip, zstd or zip. Writes
-    DATA.ilk/ with the report, the model, the assignments and the summary.
+    DATA.ilk/ with the report, the model, the assignments and the summary; a long run keeps DATA.ilk.checkpoint.
     """
-    from ilk.analysis.run_folder import check_free, folder_for
+    from ilk.analysis.checkpoint import Checkpoint
+    from ilk.analysis.run_folder import check_free, folder_for, was_stopped
 
     folder = options["output"] or folder_for(data)
-    check_free(folder, data, force=options["force"])
+    force = options["force"] or (options["resume"] and was_stopped(folder))
+    check_free(folder, data, force=force)
     parquet = os.path.isdir(data) or data.lower().endswith((".parquet", ".pq"))
-    job = job_of(data, options)
+    checkpoint = Checkpoint.beside(folder, resume=options["resume"])
+    job = replace(job_of(data, options), checkpoint=checkpoint)
     if options["dry_run"]:
         return _rehearse(job, folder, options)
-    return _run(job, folder, options, {"parquet": parquet, "force": options["force"]})
+    say_earlier(checkpoint, quiet=options["quiet"])
+    return _run(job, folder, options, {"parquet": parquet, "force": force})
 
 
 @cli.command()
@@ -216,11 +228,14 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
                 raise
             summary = write_into(claim, result.stopped(), **how)
         note_written(folder)
+        if job.checkpoint is not None and not summary["interrupted"]:
+            job.checkpoint.done()
     _tell(summary, options)
-    if summary["interrupted"]:
-        say(f"interrupted; the best so far is in {shown(folder, 200)}")
-        return interrupted_code()
-    return 0
+    if not summary["interrupted"]:
+        return 0
+    say(f"interrupted; the best so far is in {shown(folder, 200)}")
+    say_unfinished(job.checkpoint)
+    return interrupted_code()
 
 
 def _tell(summary: dict[str, Any], options: dict[str, Any]) -> None:

@@ -147,6 +147,21 @@ def _not_printed(why: str | None) -> ResourceError:
     )
 
 
+def say_earlier(checkpoint: Any, *, quiet: bool) -> None:
+    """Say whether a run was left unfinished, and what becomes of it."""
+    if not quiet and checkpoint.began is not None:
+        began = f"the run of {shown(checkpoint.began)}"
+        say(
+            f"continuing {began}" if checkpoint.resume else f"{began} was not finished: --resume continues it"
+        )
+
+
+def say_unfinished(checkpoint: Any) -> None:
+    """Say how a run that was stopped goes on."""
+    if checkpoint is not None and checkpoint.began is not None:
+        say("to go on: the same command with --resume")
+
+
 def say_caution(caution: Caution) -> None:
     """A caution, the options it names as they are typed."""
     code, text = caution

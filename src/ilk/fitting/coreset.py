@@ -15,6 +15,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows, held
+from ilk.fitting.recall import recall
 from ilk.fitting.reservoir import Draws, Repeats, Reservoir
 from ilk.fitting.table_moments import table_moments
 from ilk.table.block import Array, Block
@@ -39,8 +40,12 @@ def coreset(rows: Rows, n_rows: int, seed: int) -> MemoryRows:
     if rows.n_columns:
         moments = table_moments(rows)
         mean, variance = short(moments.mean), short(moments.variance)
-    draws = Draws(Repeats.of(rows, seed), "coreset")
-    drawn = rows.reduce(_visit, _Draw(mean, variance, n_rows + 1, draws))
+
+    def work() -> Reservoir:
+        draws = Draws(Repeats.of(rows, seed), "coreset")
+        return rows.reduce(_visit, _Draw(mean, variance, n_rows + 1, draws))
+
+    drawn = recall("coreset", rows, (mean, variance, n_rows, seed), work)
     weight, square = drawn.weight[:n_rows], drawn.square[:n_rows]
     if len(drawn.key) > n_rows:
         chance = -np.expm1(drawn.worth[:n_rows] * drawn.key[n_rows])

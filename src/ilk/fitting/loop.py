@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum, auto
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -17,7 +18,9 @@ from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Family, Partial, Trim
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import heard
+from ilk.fitting.recall import under_way
 from ilk.fitting.trim import find_cuts, on_device
+from ilk.store.journal import Piece
 from ilk.table.block import Array, Block
 from ilk.table.content import content_keys
 
@@ -47,7 +50,7 @@ class Stop:
 
     tolerance: float = 0.0
     max_passes: int = 300
-    deadline: Deadline = field(default_factory=Deadline.none)
+    deadline: Deadline = field(default_factory=Deadline.none, compare=False)
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,9 @@ class Run:
         return self.reason != DEGENERATE
 
 
+OF_RUN = ("params", "measured", "cost", "reason", "status", "trace", "reopened", "in_vain")
+
+
 @dataclass(frozen=True)
 class _Pass:
     """All that a visit needs to know: one entry per running start."""
@@ -158,9 +164,47 @@ def run_starts(
 
     `families` holds one for each start: several structures and several K may share the passes.
     """
-    stop = stop or Stop()
-    runs = [Run(family, params) for family, params in zip(families, starts, strict=True)]
-    clock, number = Deadline.none(), 0
+    stop, of = stop or Stop(), list(families)
+
+    def work(piece: Piece) -> Kept:
+        before: Kept = piece.reached() or ([(params, None, inf, "", OK, [], [], []) for params in starts], 0)
+        runs = as_runs(of, before)
+        return as_kept(_run_on(_Loop(rows, runs, trim, stop, piece), before[1], callback))
+
+    return as_runs(of, under_way("runs", rows, (of, list(starts), trim, stop), work))
+
+
+Kept = tuple[list[tuple[Any, ...]], int]
+"""Runs without their families, and how many passes they had: what a checkpoint keeps of them."""
+
+
+def as_kept(runs: Sequence[Run], number: int = 0) -> Kept:
+    """Runs as a checkpoint keeps them."""
+    return [tuple(getattr(run, name) for name in OF_RUN) for run in runs], number
+
+
+def as_runs(families: Sequence[Family[Any]], kept: Kept) -> list[Run]:
+    """The runs again."""
+    made = zip(families, kept[0], strict=True)
+    return [
+        Run(family, values[0], **dict(zip(OF_RUN[1:], values[1:], strict=True))) for family, values in made
+    ]
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """What the passes of some starts have to do with."""
+
+    rows: Rows
+    runs: list[Run]
+    trim: float
+    stop: Stop
+    piece: Piece
+
+
+def _run_on(loop: _Loop, number: int, callback: Callable[[Event], None] | None) -> list[Run]:
+    """Passes until every run has ended; `number` of them are done."""
+    runs, stop, clock = loop.runs, loop.stop, Deadline.none()
     try:
         while running := [run for run in runs if not run.reason]:
             if number == stop.max_passes:
@@ -169,7 +213,8 @@ def run_starts(
                 _end(running, INTERRUPTED if heard() else TIME_LIMIT)
             else:
                 number += 1
-                advance(rows, running, number, trim, stop)
+                advance(loop.rows, running, number, loop.trim, stop)
+                loop.piece.note(partial(as_kept, runs, number))
                 if callback is not None:
                     best = min(run.cost for run in runs)
                     n_running = sum(not run.reason for run in runs)
@@ -203,9 +248,9 @@ def advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: Sto
         state = _Pass(families, after, cuts)
         partials = rows.reduce(_visit, state) if whole is None else _visit(state, whole)
         updates = zip(families, after, partials, strict=True)
-        after = [family.update(old, partial.sums) for family, old, partial in updates]
-    for run, cut, new, partial in zip(runs, cuts, after, partials, strict=True):
-        cost = float(partial.cost.value) + run.family.penalty(run.params)
+        after = [family.update(old, gathered.sums) for family, old, gathered in updates]
+    for run, cut, new, gathered in zip(runs, cuts, after, partials, strict=True):
+        cost = float(gathered.cost.value) + run.family.penalty(run.params)
         n_components = len(run.family.centres(run.params))
         run.trace.append(Record(number, cost, n_components, len(run.reopened)))
         _settle(rows, run, new, cost, cut, stop)

@@ -18,6 +18,7 @@ from ilk.fitting import parallel
 from ilk.fitting.exact import LINE_ROWS, solve_line, solve_tiny
 from ilk.fitting.fit import Fit, finish, fit, start_records
 from ilk.fitting.loop import INTERRUPTED, PASS_LIMIT, PROVEN, Event, Run, Stop, run_starts
+from ilk.fitting.recall import recall
 from ilk.fitting.reservoir import Repeats
 from ilk.fitting.start import STARTS, in_content_order, sample_rows, start_centres
 from ilk.table.block import Array, Block
@@ -62,11 +63,12 @@ def fit_recipe(
     on_all_rows = block.n_rows == rows.n_rows or recipe.n_starts == 1
     if not on_all_rows:
         recipe = replace(recipe, n_starts=recipe.n_starts * STARTS_ON_SAMPLE)
-    centres = named_starts(block, recipe, k, seed)
+    sample = MemoryRows.of_block(block, rows.threads)
+    drawn_by = recipe.init, recipe.n_starts, k, seed
+    centres = recall("starts", sample, drawn_by, lambda: named_starts(block, recipe, k, seed))
     if on_all_rows:
         starts = [from_centres(rows, family, points) for points in centres]
         return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
-    sample = MemoryRows.of_block(block, rows.threads)
     starts = [from_centres(sample, family, points) for points in centres]
     runs = run_starts(sample, [family] * len(starts), starts, trim=trim, stop=stop, callback=callback)
     if any(run.reason == INTERRUPTED for run in runs):

@@ -27,12 +27,16 @@ from ilk.fitting.loop import (
     PASS_LIMIT,
     TIME_LIMIT,
     Event,
+    Kept,
     Record,
     Run,
     Stop,
     advance,
+    as_kept,
+    as_runs,
     run_starts,
 )
+from ilk.fitting.recall import recall
 from ilk.table.block import Array
 
 if kernels.COMPILED:
@@ -62,13 +66,25 @@ def run_quick(
     if slow:
         through = [families[number] for number in slow], [starts[number] for number in slow]
         runs.update(zip(slow, run_starts(rows, *through, stop=stop, callback=callback), strict=True))
-    if len(slow) < len(whole):
-        quick = {
-            number: Run(families[number], starts[number]) for number in range(len(whole)) if whole[number]
-        }
-        _run_all(_SharedTable.of(rows, stop), list(quick.values()), callback)
-        runs.update(quick)
+    if quick := [number for number, is_quick in enumerate(whole) if is_quick]:
+        through = [families[number] for number in quick], [starts[number] for number in quick]
+        runs.update(zip(quick, _run_compiled(rows, *through, stop, callback), strict=True))
     return [runs[number] for number in range(len(whole))]
+
+
+def _run_compiled(
+    rows: Rows,
+    families: list[Family[Any]],
+    starts: list[Any],
+    stop: Stop,
+    callback: Callable[[Event], None] | None,
+) -> list[Run]:
+    def work() -> Kept:
+        runs = [Run(*pair) for pair in zip(families, starts, strict=True)]
+        _run_all(_SharedTable.of(rows, stop), runs, callback)
+        return as_kept(runs)
+
+    return as_runs(families, recall("compiled runs", rows, (families, starts, stop), work))
 
 
 def _quick_rows(rows: Rows) -> bool:

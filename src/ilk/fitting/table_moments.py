@@ -11,6 +11,7 @@ from ilk import kernels
 from ilk.engines.base import Rows
 from ilk.families.centroid import coded
 from ilk.families.gaussian import LOG_2_PI, Noise
+from ilk.fitting.recall import recall
 from ilk.table.block import Array, Block
 
 BROAD = 3.0  # standard deviations of the table that one of the broad Gaussian noise has
@@ -116,7 +117,9 @@ def _observed_moments(block: Block) -> TableMoments:
 def table_moments(rows: Rows) -> TableMoments:
     """One pass over the table."""
     whole = rows.whole if kernels.COMPILED else None
-    return rows.reduce(_visit, None) if whole is None else _visit(None, whole)
+    return recall(
+        "moments", rows, (), lambda: rows.reduce(_visit, None) if whole is None else _visit(None, whole)
+    )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ import numpy as np
 
 from ilk.families.covariance import Structure, n_covariance_parameters
 from ilk.fitting.loop import OK, PASS_LIMIT, Stop
-from ilk.fitting.split_merge import FEWEST_ROWS, SPLIT_PASSES, split_labels, two_means
+from ilk.fitting.recall import recall
+from ilk.fitting.split_merge import FEWEST_ROWS, SPLIT_PASSES, two_means
 from ilk.measures.criteria import bic
 from ilk.selection.fine_parts import FineParts
 from ilk.selection.grid_cell import GridCell
@@ -86,10 +87,16 @@ class Growth:
         n_parts = min(self.most, grid.rows.n_rows // ROWS_PER_PART, MOST_PARTS)
         if not grid.block.complete or n_parts <= self.last:
             return
-        fine = FineParts.of(self.numbers, grid.block.weights, grid.partitioner.fine(n_parts))
-        promised, label = fine.best_partition(self._hard_bic, self.last + 1)
+        promised, label = recall(
+            "parts", grid.rows, (n_parts, self.last, grid.seed), lambda: self._parts(n_parts)
+        )
         if promised < grid.bic(self.best):
             self._fit(self.structures, [label])
+
+    def _parts(self, n_parts: int) -> tuple[float, Array]:
+        """The partition of small parts that promises most, and what it promises."""
+        fine = FineParts.of(self.numbers, self.grid.block.weights, self.grid.partitioner.fine(n_parts))
+        return fine.best_partition(self._hard_bic, self.last + 1)
 
     def _hard_bic(self, size: Array, scatter: Array) -> float:
         """The lowest BIC of EII, EEI and EEE with hard labels, from the sizes of groups and their common scatter."""
@@ -115,7 +122,8 @@ class Growth:
     def split(self) -> bool:
         """Components cut in two, the best half of those that pay first of all."""
         cell = self.best
-        halves = sorted(self._halves(cell), key=lambda half: -half[0])
+        halves = recall("halves", self.grid.rows, (cell.family, cell.best.params), lambda: self._halves(cell))
+        halves = sorted(halves, key=lambda half: -half[0])
         room = self.most - cell.k
         label = cell.family.assign(cell.best.params, self.grid.block)[0]
 
@@ -159,7 +167,7 @@ class Growth:
         if cell.k >= self.most:
             return False
         trial, before = grid.blank(cell.structure, cell.k + 1), grid.bic(cell)
-        labels = split_labels(grid.block, cell.family, cell.best.params)
+        labels = grid.split_labels(cell)
         if labels:
             grid.run_from([trial], labels, replace(self.stop, max_passes=SPLIT_PASSES))
         if trial.runs:

@@ -7,13 +7,16 @@ one pair at a time: two pieces that are not neighbours always show a gap, since 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ilk.fitting.recall import recall_by
 from ilk.selection.valley import Ground, Projection
+from ilk.store.objects import key_of
 from ilk.table.block import Array
 
 Pieces = tuple[int, ...]
@@ -148,7 +151,7 @@ class _Valleys:
     parts', and measured when they come to be the lowest."""
 
     def __init__(self, ground: Ground) -> None:
-        self.ground = ground
+        self.ground, self.measure = ground, measured_on(ground)
         self.known: dict[Pair, ProjectionValley] = {}
         self.guess: dict[Pair, float] = {}
 
@@ -172,7 +175,17 @@ class _Valleys:
         return self.known[pair].valley if pair in self.known else self.guess[pair]
 
     def _measure(self, pair: Pair) -> None:
-        self.known[pair] = ProjectionValley.of(self.ground.project(*pair))
+        self.known[pair] = self.measure(pair)
+
+
+def measured_on(ground: Ground) -> Callable[[Pair], ProjectionValley]:
+    """What the valley between two groups is, found again where an earlier run has measured it."""
+    content = cache(lambda: key_of(ground))
+
+    def measure(pair: Pair) -> ProjectionValley:
+        return recall_by("valley", content, pair, lambda: ProjectionValley.of(ground.project(*pair)))
+
+    return measure
 
 
 def _next(pairs: Sequence[Pair], seen: Mapping[Pair, ProjectionValley]) -> tuple[Pair, float]:
@@ -189,8 +202,9 @@ def _next(pairs: Sequence[Pair], seen: Mapping[Pair, ProjectionValley]) -> tuple
 def valley_matrix(ground: Ground, groups: Sequence[Pieces]) -> list[list[float | None]]:
     """Valleys between groups, None on the diagonal and between those of many that are not neighbours."""
     made: list[list[float | None]] = [[None] * len(groups) for _ in groups]
+    measure = measured_on(ground)
     for i, j in near_pairs(ground, groups):
-        made[i][j] = made[j][i] = ground.project(groups[i], groups[j]).valley
+        made[i][j] = made[j][i] = measure((groups[i], groups[j])).valley
     return made
 
 

@@ -29,6 +29,7 @@ from ilk.fitting.interrupt import exposed, heard, keep
 from ilk.fitting.loop import INTERRUPTED, OK, Run, Stop
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
+from ilk.fitting.recall import recall
 from ilk.fitting.restarts import memberships_of
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.split_merge import SPLIT_PASSES, joined_labels, split_labels
@@ -112,10 +113,10 @@ class Grid:
     def _partitions(self, k: int, which: slice) -> list[Array]:
         """Memberships of the starts `which` of the automatic mix."""
         n_starts = N_STARTS_LINE if self.rows.n_columns == 1 else N_STARTS
-        names = list(
-            enumerate(start_names("auto", self.partitioner.mix, n_starts) if k > 1 else ("k-means",))
-        )
-        labels = distinct([self.partitioner.labels(name, k, i) for i, name in names[which]])
+        mix = start_names("auto", self.partitioner.mix, n_starts) if k > 1 else ("k-means",)
+        part, names = self.partitioner.labels, list(enumerate(mix))[which]
+        by = k, names, self.seed
+        labels = recall("partitions", self.rows, by, lambda: distinct([part(n, k, i) for i, n in names]))
         return [memberships_of(label, k) for label in labels if len(np.unique(label)) == k]
 
     def wanted(self, k: int) -> bool:
@@ -222,8 +223,13 @@ class Grid:
             before = self.cells.get((cell.structure, cell.k - 1))
             if cell.structure.orientation == "I" or before is None or not before.fits:
                 continue
-            trials += self._first([cell], split_labels(self.block, before.family, before.best.params))
+            trials += self._first([cell], self.split_labels(before))
         self._run_trials(trials, stop)
+
+    def split_labels(self, cell: GridCell) -> list[Array]:
+        """Each component of a cell in turn cut in two."""
+        by = cell.family, cell.best.params
+        return recall("splits", self.rows, by, lambda: split_labels(self.block, *by))
 
     def join(self, stop: Stop) -> None:
         """The promising cells with one component less than the best one, from its partition with two components
@@ -247,9 +253,8 @@ class Grid:
     def _run_trials(self, trials: Sequence[tuple[GridCell, Mixture]], stop: Stop) -> None:
         """A few passes from each of the starts; the best of every cell is run out."""
         short = replace(stop, max_passes=SPLIT_PASSES)
-        runs = run_quick(
-            self.rows, [cell.family for cell, _ in trials], [start for _, start in trials], short
-        )
+        families, starts = [cell.family for cell, _ in trials], [start for _, start in trials]
+        runs = run_quick(self.rows, families, starts, short)
         good = [(cell, run) for (cell, _), run in zip(trials, runs, strict=True) if run.status == OK]
         cells = list({id(cell): cell for cell, _ in good}.values())
         chosen = [best_run([run for owner, run in good if owner is cell]).params for cell in cells]
@@ -369,5 +374,5 @@ def search_mixtures(
         found = grid.candidate(cell)
         outside = cell.k not in ks and cell.k <= ks[-1] and found.eligible
         candidates.append(replace(found, status="reference") if outside else found)
-    decided = decide(rows, grid, candidates, interrupted, deadline)
-    return replace(decided, few=few, ended_by=end_of_search(decided.chosen.k, ks, most, deadline))
+    won = decide(rows, grid, candidates, interrupted, deadline)
+    return replace(won, few=few, ended_by=end_of_search(won.chosen.k, ks, most, deadline))

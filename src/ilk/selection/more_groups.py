@@ -21,6 +21,7 @@ from ilk.engines.base import Rows
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.partitions import Partitioner
+from ilk.fitting.recall import recall
 from ilk.fitting.restarts import Recipe, fit_exact, from_labels, solves_line
 from ilk.fitting.split_merge import FEWEST_ROWS, two_means
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
@@ -107,13 +108,17 @@ class MoreGroups:
         n_parts = min(self.most, self.table.rows.n_rows // ROWS_PER_PART, MOST_PARTS)
         if n_parts <= self.last:
             return
-        parts = FineParts.of(
-            self.numbers, self.block.weights, Partitioner(self.block, self.table.seed).fine(n_parts)
-        )
-        few, _ = parts.best_partition(self._spherical, 1, rounds=1)
-        many, label = parts.best_partition(self._spherical, self.last + 1, rounds=1)
+        by = n_parts, self.last, self.recipe.family, self.table.seed
+        few, many, label = recall("parts", self.table.rows, by, lambda: self._parts(n_parts))
         if many <= few and (self.apart(label) or self.several(label)):
             self._fit(label)
+
+    def _parts(self, n_parts: int) -> tuple[float, float, Array]:
+        """The lowest BIC that small parts make with any number of groups, and with more than the last."""
+        fine = Partitioner(self.block, self.table.seed).fine(n_parts)
+        parts = FineParts.of(self.numbers, self.block.weights, fine)
+        few, _ = parts.best_partition(self._spherical, 1, rounds=1)
+        return few, *parts.best_partition(self._spherical, self.last + 1, rounds=1)
 
     def apart(self, label: Array) -> bool:
         """Whether half of the groups or more have a density dip towards the nearest other one; of many the larger are

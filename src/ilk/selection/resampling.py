@@ -28,6 +28,7 @@ from ilk.fitting.deadline import Deadline
 from ilk.fitting.loop import OK, Run, Stop
 from ilk.fitting.mixture import best_run, distinct
 from ilk.fitting.partitions import Partitioner
+from ilk.fitting.recall import recall
 from ilk.fitting.restarts import Recipe, fit_recipe, from_labels
 from ilk.fitting.small_tables import run_quick
 from ilk.fitting.table_moments import table_moments
@@ -129,7 +130,12 @@ def resampled(
     label, inner = grouped.label(sample), MemoryRows.of_block(sample, threads)
 
     def one(number: int) -> tuple[_Again | None, Array]:
-        fit = None if plan.deadline.over else _refitted(sample, samples, plan, seed, number)
+        by = number, seed, plan.n_pieces, grouped.family, grouped.params
+        fit = (
+            None
+            if plan.deadline.over
+            else recall("resample", inner, by, lambda: _refitted(sample, samples, plan, seed, number))
+        )
         again = None if fit is None else _Again(*fit, samples, plan.soft)
         made = None if again is None else again.by_rule(plan)
         return again, _recovered(label, grouped.n_groups, made, sample)

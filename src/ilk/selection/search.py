@@ -27,6 +27,7 @@ from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, fit
 from ilk.fitting.interrupt import exposed, keep
 from ilk.fitting.loop import FEWER_DISTINCT_ROWS, INTERRUPTED, PASS_LIMIT, TIME_LIMIT
+from ilk.fitting.recall import recall
 from ilk.fitting.restarts import Recipe, fit_exact, fit_recipe, solves_line
 from ilk.measures.criteria import bic, spherical_loglik, spherical_parameters
 from ilk.selection.candidates import EXACT, OK, REFERENCE, SINGULAR, Candidate, Search
@@ -119,8 +120,7 @@ class _CandidateTable:
             with exposed():
                 found = fit_cell(self.rows, recipe, k, self.seed, deadline=self.deadline)
                 self.interrupted |= found.reason == INTERRUPTED
-                costs = partial(recipe.family.cost, found.params)
-                sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
+                sharp = self._sharpness(recipe, found)
             keep()
         except KeyboardInterrupt:
             if not started:
@@ -148,8 +148,7 @@ class _CandidateTable:
 
     def keep(self, recipe: Recipe, k: int, found: Fit) -> Candidate:
         """A fit of K groups, if it is the best of them."""
-        costs = partial(recipe.family.cost, found.params)
-        sharp = sharpness_of(self.rows, found.labels, len(found.size), costs, self.seed)
+        sharp = self._sharpness(recipe, found)
         candidate = scored(self.rows, recipe, k, found, sharp)
         known = [i for i, c in enumerate(self.candidates) if (c.method, c.k) == (recipe.name, k)]
         if not known:
@@ -159,6 +158,16 @@ class _CandidateTable:
             if (candidate.bic or math.inf) < (self.candidates[at].bic or math.inf):
                 self.candidates[at], self.fits[at], self.sharpness[at] = candidate, found, sharp
         return candidate
+
+    def _sharpness(self, recipe: Recipe, found: Fit) -> Sharpness | None:
+        costs, k = partial(recipe.family.cost, found.params), len(found.size)
+        given = recipe.family, found.params, found.labels, self.seed
+        return recall(
+            "silhouettes",
+            self.rows,
+            given,
+            lambda: sharpness_of(self.rows, found.labels, k, costs, self.seed),
+        )
 
     def best_of(self, recipe: Recipe) -> tuple[Candidate, Fit] | None:
         """The best candidate of a recipe and its fit."""
