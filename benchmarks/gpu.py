@@ -252,7 +252,7 @@ def classes() -> None:
 
 
 def other_cards() -> None:
-    """What Ampere has, on this card: `mma.sync`, copies by `cp.async`, f64 products of 8 x 8 x 4, 99 KB of shared memory."""
+    """What Ampere has, on this card: `mma.sync`, `cp.async`, f64 products of 8 x 8 x 4, 99 KB of shared memory."""
     own = launch.open_device()
     launch._devices[0] = launch.Device(ampere=True)
     try:

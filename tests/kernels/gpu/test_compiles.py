@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from ilk.kernels.gpu import nvrtc, plans
@@ -11,11 +9,12 @@ from ilk.kernels.gpu.class_plans import ClassPlan
 from ilk.kernels.gpu.launch import AMPERE_SHARED, ARCHITECTURES, HOPPER
 from ilk.kernels.gpu.mixture_plans import MixtureLaunch
 from ilk.kernels.gpu.product_plans import ProductPlan
+from tests.kernels.gpu.spills import spilled_bytes
 
 if nvrtc.find_nvrtc() is None:
     pytest.skip("NVRTC is not installed (ilk[gpu])", allow_module_level=True)
 
-OPTIONS, PLAIN = nvrtc.COMPILER_OPTIONS, {"factor": False}
+PLAIN = {"factor": False}
 CLASSES = [
     (2, 100),
     (3, 9),
@@ -33,10 +32,7 @@ CLASSES = [
 
 def compiled(build, monkeypatch, architecture=HOPPER):
     """Spilled bytes of all kernels of a source."""
-    monkeypatch.setattr(nvrtc, "COMPILER_OPTIONS", (*OPTIONS, "--ptxas-options=-v"))
-    cubin, said = nvrtc.compile_now(build.source(), build.macros, architecture)
-    assert cubin[:4] == b"\x7fELF"
-    return sum(int(n) for n in re.findall(r"(\d+) bytes spill stores", said))
+    return spilled_bytes(build, architecture, monkeypatch)
 
 
 @pytest.mark.parametrize(("d", "k"), CLASSES)

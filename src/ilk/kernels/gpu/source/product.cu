@@ -6,6 +6,8 @@
 #define NONE ((CODE)~(CODE)0)
 #define MISSING(x) ((x) != (x))
 #define SLOTS (LEVELS + 3 * D)
+#define SMALL ((i64)LEVELS * KP < (1ll << 30))
+#define FEW_COLS (COLS <= 1024)
 
 // Codes as they came (rows, COLS) to columns; what is no level of its column is missing.
 extern "C" __global__ __launch_bounds__(256)
@@ -28,6 +30,9 @@ void product_memberships(const RAW* __restrict__ raw, const double* __restrict__
     const int lane = threadIdx.x & 31, own = lane % LANES, sub = lane / LANES;
     const i64 warp = (i64)blockIdx.x * 8 + (threadIdx.x >> 5), warps = (i64)gridDim.x * 8;
     const double limit = rules[0], share = rules[1], infinity = __longlong_as_double(0x7ff0000000000000ll);
+    __shared__ i64 first_level[FEW_COLS ? COLS + 1 : 1];
+    for (int i = threadIdx.x; FEW_COLS && i <= COLS; i += 256) first_level[i] = start[i] * KP;
+    __syncthreads();
     double base_score[PARTS], cost = 0, entropy = 0;
 #pragma unroll
     for (int p = 0; p < PARTS; ++p) base_score[p] = log_mixing[own + LANES * p];
@@ -56,7 +61,8 @@ void product_memberships(const RAW* __restrict__ raw, const double* __restrict__
             const CODE code = codes[c * stride + row];
             if (code == NONE) continue;
             told = true;
-            const double* at = levels + (start[c] + code) * KP + own;
+            const i64 begin = FEW_COLS ? first_level[c] : start[c] * KP;
+            const double* at = levels + (SMALL ? (int)begin + (int)code * KP + own : begin + (i64)code * KP + own);
 #pragma unroll
             for (int p = 0; p < PARTS; ++p) s[p] += at[LANES * p];
         }
@@ -103,6 +109,8 @@ void product_memberships(const RAW* __restrict__ raw, const double* __restrict__
 // it adds its rows in order. Lanes beyond LANES take other columns of the same row: two never meet at one slot.
 // cut: begin, end, first and last column of categories, first and last of numbers. partial: (ranges, SLOTS + 1, KP).
 #define AT_ONCE (32 / LANES)
+#define OWN_COLS ((COLS + AT_ONCE - 1) / AT_ONCE)
+#define SIDE (OWN_COLS > 5 ? 5 : OWN_COLS > 0 ? OWN_COLS : 1)  // columns of a lane at a time
 extern __shared__ __align__(128) u8 pool[];
 extern "C" __global__ __launch_bounds__(WARPS * 32)
 void product_sums(const RAW* __restrict__ raw, const double* __restrict__ encoding, const CODE* __restrict__ codes, i64 stride, i64 n,
@@ -120,14 +128,28 @@ void product_sums(const RAW* __restrict__ raw, const double* __restrict__ encodi
     for (i64 tile = (i64)range * WARPS + warp; tile < tiles; tile += walkers) {
         const int rows = (int)min((i64)32, n - tile * 32);
         const double* r = membership + tile * 32 * KP + part * LANES + own;
-        for (int c = (int)cut[2] + sub; c < cut[3]; c += AT_ONCE) {
-            const CODE* column = codes + c * stride + tile * 32;
-            const int at = (int)start[c] - begin;
-#pragma unroll 4
+        for (int c = (int)cut[2] + sub; c < cut[3]; c += AT_ONCE * SIDE) {  // columns side by side: their slots are never the same
+            const CODE* column[SIDE];
+            int at[SIDE];
+#pragma unroll
+            for (int u = 0; u < SIDE; ++u) {
+                const int own_column = c + AT_ONCE * u;
+                column[u] = own_column < cut[3] ? codes + own_column * stride + tile * 32 : (const CODE*)0;
+                at[u] = column[u] ? (int)start[own_column] - begin : 0;
+            }
+#pragma unroll 2
             for (int j = 0; j < rows; ++j) {
-                const CODE code = column[j];
-                const int slot = at + (int)code;
-                if (code != NONE && slot >= 0 && slot < end - begin) mine[slot * LANES + own] += r[j * KP];
+                const double w = r[j * KP];
+                double sum[SIDE];
+                int slot[SIDE];
+#pragma unroll
+                for (int u = 0; u < SIDE; ++u) {
+                    const CODE code = column[u] ? column[u][j] : NONE;
+                    slot[u] = code == NONE ? -1 : at[u] + (int)code;
+                    if ((u32)slot[u] < (u32)(end - begin)) sum[u] = mine[slot[u] * LANES + own];
+                }
+#pragma unroll
+                for (int u = 0; u < SIDE; ++u) if ((u32)slot[u] < (u32)(end - begin)) mine[slot[u] * LANES + own] = sum[u] + w;
             }
         }
 #if D > 0
