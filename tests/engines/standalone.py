@@ -1,4 +1,4 @@
-"""A Spark cluster of processes on this machine: a master, and workers that are killed, held up, or left without disk."""
+"""A Spark cluster of processes on this machine: a master, and workers to be killed, held up, or left without disk."""
 
 from __future__ import annotations
 
