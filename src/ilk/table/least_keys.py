@@ -34,14 +34,14 @@ def least_keys(keys: Array, weight: Array | None, n_wanted: int) -> Array:
         # A row of weight w has a key up to `largest` where its draw is at least 1 - w * largest.
         reached = np.maximum(1.0 - largest * most - 2.0**-50, 0.0) * 2.0**64
         able = np.flatnonzero(keys >= reached.astype(np.uint64)[bucket])
-        drawn = _Contents.of(keys[able], None if weight is None else weight[able], able)
+        drawn = _WeighedContents.of(keys[able], None if weight is None else weight[able], able)
         if drawn.count(largest) >= n_wanted:
             return drawn.least(n_wanted, largest)
         largest *= 2.0
 
 
 @dataclass(frozen=True)
-class _Contents:
+class _WeighedContents:
     """Different keys of content in order, each with its weight and the places of its rows."""
 
     draw: Array
@@ -51,7 +51,7 @@ class _Contents:
     apart: bool  # each place is drawn once
 
     @classmethod
-    def of(cls, key: Array, weight: Array | None, place: Array) -> _Contents:
+    def of(cls, key: Array, weight: Array | None, place: Array) -> _WeighedContents:
         order = np.argsort(key, kind="stable") if weight is None else np.lexsort((weight, key))
         _, first = np.unique(key[order], return_index=True)
         ends = np.append(first[1:], len(order))
