@@ -40,7 +40,7 @@ def main() -> None:
     asked = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, sync_playwright() as driver:
         path = os.environ.get("CHROMIUM") or shutil.which("chromium")
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         with opened(folder) as address:
@@ -106,7 +106,7 @@ def slide(page: Any) -> None:
         page.locator("#k").focus()
         n, began = page.locator("article.card").count(), time.monotonic()
         page.keyboard.press("ArrowRight")
-        page.wait_for_function(f"document.querySelectorAll('article.card').length > {n}")
+        page.locator("article.card").nth(n).wait_for()
         told(f"one group more, asked for {what}", f"{time.monotonic() - began:.2f} s")
         page.wait_for_selector(".workbar:not([aria-busy])")
         time.sleep(20)
