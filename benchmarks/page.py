@@ -40,7 +40,7 @@ def main() -> None:
     asked = parser.parse_args()
     from playwright.sync_api import sync_playwright
 
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, sync_playwright() as driver:
         path = os.environ.get("CHROMIUM") or shutil.which("chromium")
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         with opened(folder) as address:
@@ -95,7 +95,21 @@ def drop(browser: Any, address: str, folder: str) -> None:
     page.wait_for_selector("article.card")
     told("command line, 2,000 rows", f"{own:.2f} s")
     told("page, from drop to answer", f"{time.monotonic() - began:.2f} s")
+    slide(page)
     page.close()
+
+
+def slide(page: Any) -> None:
+    """Seconds to another number of groups: one that is there, and one that is made of the fits of the search."""
+    page.wait_for_selector(".workbar:not([aria-busy])")
+    for what in ("at once", "when it is there"):
+        page.locator("#k").focus()
+        n, began = page.locator("article.card").count(), time.monotonic()
+        page.keyboard.press("ArrowRight")
+        page.locator("article.card").nth(n).wait_for()
+        told(f"one group more, asked for {what}", f"{time.monotonic() - began:.2f} s")
+        page.wait_for_selector(".workbar:not([aria-busy])")
+        time.sleep(20)
 
 
 def large(browser: Any, address: str, folder: str, n_rows: int) -> None:
@@ -138,8 +152,19 @@ def large(browser: Any, address: str, folder: str, n_rows: int) -> None:
         ask(address, "rows", {"run": run[1], "version": "", **what})
         told(f"rows {what or 'of the first page'}", f"{time.monotonic() - began:.2f} s")
     used = page.evaluate("performance.memory.usedJSHeapSize")
-    told("memory of the page (heap of JavaScript)", f"{used / 2**20:.0f} MB")
+    told("memory of the page: heap of JavaScript", f"{used / 2**20:.0f} MB")
+    told("memory of the page: its process, less what it shares", f"{own_memory(browser) / 2**20:.0f} MB")
     page.close()
+
+
+def own_memory(browser: Any) -> int:
+    """Bytes that the largest process of a page has for itself (Linux)."""
+    found = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+    sizes = []
+    for process in (entry for entry in found if entry["type"] == "renderer"):
+        text = Path(f"/proc/{process['id']}/smaps_rollup").read_text()
+        sizes.append(1024 * sum(int(n) for n in re.findall(r"^Private_\w+: +(\d+) kB", text, re.MULTILINE)))
+    return max(sizes)
 
 
 def ask(address: str, name: str, body: Any = None) -> int:

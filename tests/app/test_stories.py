@@ -28,7 +28,7 @@ def million(folder):
     path = folder / "million.csv"
     line = "%.4f,%.4f,%.4f,%d"
     np.savetxt(path, np.column_stack(columns), line, header="a,b,noise,known", comments="")
-    return Story(path, ROWS, "noise", ("b", "numeric"), "a", "known", "12.345")
+    return Story(path, ROWS, "noise", ("b", "numeric"), "a", "known", "8.52")
 
 
 @pytest.fixture(

@@ -24,9 +24,18 @@ TEXT_CHARACTERS = 60
 PICTURED = 200_000  # rows that a picture of texts is made of
 
 
+def reading_of(options: Options) -> dict[str, Any]:
+    """The options that say how a file is read."""
+    return {name: options[name] for name in READ_BY if name in options}
+
+
 def look(path: Path, options: Options) -> dict[str, Any]:
     """What a table holds, as the fit with these options would take it."""
-    table = read(str(path), **{name: options[name] for name in READ_BY if name in options})
+    return look_at(read(str(path), **reading_of(options)), options)
+
+
+def look_at(table: Table, options: Options) -> dict[str, Any]:
+    """The same of a table that was read with these options."""
     asked = {name: options.get(name) for name in ("types", "id", "weight", "truth")}
     schema = understand(table, ignore=_set_aside(options), **asked)
     pictures = _pictures(table, schema)

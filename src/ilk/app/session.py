@@ -8,7 +8,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ilk.analysis.runs import checked, compared
 from ilk.app import changes, rows
 from ilk.app.answer import answer_of, brief
 from ilk.app.asked import Options, lines_of, options_of
-from ilk.app.columns import look
+from ilk.app.columns import look_at, reading_of
 from ilk.app.history import (
     Step,
     at_revision,
@@ -39,6 +39,7 @@ from ilk.app.tasks import Task, Tasks
 from ilk.errors import IlkError, UsageError
 from ilk.methods import METHODS, names
 from ilk.monitor import comparison
+from ilk.table.read import Table, read
 from ilk.text.comparison import comparison_text
 from ilk.text.drift import check_text
 from ilk.text.explain import row_text
@@ -46,6 +47,7 @@ from ilk.text.layout import Surface
 
 Memory = OrderedDict[Any, dict[str, Any]]
 
+KEPT_BYTES = 500_000_000  # of a file; a larger table is read again at every look
 LOOKS = 16  # columns of tables that are remembered
 BRIEFS = 500
 MOVED = 200  # rows that moved between two runs, at most
@@ -60,6 +62,7 @@ class Session:
         self.place, self.read_only, self.tasks = place, read_only, Tasks()
         self._looks: Memory = OrderedDict()
         self._briefs: Memory = OrderedDict()
+        self._tables: Memory = OrderedDict()
         self._lock = threading.Lock()
 
     def overview(self) -> dict[str, Any]:
@@ -115,9 +118,24 @@ class Session:
         wanted = {
             name: value for name, value in options.items() if name not in ("k", "method", "budget", "seed")
         }
-        key = (table, facts.st_mtime_ns, facts.st_size, repr(sorted(wanted.items())))
-        seen = self._remembered(self._looks, key, LOOKS, lambda: look(path, options))
+        mark = (table, facts.st_mtime_ns, facts.st_size)
+        key = (*mark, repr(sorted(wanted.items())))
+        seen = self._remembered(
+            self._looks, key, LOOKS, lambda: look_at(self._read(path, mark, options), options)
+        )
         return {**seen, "table": table, "lines": lines_of(table, options)}
+
+    def _read(self, path: Path, mark: tuple[Any, ...], options: Options) -> Table:
+        """The table; the last one that was read is kept, so that a change of one column does not read it again."""
+        reading = reading_of(options)
+
+        def made() -> dict[str, Any]:
+            return {"table": read(str(path), **reading)}
+
+        if mark[-1] > KEPT_BYTES:
+            return cast(Table, made()["table"])
+        key = (*mark, repr(sorted(reading.items())))
+        return cast(Table, self._remembered(self._tables, key, 1, made)["table"])
 
     def fit(self, table: str, given: Any) -> dict[str, Any]:
         """Begin a fit of a table in a folder of its own."""

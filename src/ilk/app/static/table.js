@@ -130,7 +130,7 @@ function columnLine(column, rows, options, update) {
     const changed = { ...types };
     if (type.value) changed[name] = type.value; else delete changed[name];
     update({ types: changed });
-  } }, h("option", { value: "" }, left ? "–" : column.role === "used" && !types[name] ? column.type : "by itself"), TYPES.map((t) => h("option", { value: t }, t)));
+  } }, h("option", { value: "" }, left ? "–" : column.role === "used" && !types[name] ? `auto: ${column.type}` : "auto"), TYPES.map((t) => h("option", { value: t }, t)));
   type.value = types[name] || "";
   type.disabled = role !== "";
   const weight = h("input", { type: "number", min: 0, step: "any", placeholder: "1", value: (options.column_weights || {})[name] ?? "", "aria-label": `Weight of ${shown(name)}`, "data-key": "weight " + name, onchange: () => {
@@ -143,7 +143,7 @@ function columnLine(column, rows, options, update) {
     const changed = { ...(options.transforms || {}) };
     if (scale.value) changed[name] = scale.value; else delete changed[name];
     update({ transforms: changed });
-  } }, [["", "by itself"], ["log", "logarithm"], ["rank", "rank"], ["none", "as it is"]].map(([value, text]) => h("option", { value }, text)));
+  } }, [["", "auto"], ["log", "logarithm"], ["rank", "rank"], ["none", "as it is"]].map(([value, text]) => h("option", { value }, text)));
   scale.value = (options.transforms || {})[name] || "";
   const off = column.role === "left out";
   return h(off ? "tr.off" : "tr", {},
