@@ -131,7 +131,8 @@ def assert_same_run(ours: Run, loop: Run) -> None:
 
 @every_structure
 @pytest.mark.parametrize(
-    ("n", "d", "k"), [(60, 1, 2), (300, 2, 3), (500, 4, 5), (333, 8, 3), (150, 11, 2), (70, 3, 1)]
+    ("n", "d", "k"),
+    [(60, 1, 2), (300, 2, 3), (500, 4, 5), (333, 8, 3), (150, 11, 2), (70, 3, 1), (700, 30, 4), (500, 57, 2)],
 )
 def test_random_tables(structure: Structure, n: int, d: int, k: int) -> None:
     points = clouds(n, n, d, k)
@@ -158,12 +159,12 @@ def test_real_tables(structure: Structure, name: str, k: int) -> None:
 
 
 @pytest.mark.parametrize("instructions", _compiled.all_instructions())
-@pytest.mark.parametrize("d", range(1, 11))
+@pytest.mark.parametrize("d", [*range(1, 11), 16, 27])
 def test_every_instruction_set(instructions: str, d: int) -> None:
     points = clouds(d, 301, d, 3)
     _compiled.use_instructions(instructions)
     try:
-        for name in ("VVI", "EEE", "VVV"):
+        for name in ("VVI", "EEE", "VEE", "EVE", "VVE", "VVV"):
             assert_same_run(*both(rows_of(points), family_of(Structure(name), points), nearest_of(points, 3)))
     finally:
         _compiled.use_instructions(kernels.INSTRUCTIONS)
