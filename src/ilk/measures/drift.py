@@ -32,6 +32,22 @@ def tenths(values: Array) -> Array:
     return np.asarray(edges[np.concatenate([[True], edges[1:] != edges[:-1]])])
 
 
+def tenths_of_rows(values: Array) -> tuple[Array, Array]:
+    """`tenths` of each row of an array and the counts of its bins, as `binned_numbers` has them, for rows without NaN;
+    repeated edges are kept.
+
+    >>> edges, counts = tenths_of_rows(np.arange(1.0, 101.0)[None])
+    >>> edges[0].tolist() == tenths(np.arange(1.0, 101.0)).tolist(), counts[0].tolist() == [10.0] * 10 + [0.0]
+    (True, True)
+    """
+    n_rows, n_values = values.shape
+    ordered = np.sort(values, axis=1)
+    edges = ordered[:, _places(n_values)]
+    within = np.stack([(ordered <= edge[:, None]).sum(axis=1) for edge in edges.T], axis=1)
+    ends = np.column_stack([np.zeros(n_rows), within, np.full((n_rows, 2), n_values)])
+    return edges, np.diff(ends, axis=1)
+
+
 @cache
 def _places(n_values: int) -> Array:
     """Where in so many sorted values the edges stand: the inverse of the shares."""
