@@ -97,6 +97,7 @@ def test_what_a_model_remembers_of_many_columns_is_that_of_each(monkeypatch: pyt
                 draws.integers(0, 5, 137).astype(np.float64),
                 np.where(draws.random(137) < 0.1, np.nan, draws.normal(size=137)),
                 1e300 * draws.normal(size=137),
+                1e300 * draws.integers(1, 3, 137),
                 np.zeros(137),
                 draws.normal(size=137).astype(np.float32),
             ]

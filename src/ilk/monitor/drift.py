@@ -82,14 +82,16 @@ def _complete_numbers(columns: Sequence[Described]) -> dict[str, dict[str, Any]]
         values = np.array([column.values for column in batch], dtype=np.float64)
         edges, counts = tenths_of_rows(values)
         plain = np.isfinite(values).all(axis=1) & (edges[:, 1:] > edges[:, :-1]).all(axis=1)
+        names = [batch[i].name for i in np.flatnonzero(plain).tolist()]
+        values, edges, counts = values[plain], edges[plain], counts[plain]
         unit = np.abs(values).max(axis=1)
-        unit = np.where(plain & (unit > 0), unit, 1.0)
+        unit = np.where(unit > 0, unit, 1.0)
         scaled = values / unit[:, None]
         mean = scaled.sum(axis=1) / values.shape[1]
         spread = np.sqrt(((scaled - mean[:, None]) ** 2).sum(axis=1) / values.shape[1])
-        for i in np.flatnonzero(plain):
+        for i, name in enumerate(names):
             own = float(unit[i])
-            made[batch[i].name] = {
+            made[name] = {
                 "edges": edges[i],
                 "mean": settled(float(mean[i]) * own, own),
                 "decimals": decimals_of(values[i], float(spread[i]) * own),
