@@ -2,11 +2,14 @@
 
     python -m benchmarks.signals --signals 100
     python -m benchmarks.signals long --signals 20 --command-line
+    python -m benchmarks.signals mixed --signals 20 --after 0
 
-Moments are drawn evenly over the processor time that a whole run takes. One line for each table, with counts: *heard*
+Moments are drawn evenly over the processor time that a whole run takes, from the first second on (`--after`; a shorter
+run has no such moment, and its signals come in its second half). One line for each table, with counts: *heard*
 (there is an answer, it says that it was interrupted, and that its stability was not measured where no resample had
-ended), *early* (nothing was found yet: KeyboardInterrupt, exit code 130), *late* (the run had ended before), and what
-must not be: *lost* (an answer that says nothing of the signal) and *broken* (another error or exit code).
+ended), *early* (nothing was found yet: KeyboardInterrupt, exit code 130), and what must not be: *lost* (an answer that
+says nothing of the signal) and *broken* (another error or exit code). Where a run had ended before its moment there
+was no signal: *late* ones are counted, and another moment is drawn for them.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +38,7 @@ from benchmarks.time_to_answer import ROOT, WARM_UP, mixed
 
 TICK = 0.002  # seconds between two looks at the processor time
 INTERRUPTED = 130
+MOST_DRAWS = 4  # for each signal asked for: a busy machine ends runs before their moment
 
 
 def rounded() -> dict[str, Any]:
@@ -58,55 +63,74 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(RUNS)}; all of them if none is given")
     parser.add_argument("--signals", type=int, default=100, help="in all, shared among the tables")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--after", type=float, default=1.0, help="seconds of a run before the first moment")
     parser.add_argument("--command-line", action="store_true", help="every run a process `ilk fit`")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.one:
-        print(json.dumps(in_this_process(chosen.names[0], chosen.signals, chosen.seed)))
+        drawing = Drawing(chosen.signals, chosen.seed, chosen.after)
+        print(json.dumps(in_this_process(chosen.names[0], drawing)))
         return
     names, total = chosen.names or list(RUNS), Counter[str]()
     for number, name in enumerate(names):
         n_signals = chosen.signals // len(names) + (number < chosen.signals % len(names))
-        if chosen.command_line:
-            told = by_command(name, n_signals, chosen.seed)
-        else:
-            told = in_a_process(name, n_signals, chosen.seed)
+        drawing = Drawing(n_signals, chosen.seed, chosen.after)
+        told = by_command(name, drawing) if chosen.command_line else in_a_process(name, drawing)
         total += Counter(told["counts"])
         counts = ", ".join(f"{key} {n}" for key, n in sorted(told["counts"].items()))
         print(
             f"{name:10} whole run {told['seconds']:5.1f} s: {counts}  {'; '.join(told['words'])}", flush=True
         )
-    print(f"{sum(total.values())} signals: {', '.join(f'{key} {n}' for key, n in sorted(total.items()))}")
-
-
-def in_a_process(name: str, n_signals: int, seed: int) -> dict[str, Any]:
-    """One process for all runs over a table: SIGINT does there what it does in a terminal."""
-    command = [sys.executable, "-m", "benchmarks.signals", name, "--one", "--signals", str(n_signals)]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, "--seed", str(seed)], check=True, capture_output=True, text=True, cwd=ROOT, env=environment
+    print(
+        f"{sum(total.values()) - total['late']} signals: {', '.join(f'{key} {n}' for key, n in sorted(total.items()))}"
     )
+
+
+@dataclass
+class Drawing:
+    """Moments for signals."""
+
+    n_signals: int
+    seed: int
+    after: float
+
+    def outcomes(self, seconds: float, once: Callable[[int, float], tuple[str, str]]) -> dict[str, Any]:
+        """What `once` says for so many moments of a run that takes so long; of those that came too late others."""
+        draws, counts, words = np.random.default_rng(self.seed), Counter[str](), Counter[str]()
+        first = self.after if self.after < seconds else seconds / 2
+        for number in range(MOST_DRAWS * self.n_signals):
+            if counts.total() - counts["late"] == self.n_signals:
+                break
+            outcome, word = once(number, float(draws.uniform(first, seconds)))
+            counts[outcome] += 1
+            words[word] += 1
+        return {"seconds": seconds, "counts": counts, "words": [f"{word} {n}" for word, n in words.items()]}
+
+
+def in_a_process(name: str, drawing: Drawing) -> dict[str, Any]:
+    """One process for all runs over a table: SIGINT does there what it does in a terminal."""
+    command = [sys.executable, "-m", "benchmarks.signals", name, "--one", "--signals", str(drawing.n_signals)]
+    command += ["--seed", str(drawing.seed), "--after", str(drawing.after)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT, env=environment)
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return told
 
 
-def in_this_process(name: str, n_signals: int, seed: int) -> dict[str, Any]:
+def in_this_process(name: str, drawing: Drawing) -> dict[str, Any]:
     import ilk
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     warnings.simplefilter("ignore")
     make, options = RUNS[name]
-    data, draws = make(), np.random.default_rng(seed)
+    data = make()
     ilk.cluster(WARM_UP, k=2)
     began = time.process_time()
     whole = ilk.cluster(data, **options)
     seconds = time.process_time() - began
-    counts, words = Counter[str](), Counter[str]()
-    for moment in draws.uniform(0, 1, n_signals):
-        outcome, word = _once(lambda: ilk.cluster(data, **options), float(moment) * seconds, whole)
-        counts[outcome] += 1
-        words[word] += 1
-    return {"seconds": seconds, "counts": counts, "words": [f"{word} {n}" for word, n in words.items()]}
+    return drawing.outcomes(
+        seconds, lambda _, moment: _once(lambda: ilk.cluster(data, **options), moment, whole)
+    )
 
 
 def _once(run: Callable[[], Any], after: float, whole: Any) -> tuple[str, str]:
@@ -151,25 +175,26 @@ def _once(run: Callable[[], Any], after: float, whole: Any) -> tuple[str, str]:
     return "heard", result.verdict.word
 
 
-def by_command(name: str, n_signals: int, seed: int) -> dict[str, Any]:
+def by_command(name: str, drawing: Drawing) -> dict[str, Any]:
     """`ilk fit` as a process for each signal, at a moment of the processor time of a whole one."""
     import pyarrow as pa
     import pyarrow.csv
 
     make, options = RUNS[name]
-    draws, counts = np.random.default_rng(seed), Counter[str]()
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "table.csv"
         pa.csv.write_csv(pa.table({key: pa.array(value) for key, value in make().items()}), file)
         command = [sys.executable, "-c", "from ilk.cli.main import main; main()", "fit", str(file), "-q"]
         for key, value in options.items():
             command += [f"--{key}", str(value)]
-        seconds, _, _ = _commanded([*command, "-o", f"{place}/whole"], np.inf, Path(place) / "whole")
-        for number, moment in enumerate(draws.uniform(0, 1, n_signals)):
+
+        def once(number: int, moment: float) -> tuple[str, str]:
             folder = Path(place) / str(number)
-            _, code, late = _commanded([*command, "-o", str(folder)], float(moment) * seconds, folder)
-            counts[_outcome(code, folder / "summary.json", late)] += 1
-    return {"seconds": seconds, "counts": counts, "words": []}
+            _, code, late = _commanded([*command, "-o", str(folder)], moment, folder)
+            return _outcome(code, folder / "summary.json", late), ""
+
+        seconds, _, _ = _commanded([*command, "-o", f"{place}/whole"], np.inf, Path(place) / "whole")
+        return drawing.outcomes(seconds, once)
 
 
 def _commanded(command: list[str], after: float, folder: Path) -> tuple[float, int, bool]:

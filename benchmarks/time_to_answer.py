@@ -1,7 +1,7 @@
 """Processor time of `ilk.cluster` on 53 small tables, beside another checkout (`python -m benchmarks.time_to_answer`).
 
     python -m benchmarks.time_to_answer --before FOLDER/src --rounds 3
-    python -m benchmarks.time_to_answer penguins votes made1000
+    python -m benchmarks.time_to_answer penguins votes mixed-1000 569x30 4600x57
 
 Each checkout answers in a process of its own, table by table in turn, so that both see the same busy machine; of
 several rounds the least time counts. `--before` is the `src` folder of another checkout with its compiled kernels.
@@ -16,7 +16,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,23 @@ def _drawn(draws: np.random.Generator, share: Any) -> list[str]:
     return [*np.array(list("abcdef"))[np.minimum(code, share.shape[1] - 1)]]
 
 
+def cells_of_tumours() -> dict[str, Any]:
+    """569 x 30 numbers: breast cancer of Wisconsin (diagnostic), as scikit-learn has it."""
+    from sklearn.datasets import load_breast_cancer
+
+    return {f"x{j}": column for j, column in enumerate(load_breast_cancer().data.T)}
+
+
+def amounts() -> dict[str, Any]:
+    """4,600 x 57 skewed numbers."""
+    from benchmarks.budgets import skewed
+
+    return skewed()
+
+
+NUMBERS: dict[str, Callable[[], dict[str, Any]]] = {"569x30": cells_of_tumours, "4600x57": amounts}
+
+
 def shared(name: str) -> tuple[str, dict[str, Any]]:
     """File and options of a shared table: its truth is no column, and what is no number is a category."""
     about = json.loads((DATA / "manifest.json").read_text())[name]
@@ -95,12 +112,14 @@ def table_of(name: str) -> tuple[Any, dict[str, Any]]:
         return made(int(name.removeprefix("made-"))), {}
     if name.startswith("mixed-"):
         return mixed(int(name.removeprefix("mixed-"))), {}
+    if name in NUMBERS:
+        return NUMBERS[name](), {}
     return shared(name)
 
 
 def missing(name: str) -> str:
     """Why a table cannot be had here; empty where it can."""
-    if name.startswith(("made-", "mixed-")):
+    if name.startswith(("made-", "mixed-")) or name in NUMBERS:
         return ""
     return "" if (DATA / "manifest.json").exists() else "no shared tables beside the checkout"
 
@@ -203,7 +222,9 @@ def totals(pairs: Sequence[Sequence[dict[str, Any]]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.time_to_answer", description=__doc__)
-    parser.add_argument("names", nargs="*", help="tables; mixed-1000 is 1,000 x 20; all 53 if none is given")
+    parser.add_argument(
+        "names", nargs="*", help="tables, 569x30, 4600x57, mixed-1000; all 53 if none is given"
+    )
     parser.add_argument("--before", type=Path, help="the src folder of the checkout to compare with")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

@@ -99,6 +99,23 @@ def test_step_is_that_of_the_twin(
         )
 
 
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("apart", [1.0, 3.0, 30.0])
+def test_rows_of_no_weight_are_left_out_without_a_trace(
+    compiled_path: ModuleType, diagonal: bool, apart: float
+) -> None:
+    """Groups near and far from one another: from rows that belong to all components to rows that belong to one."""
+    for d, k in product([5, 8, 30], [2, 4, 9]):
+        rng = np.random.default_rng([d, k])
+        mean, whiten, log_weight = components(rng, k, d, diagonal)
+        mean *= apart
+        raw = mean[rng.integers(0, k, 500)] + rng.normal(size=(500, d))
+        found = compiled_path.mixture_step(raw, *nothing(d), None, mean, whiten, log_weight)
+        expected = plain_mixture.mixture_step(raw, *nothing(d), None, mean, whiten, log_weight)
+        scores = plain_mixture.mixture_scores(raw, *nothing(d), mean, whiten, log_weight)
+        assert_same_sums(found, expected, cost_scale(scores, None))
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("scatters", ["full", "diagonal"])
 def test_gathered_sums_are_those_of_the_twin(mixture: ModuleType, kind: type, scatters: str) -> None:

@@ -13,7 +13,10 @@ from ilk.measures.drift import (
     effective,
     share_interval,
     tenths,
+    tenths_of_rows,
 )
+from ilk.monitor import drift
+from ilk.report.facts import Described
 
 
 def test_chance_is_the_likelihood_ratio_test():
@@ -70,3 +73,43 @@ def test_values_that_repeat_and_missing_cells_have_bins_of_their_own():
 def test_weights_count_as_the_rows_they_are_worth():
     weight = np.array([1.0, 1.0, 8.0])
     assert effective(np.array([2.0, 8.0]), weight).sum() == pytest.approx(10**2 / 66)
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 9, 10, 137, 1000])
+def test_tenths_of_many_rows_are_those_of_each(n_values: int) -> None:
+    values = np.random.default_rng(n_values).normal(size=(7, n_values))
+    edges, counts = tenths_of_rows(values)
+    for row, own, count in zip(values, edges, counts, strict=True):
+        if len(np.unique(own)) == len(own):
+            np.testing.assert_array_equal(own, tenths(row))
+            np.testing.assert_array_equal(count, binned_numbers(row, own, np.ones(n_values)))
+
+
+def test_what_a_model_remembers_of_many_columns_is_that_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns taken together and one by one: to the bit, also where few fit at a time."""
+    draws = np.random.default_rng(3)
+    columns = [
+        Described(f"x{i}", values)
+        for i, values in enumerate(
+            [
+                draws.normal(size=137),
+                np.round(draws.normal(size=137), 2),
+                draws.integers(0, 5, 137).astype(np.float64),
+                np.where(draws.random(137) < 0.1, np.nan, draws.normal(size=137)),
+                1e300 * draws.normal(size=137),
+                1e300 * draws.integers(1, 3, 137),
+                np.zeros(137),
+                draws.normal(size=137).astype(np.float32),
+            ]
+        )
+    ]
+    together = drift.baseline(columns, None)
+    monkeypatch.setattr(drift, "MOST_CELLS", 300)
+    in_twos = drift.baseline(columns, None)
+    monkeypatch.setattr(drift, "_complete_numbers", lambda columns: {})
+    one_by_one = drift.baseline(columns, None)
+    for many, two, one in zip(together, in_twos, one_by_one, strict=True):
+        assert list(many) == list(two) == list(one)
+        for key in one:
+            np.testing.assert_array_equal(many[key], one[key])
+            np.testing.assert_array_equal(two[key], one[key])

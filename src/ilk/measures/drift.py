@@ -6,6 +6,7 @@ for categories, one the levels that were not there.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,31 @@ def tenths(values: Array) -> Array:
     present = present[~np.isnan(present)]
     if not len(present):
         return np.empty(0)
-    place = np.ceil(len(present) * (np.arange(1, N_BINS) / N_BINS) - 1).astype(
-        np.intp
-    )  # the inverse of the shares
-    return np.unique(np.sort(present)[np.maximum(place, 0)])
+    edges = np.sort(present)[_places(len(present))]
+    return np.asarray(edges[np.concatenate([[True], edges[1:] != edges[:-1]])])
+
+
+def tenths_of_rows(values: Array) -> tuple[Array, Array]:
+    """`tenths` of each row of an array and the counts of its bins, as `binned_numbers` has them, for rows without NaN;
+    repeated edges are kept.
+
+    >>> edges, counts = tenths_of_rows(np.arange(1.0, 101.0)[None])
+    >>> edges[0].tolist() == tenths(np.arange(1.0, 101.0)).tolist(), counts[0].tolist() == [10.0] * 10 + [0.0]
+    (True, True)
+    """
+    n_rows, n_values = values.shape
+    ordered = np.sort(values, axis=1)
+    edges = ordered[:, _places(n_values)]
+    within = np.stack([(ordered <= edge[:, None]).sum(axis=1) for edge in edges.T], axis=1)
+    ends = np.column_stack([np.zeros(n_rows), within, np.full((n_rows, 2), n_values)])
+    return edges, np.diff(ends, axis=1)
+
+
+@cache
+def _places(n_values: int) -> Array:
+    """Where in so many sorted values the edges stand: the inverse of the shares."""
+    place = np.ceil(n_values * (np.arange(1, N_BINS) / N_BINS) - 1).astype(np.intp)
+    return np.maximum(place, 0)
 
 
 def binned_numbers(values: Array, edges: Array, weight: Array) -> Array:

@@ -22,6 +22,7 @@ from ilk.measures.drift import (
     effective,
     share_interval,
     tenths,
+    tenths_of_rows,
 )
 from ilk.model.model import Model
 from ilk.model.placed import Placed
@@ -43,26 +44,59 @@ LEAST_ROWS = (
     5  # per piece and column: with fewer, a model knows its own rows too well for others not to look far out
 )
 FEW_ROWS = 30
+MOST_CELLS = 1 << 20  # that are looked at together
 LEVELS_TOLD = 5
 
 
 def baseline(columns: Sequence[Described], weight: Array | None) -> list[dict[str, Any]]:
     """What a model remembers of the columns it was fitted on."""
-    made = []
     heft = np.ones(len(columns[0].values) if columns else 0) if weight is None else weight
     each = effective(np.ones(1), heft)  # rows that a weight of one stands for
-    for column in columns:
-        if not column.used:
-            continue
-        entry: dict[str, Any] = {"name": column.name}
-        if column.is_number:
-            values = column.values.astype(np.float64)
-            entry["edges"] = tenths(values)
-            counts = binned_numbers(values, entry["edges"], heft)
-            entry.update(_moments(values, heft))
-        else:
-            counts = binned_levels(column.values, len(column.levels or ()), heft)
-        made.append({**entry, "counts": counts * each})
+    used = [column for column in columns if column.used]
+    known = _complete_numbers([c for c in used if c.is_number]) if weight is None and len(heft) else {}
+    return [_remembered_column(column, heft, each, known.get(column.name)) for column in used]
+
+
+def _remembered_column(
+    column: Described, heft: Array, each: Array, known: dict[str, Any] | None
+) -> dict[str, Any]:
+    if known is not None:
+        return {"name": column.name, **known, "counts": known["counts"] * each}
+    entry: dict[str, Any] = {"name": column.name}
+    if column.is_number:
+        values = column.values.astype(np.float64)
+        entry["edges"] = tenths(values)
+        counts = binned_numbers(values, entry["edges"], heft)
+        entry.update(_moments(values, heft))
+    else:
+        counts = binned_levels(column.values, len(column.levels or ()), heft)
+    return {**entry, "counts": counts * each}
+
+
+def _complete_numbers(columns: Sequence[Described]) -> dict[str, dict[str, Any]]:
+    """The same of columns without gaps and without repeated edges, whose rows count one each: many at a time."""
+    made: dict[str, dict[str, Any]] = {}
+    size = max(1, MOST_CELLS // max(1, len(columns[0].values))) if columns else 1
+    for first in range(0, len(columns), size):
+        batch = columns[first : first + size]
+        values = np.array([column.values for column in batch], dtype=np.float64)
+        edges, counts = tenths_of_rows(values)
+        plain = np.isfinite(values).all(axis=1) & (edges[:, 1:] > edges[:, :-1]).all(axis=1)
+        names = [batch[i].name for i in np.flatnonzero(plain).tolist()]
+        values, edges, counts = values[plain], edges[plain], counts[plain]
+        unit = np.abs(values).max(axis=1)
+        unit = np.where(unit > 0, unit, 1.0)
+        scaled = values / unit[:, None]
+        mean = scaled.sum(axis=1) / values.shape[1]
+        spread = np.sqrt(((scaled - mean[:, None]) ** 2).sum(axis=1) / values.shape[1])
+        for i, name in enumerate(names):
+            own = float(unit[i])
+            made[name] = {
+                "edges": edges[i],
+                "mean": settled(float(mean[i]) * own, own),
+                "decimals": decimals_of(values[i], float(spread[i]) * own),
+                "counts": counts[i],
+            }
     return made
 
 

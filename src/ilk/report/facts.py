@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, log, log10
+from math import ceil, isfinite, log, log10
 from typing import Any
 
 import numpy as np
@@ -316,17 +316,26 @@ def decimals_of(values: Array, spread: float) -> int:
     )  # of the smallest numbers, 4 / spread is infinite
     most = MOST_DECIMALS if spread <= 0 else max(0, min(MOST_DECIMALS, 2 - int(np.floor(log10(spread)))))
     least = 0 if spread <= 0 else max(0, min(most, ceil(log10(4 / spread))))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for decimals in range(least, most):
-            if _has_decimals(looked[:HEAD], decimals) and _has_decimals(looked, decimals):
-                return decimals
+    first = float(looked[0]) if len(looked) else 0.0
+    for decimals in range(least, most):
+        if not _one_has_decimals(first, decimals):
+            continue
+        if _has_decimals(looked[:HEAD], decimals) and _has_decimals(looked, decimals):
+            return decimals
     return most
+
+
+def _one_has_decimals(value: float, decimals: int) -> bool:
+    """`_has_decimals` of one finite number; most columns of thousands need to be looked at no further."""
+    raised = value * 10.0**decimals
+    return not isfinite(raised) or abs(raised - round(raised)) <= 1e-9 * max(1.0, abs(raised))
 
 
 def _has_decimals(values: Array, decimals: int) -> bool:
     """Whether all values have so many decimals or fewer."""
-    raised = values * 10.0**decimals
-    return bool(np.all(np.abs(raised - np.round(raised)) <= 1e-9 * np.maximum(1.0, np.abs(raised))))
+    with np.errstate(over="ignore", invalid="ignore"):
+        raised = values * 10.0**decimals
+        return bool(np.all(np.abs(raised - np.round(raised)) <= 1e-9 * np.maximum(1.0, np.abs(raised))))
 
 
 def _names(groups: Sequence[Sequence[Fact]], topics: Mapping[str, tuple[str, str]]) -> list[str]:

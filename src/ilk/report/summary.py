@@ -23,6 +23,8 @@ VERSION = (2, 4)
 NULL_MEANS = "not measured, or not a finite number"
 FINER = 0.9  # purity from which more groups than classes read as a finer division
 
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
+
 
 def plain(value: Any) -> Any:
     """The value as JSON can hold it: arrays and tuples as lists, NaN and infinity as None.
@@ -30,8 +32,12 @@ def plain(value: Any) -> Any:
     >>> plain({"a": np.float64("nan"), "b": (1, np.int64(2))})
     {'a': None, 'b': [1, 2]}
     """
-    if value is None or type(value) in (str, int, bool):
+    if type(value) in _AS_IT_IS:
         return value
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    if type(value) is dict:
+        return {str(key): item if type(item) in _AS_IT_IS else plain(item) for key, item in value.items()}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

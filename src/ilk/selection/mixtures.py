@@ -26,7 +26,7 @@ from ilk.families.covariance import STRUCTURES, Structure
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import exposed, heard, keep
-from ilk.fitting.loop import INTERRUPTED, OK, Run, Stop
+from ilk.fitting.loop import INTERRUPTED, OK, PASS_LIMIT, Run, Stop
 from ilk.fitting.mixture import best_run, distinct, rank_of
 from ilk.fitting.partitions import Partitioner, start_names
 from ilk.fitting.recall import recall
@@ -54,6 +54,7 @@ REACH = 0.2  # of what the best cell gains on one component: cells further behin
 RACE_STOP = Stop(tolerance=1e-5, max_passes=15)  # how far the other starts of a quick search go before
 MOST_JOINED = 12  # components of which every two are tried as one; beyond, growth tries the nearest
 N_RACED = 2  # the best so many of a cell go on
+HOPELESS = 0.5  # of what the best cell gains: a structure further behind after a few passes is not run out
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
 AT_ONCE = Stop(max_passes=1)
 QUICK_STOP = Stop(tolerance=1e-5, max_passes=500)
@@ -85,7 +86,7 @@ class Grid:
         if thorough:
             self._run(cells, self._partitions(k, slice(None)), stop, thorough=True)
         else:
-            self._race(cells, self._partitions(k, slice(1)), stop, thorough=False)
+            self._race_structures(cells, self._partitions(k, slice(1)), stop)
         if k > 1:
             self._run_splits([c for c in cells if thorough or c.structure.name in QUICK_SPLITS], stop)
         if k > 1 and thorough:
@@ -183,28 +184,42 @@ class Grid:
                     starts.append(start)
         return whose, starts
 
-    def _race(
-        self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop, *, thorough: bool = True
-    ) -> None:
-        """Every cell from every membership. Where a cell has several starts they go some passes, and the best two go
-        on; the best one where all are of one membership, as EVE and VVE have several from each."""
-        whose, starts = self._starts(cells, memberships, thorough=thorough)
-        several = [whose.count(cell) > 1 for cell in whose]
-        alone = [(cell, start) for cell, start, many in zip(whose, starts, several, strict=True) if not many]
-        self._advance([cell for cell, _ in alone], [start for _, start in alone], stop)
-        racing = [(cell, start) for cell, start, many in zip(whose, starts, several, strict=True) if many]
-        n_before = {id(cell): len(cell.runs) for cell, _ in racing}
+    def _race(self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop) -> None:
+        """Every cell from every membership for some passes; the best of each cell go on."""
+        n_before = [len(cell.runs) for cell in cells]
         short = replace(RACE_STOP, deadline=stop.deadline)
-        self._advance([cell for cell, _ in racing], [start for _, start in racing], short)
+        self._advance(*self._starts(cells, memberships, thorough=True), short)
         going: list[tuple[GridCell, Run]] = []
-        for cell in {id(cell): cell for cell, _ in racing}.values():
-            first = n_before[id(cell)]
+        for cell, first in zip(cells, n_before, strict=True):
             mine = sorted((run for run in cell.runs[first:] if run.status == OK), key=rank_of)
-            best = mine[: N_RACED if len(memberships) > 1 else 1]
-            going += [(cell, run) for run in best]
-            chosen = {id(run) for run in best}
+            going += [(cell, run) for run in mine[:N_RACED]]
+            chosen = {id(run) for run in mine[:N_RACED]}
             cell.runs[first:] = [run for run in cell.runs[first:] if id(run) not in chosen]
         self._advance([cell for cell, _ in going], [run.params for _, run in going], stop)
+
+    def _race_structures(self, cells: Sequence[GridCell], memberships: Sequence[Array], stop: Stop) -> None:
+        """All structures of a K from one partition for some passes; what is not hopelessly behind goes on, where a cell
+        has several starts (EVE and VVE) with the best of them."""
+        short = replace(stop, max_passes=min(RACE_STOP.max_passes, stop.max_passes))
+        self._advance(*self._starts(cells, memberships, thorough=False), short)
+        if short.max_passes == stop.max_passes:
+            return
+        behind = self._hopeless(cells)
+        halfway = [cell for cell in cells if cell.fits and cell.best.reason == PASS_LIMIT]
+        going = [cell for cell in halfway if self.bic(cell) <= behind]
+        raced = [cell.best for cell in going]
+        for cell, run in zip(going, raced, strict=True):
+            cell.runs = [other for other in cell.runs if other is not run]
+        self._advance(going, [run.params for run in raced], stop)
+
+    def _hopeless(self, cells: Sequence[GridCell]) -> float:
+        """The BIC above which a structure is left after a few passes: half of what the best cell gains on one component
+        behind it, and so far that every row would have to be likelier by an eighth."""
+        alone = min((self.bic(cell) for cell in self.cells.values() if cell.k == 1), default=math.inf)
+        lowest = min(self.bic(cell) for cell in [*cells, *self.cells.values()])
+        if not lowest < alone < math.inf:
+            return math.inf
+        return lowest + max(HOPELESS * (alone - lowest), self.moments.row_weight / 4)
 
     def _advance(self, whose: Sequence[GridCell], starts: Sequence[Mixture], stop: Stop) -> None:
         good = [i for i, start in enumerate(starts) if start.status == OK]
