@@ -137,6 +137,17 @@ def test_a_disk_that_is_full_is_said_once_and_the_answer_is_there(tmp_path, ofte
 # --- the command line
 
 
+def test_a_run_that_died_once_its_folder_was_written_goes_on_too(tmp_path, monkeypatch):
+    trial = Trial(tmp_path, "K-means, K open")
+    monkeypatch.setattr(journal.Journal, "remove", lambda self: os.kill(os.getpid(), signal.SIGKILL))
+    assert trial.fit("work", [], None) == -signal.SIGKILL
+    monkeypatch.undo()
+    assert {"run", "run.checkpoint"} <= {*os.listdir(trial.home / "work")}
+    assert trial.fit("work", ["--resume"], None) == 0
+    assert os.listdir(trial.home / "work") == ["run"]
+    assert content(trial.home / "work" / "run") == trial.golden
+
+
 @pytest.fixture
 def killed_fit(tmp_path, monkeypatch):
     """A folder in which a fit was killed, and how to call the next."""
@@ -162,7 +173,7 @@ def test_an_unfinished_run_is_told_and_the_new_one_begins_anew(killed_fit):
     done = killed_fit()
     assert done.exit_code == 0
     assert "was not finished: --resume continues it" in done.stderr
-    assert os.path.exists("run.checkpoint"), "a short run leaves that of the other"
+    assert os.listdir() == ["run"], "and once it is done, nobody asks for the other"
 
 
 def test_resume_says_what_it_continues(killed_fit):

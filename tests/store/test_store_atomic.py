@@ -168,7 +168,7 @@ def test_power_loss_at_each_call_with_every_loss_of_unsynced_data(tmp_path, over
     assert n_states >= 20
 
 
-def disk_states(done, old):
+def disk_states(done, old, new=NEW):
     """What the target may hold after power loss, on a disk that forgets what was not synced."""
     written, safe_bytes, moved, move_safe = 0, 0, False, False
     for name, *arguments in done:
@@ -183,7 +183,7 @@ def disk_states(done, old):
     if not move_safe:
         yield old
     if moved:
-        yield from (NEW[:kept] for kept in itertools.chain(range(safe_bytes, written, 512), [written]))
+        yield from (new[:kept] for kept in itertools.chain(range(safe_bytes, written, 512), [written]))
 
 
 def test_the_crash_model_sees_a_missing_fsync():

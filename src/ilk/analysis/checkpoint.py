@@ -47,7 +47,6 @@ class Checkpoint:
     def __init__(self, path: str | os.PathLike[str], *, resume: bool = True) -> None:
         self.path, self.resume = os.fspath(path), resume
         self.journal: Journal | None = None
-        self.resumed = False
 
     @classmethod
     def beside(cls, folder: str, *, resume: bool) -> Checkpoint:
@@ -78,7 +77,8 @@ class Checkpoint:
             return
         self.journal = journal = Journal(self.path, lambda: about(job, given), journals.PACE)
         journal.stopped = heard
-        self.resumed = self.resume and journal.open()
+        if self.resume:
+            journal.open()
         try:
             with keeping(journal):
                 yield

@@ -343,14 +343,6 @@ def _row_of(table: Table, number: int) -> dict[str, Any]:
     return {name: table.column(name)[number].as_py() for name in table.names if name not in table.problems}
 
 
-def was_stopped(folder: str) -> bool:
-    """Whether a folder has what a run had found when it was stopped, which may then be continued."""
-    try:
-        return read_summary(os.path.join(folder, SUMMARY), follow=False).get("interrupted") is True
-    except IlkError:
-        return False
-
-
 def is_demo(folder: str) -> bool:
     """Whether a folder was written by `ilk demo`, which may then write it again."""
     try:

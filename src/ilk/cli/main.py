@@ -174,13 +174,13 @@ def fit(data: str, **options: Any) -> int:
     DATA.ilk/ with the report, the model, the assignments and the summary; a long run keeps DATA.ilk.checkpoint.
     """
     from ilk.analysis.checkpoint import Checkpoint
-    from ilk.analysis.run_folder import check_free, folder_for, was_stopped
+    from ilk.analysis.run_folder import check_free, folder_for
 
     folder = options["output"] or folder_for(data)
-    force = options["force"] or (options["resume"] and was_stopped(folder))
+    checkpoint = Checkpoint.beside(folder, resume=options["resume"])
+    force = options["force"] or (options["resume"] and checkpoint.began is not None)
     check_free(folder, data, force=force)
     parquet = os.path.isdir(data) or data.lower().endswith((".parquet", ".pq"))
-    checkpoint = Checkpoint.beside(folder, resume=options["resume"])
     job = replace(job_of(data, options), checkpoint=checkpoint)
     if options["dry_run"]:
         return _rehearse(job, folder, options)

@@ -101,7 +101,7 @@ class Journal:
         self._usual: dict[str, float] = {}  # seconds to encode the last piece of a name
         self._waiting: list[Record] = []
         self._synced, self._sync_cost = self.began, 0.0
-        self._said = self._off = self._ours = False
+        self._said = self._off = self._in_use = False
         self._lock = RLock()
 
     def recall(
@@ -170,7 +170,7 @@ class Journal:
         if differ:
             raise self._refused("checkpoint-differs", f"the checkpoint is of another run: {differ}")
         file.hold()
-        self._file, self._ours = file, True
+        self._file = file
         self._earlier = {key[:KEY_BYTES] for key in file.places}
         return True
 
@@ -190,14 +190,14 @@ class Journal:
         except OSError as error:
             self._fail(reason(error))
         except IlkError as error:
-            self._off = error.code == "checkpoint-in-use"
+            self._off = self._in_use = error.code == "checkpoint-in-use"
             self._fail(error.what)
 
     def _begin(self) -> None:
         """The first records, in the place of the checkpoint of an earlier run."""
         file = RecordFile(self.path, encoded(self.about()))
         file.begin(self._waiting)
-        self._file, self._ours, self._waiting = file, True, []
+        self._file, self._waiting = file, []
 
     def _sync(self) -> None:
         began = time.monotonic()
@@ -220,9 +220,9 @@ class Journal:
             self._file.close()
 
     def remove(self) -> None:
-        """The run is done: nobody will go on with it."""
+        """The run is done: nobody will go on with it, nor with the one that it began anew."""
         self.close()
-        if self._ours:
+        if began_of(self.path) is not None and not self._in_use:
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
 
