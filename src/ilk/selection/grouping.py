@@ -25,6 +25,7 @@ from ilk.measures.criteria import bic
 from ilk.model.grouped import Grouped
 from ilk.model.registry import fitted_as, is_soft
 from ilk.selection.candidates import EXACT, Search
+from ilk.selection.doubts import Doubts, doubts_of
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.resampling import DISSOLVED, STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
 from ilk.selection.samples import CloseUp, Samples, Scope, thresholds_between
@@ -99,6 +100,8 @@ class Grouping:
     signs: tuple[tuple[int, float], ...] = ()  # of each K, where the method chose by a sign of its own
     merged: Merged | None = None  # offered where a group is not stable
     crowded: bool = False  # an assorted model of more than a fifth as many columns as rows
+    errors: tuple[float, ...] | None = None  # standard errors of the stability
+    doubts: Doubts = Doubts()  # what speaks against groups that are separated and stable
     gap: float | None = None  # by which groups of any shape lie apart; from 1 on no row has a stranger near
 
     @property
@@ -202,7 +205,9 @@ def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looke
         return replace(made, interrupted=True)
     if again is None:
         return replace(made, split_gain=gain)
-    made = replace(made, stable=again.stable, split_gain=gain)
+    made = replace(made, stable=again.stable, errors=again.errors, split_gain=gain)
+    if made.sizing is None and min(again.stable) >= DISSOLVED and not wish.deadline.over:
+        made = replace(made, doubts=doubts_of(looked.ground, made.merge, made.grouped, again))
     if made.sizing is not None or min(again.stable) >= STABLE_MIN or wish.deadline.over:
         return made
     merged = stable_merge(again, made.merge, made.grouped, made.thresholds.merge)
@@ -228,6 +233,8 @@ def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looke
         valleys=valleys,
         weakest=weakest_pair(looked.ground, members(grouped.group_of), valleys),
         stable=again.merged_to(grouped),
+        errors=None,
+        doubts=replace(doubts_of(looked.ground, merge, grouped, again), finer=None),  # it dissolves
         dissolved=(made.n_groups, sum(value < DISSOLVED for value in again.stable)),
     )
 
