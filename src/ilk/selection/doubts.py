@@ -76,7 +76,9 @@ def doubts_of(ground: Ground, merge: Merge, grouped: Grouped, again: Resampled) 
 
 def _between(ground: Ground, grouped: Grouped, size: Array) -> Iterator[tuple[int, Between]]:
     """Components of merged groups that no dip separates from another group, each with that group."""
-    members = [tuple(np.flatnonzero(grouped.group_of == group)) for group in range(grouped.n_groups)]
+    members = [
+        tuple(map(int, np.flatnonzero(grouped.group_of == group))) for group in range(grouped.n_groups)
+    ]
     for group, pieces in enumerate(members):
         for piece in pieces if len(pieces) > 1 else ():
             if size[piece] < FEW_ROWS:
@@ -88,7 +90,7 @@ def _between(ground: Ground, grouped: Grouped, size: Array) -> Iterator[tuple[in
             ]
             separation, other = min(near)
             if separation < ground.thresholds.merge:
-                yield int(piece), Between(group, other, separation)
+                yield piece, Between(group, other, separation)
 
 
 def _nearest(ground: Ground, piece: int, members: Sequence[Pieces]) -> list[int]:

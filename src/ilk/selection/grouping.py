@@ -22,9 +22,10 @@ from ilk.fitting.small_tables import run_quick
 from ilk.fitting.split_merge import SPLIT_PASSES, split_labels
 from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
+from ilk.measures.external import ari
 from ilk.model.grouped import Grouped
 from ilk.model.registry import fitted_as, is_soft
-from ilk.selection.candidates import EXACT, Search
+from ilk.selection.candidates import EXACT, Model, Search
 from ilk.selection.doubts import Doubts, doubts_of
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.resampling import DISSOLVED, STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
@@ -35,6 +36,7 @@ from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
 
 MERGES = ("separation", "none")
+UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
 SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 
 
@@ -92,6 +94,7 @@ class Grouping:
     n_rows: float  # as the weights count them
     skewness: Array
     split_gain: float  # BIC that one piece more would gain
+    regrouped: float | None = None  # adjusted Rand index with the groups that the piece more would give
     interrupted: bool = False
     sizing: Sizing | None = None  # what the wish for sizes changed
     dissolved: tuple[int, int] | None = (
@@ -199,7 +202,9 @@ class _Looked:
 
 def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looked) -> Grouping:
     """The groups with their stability; where some are not stable, with what a merge of them would mend."""
-    gain = 0.0 if found.chosen.status == EXACT else split_gain(found, wish.deadline)
+    gain, more = (0.0, None) if found.chosen.status == EXACT else split_gain(found, wish.deadline)
+    if more is not None and gain > UNSETTLED_GAIN:
+        made = replace(made, regrouped=_regrouped(made, more, looked))
     again = resampled(looked.samples, made.grouped, looked.plan, looked.seed, looked.rows.threads)
     if heard():  # resamples that were cut short measure nothing
         return replace(made, interrupted=True)
@@ -237,6 +242,15 @@ def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looke
         doubts=replace(doubts_of(looked.ground, merge, grouped, again), finer=None),  # it dissolves
         dissolved=(made.n_groups, sum(value < DISSOLVED for value in again.stable)),
     )
+
+
+def _regrouped(made: Grouping, more: Model, looked: _Looked) -> float:
+    """How far the groups stay the same with the components of another model, merged by the same rule."""
+    ground, plan, sample = looked.samples.ground(*more), looked.plan, looked.samples.plain
+    n_pieces = len(more[0].centres(more[1]))
+    merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
+    other = Grouped(*more, merge.group_of, plan.soft)
+    return ari(made.grouped.label(sample), other.label(sample))
 
 
 def _instead(stable: Sequence[float], merged: Merged, looked: _Looked) -> bool:
@@ -349,14 +363,14 @@ def _skewness(ground: Ground) -> Array:
     return np.asarray(np.divide(cube, deviation**3, out=np.zeros_like(cube), where=deviation > 0))
 
 
-def split_gain(found: Search, deadline: Deadline) -> float:
-    """By how much one component more, from the best cut of one in two, lowers the BIC; 0 where it does not, or where
-    there was no time to see.
+def split_gain(found: Search, deadline: Deadline) -> tuple[float, Model | None]:
+    """By how much one component more, from the best cut of one in two, lowers the BIC, and that model; 0 where it does
+    not, or where there was no time to see.
 
     A search that has settled has tried this; where much is gained after all, it has not.
     """
     if fitted_as(found.recipe.family.name) != "mixture" or found.few is None:
-        return 0.0
+        return 0.0, None
     family = cast(Gaussian, found.recipe.family)
     few = each_once(found.few)
     block, stop = few.take(np.arange(few.n_rows)), replace(SPLIT_STOP, deadline=deadline)
@@ -371,14 +385,14 @@ def split_gain(found: Search, deadline: Deadline) -> float:
         if run.status == OK
     ]
     if not short or deadline.over:
-        return 0.0
+        return 0.0, None
     chosen, run = run_quick(few, [family] * 2, [found.fit.params, best_run(short).params], stop)
     if run.status != OK or deadline.over:
-        return 0.0
+        return 0.0, None
     # Both at their best on these rows: parameters of a larger table are not.
     cost = float(block.weights @ family.assign(found.fit.params, block)[1])
     cost = min(cost, chosen.cost) if chosen.status == OK else cost
     n_rows = float(block.weights.sum())
     before = bic(-cost, family.free_parameters(found.fit.params), n_rows)
     after = bic(-run.cost, family.free_parameters(run.params), n_rows)
-    return max(0.0, before - after) if math.isfinite(after) else 0.0
+    return max(0.0, before - after) if math.isfinite(after) else 0.0, (family, run.params)

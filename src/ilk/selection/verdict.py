@@ -27,7 +27,7 @@ import numpy as np
 
 from ilk.methods import GIVEN
 from ilk.selection.candidates import EXACT, OK, Search
-from ilk.selection.grouping import Grouping
+from ilk.selection.grouping import UNSETTLED_GAIN, Grouping
 from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
 from ilk.selection.merging import lowest
 from ilk.selection.reasons import Reason, against, beside, merged_otherwise, separation_figures
@@ -40,7 +40,7 @@ STABLE_CROWDED = (
 )
 STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square is a very stable group
 FEW_ROWS = 30
-UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
+SAME_GROUPS = 0.95  # adjusted Rand index from which a component more leaves the groups as they are
 SOLID_STARTS = 0.20  # share of the starts of a method of centres that must reach the best optimum
 CLEAR_GAP = (
     1.0  # between groups of any shape, in distances of fifth neighbours; halves of one cloud stay below
@@ -337,8 +337,8 @@ def _fair_reasons(case: _Case) -> list[Reason]:
     elif found.ended_by == "weak merge":
         text = "more components have a lower BIC, but do not merge into groups that hold"
         reasons.append(Reason("fewer-components", text))
-    elif grouping.split_gain > UNSETTLED_GAIN:
-        text = f"one more component lowers the BIC by {grouping.split_gain:.1f}"
+    elif grouping.split_gain > UNSETTLED_GAIN and (grouping.regrouped or 0.0) < SAME_GROUPS:
+        text = f"one more component lowers the BIC by {grouping.split_gain:.1f} and changes the groups"
         reasons.append(Reason("search-unsettled", f"the search has not converged: {text}"))
     elif not grouping.grouped.soft and chosen.n_starts_at_best < SOLID_STARTS * chosen.n_starts:
         text = f"only {chosen.n_starts_at_best} of {chosen.n_starts} starts reached the best solution"
