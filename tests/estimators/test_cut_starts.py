@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,24 @@ def test_a_named_start_and_a_number_of_starts_stay_as_they_were():
     assert len(ilk.GaussianMixture(2, n_init=3, random_state=0).fit(X).fit_.starts) == 3
     assert len(ilk.GaussianMixture(2, init="tree", random_state=0).fit(X).fit_.starts) == 1
     assert len(ilk.GaussianMixture(2, noise=True, random_state=0).fit(X).fit_.starts) <= 5
+
+
+@pytest.mark.parametrize(("structure", "k"), [("VVE", 3), ("EVE", 4), ("VVI", 4), ("VEE", 5)])
+def test_a_cell_of_the_wines_is_reached_or_warned_of(structure, k):
+    """Starts of structures with common axes end in many places there."""
+    X, _ = numeric_table("wine")
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    found = ilk.select(X, k=k, threads=1)
+    best = next(c.bic for c in found.candidates if (c.structure, c.k) == (structure, k))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fitted = ilk.GaussianMixture(k, structure=structure, random_state=0, threads=1).fit(X)
+    warned = "seldom-reached" in {getattr(one.message, "code", "") for one in told}
+    assert warned or fitted.bic() <= best + 1e-6 * abs(best)
+
+
+def test_a_clear_optimum_is_not_warned_of():
+    X, _ = numeric_table("faithful")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ilk.GaussianMixture(2, structure="VVV", random_state=0, threads=1).fit(X)

@@ -19,7 +19,8 @@ from ilk.model.placed import Placed
 from ilk.report.groups import Contrast, Fact, Group, Pair
 from ilk.report.terms import Rule, Term
 from ilk.selection.candidates import Candidate
-from ilk.selection.verdict import Reason, Verdict
+from ilk.selection.reasons import Reason
+from ilk.selection.verdict import Verdict
 from ilk.table.block import Array
 from ilk.table.read import Table, from_arrow, read
 

@@ -1,8 +1,8 @@
 """One component for each group, where components that were merged make groups that do not hold.
 
-The lowest BIC may have more components than there are groups. Where those that it leaves after merging are weak, the
-best model with as many components as groups is looked at too, and taken where its word is better and it explains
-nearly as much (decision 34).
+The lowest BIC may have more components than there are groups. Where those that it leaves after merging are weak, or one
+of the components may be of two groups, the best model with as many components as groups is looked at too, and taken
+where its word is better and it explains nearly as much (decisions 34 and 36).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ilk.analysis.factor_view import CLAIMS, SeenTable
 from ilk.errors import NoModelError
 from ilk.selection.candidates import Search
 from ilk.selection.kept_fits import best_of_each
+from ilk.selection.resampling import STABLE_MIN
 from ilk.selection.search import runner_up
 
 MOST_LOST = 0.2  # of what the best model gains on a single component
@@ -21,8 +22,10 @@ MOST_LOST = 0.2  # of what the best model gains on a single component
 
 def steadier(view: SeenTable, look: Callable[[int], SeenTable]) -> SeenTable:
     """The view of a table, or the one that `look` gives of so many components, where its groups hold better."""
-    own = view.grouping
-    if own.n_groups < 2 or own.pieces == own.n_groups or own.interrupted or view.word != "weak":
+    own, weak = view.grouping, view.word == "weak"
+    if own.n_groups < 2 or own.pieces == own.n_groups or own.interrupted:
+        return view
+    if not weak and (view.word != "fair" or own.doubts.between is None or own.dissolved is not None):
         return view
     try:
         other = look(own.n_groups)
@@ -34,6 +37,7 @@ def steadier(view: SeenTable, look: Callable[[int], SeenTable]) -> SeenTable:
         other.grouping.n_groups != own.n_groups
         or not _near(other.search, view.search)
         or other.word not in CLAIMS
+        or (not weak and min(other.grouping.stable or (0.0,)) < STABLE_MIN)
     ):
         return replace(view, grouping=replace(own, interrupted=other.grouping.interrupted))
     return replace(other, search=_with_both(other.search, view.search), notes=view.notes)

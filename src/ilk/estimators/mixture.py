@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Self
 
 from ilk.engines.base import Rows
-from ilk.errors import UsageError
+from ilk.errors import UsageError, warn
 from ilk.estimators.base import Callback, one_of
 from ilk.estimators.components import NumericMixture
 from ilk.estimators.constants import full_matrices
@@ -18,7 +18,8 @@ from ilk.fitting.constrained import fit_components
 from ilk.fitting.constraints import Known
 from ilk.fitting.cut_starts import cut_starts
 from ilk.fitting.fit import Fit
-from ilk.fitting.mixture import MixturePlan, fit_mixture
+from ilk.fitting.loop import OK
+from ilk.fitting.mixture import MixturePlan, fit_mixture, reached_best, seldom_reached
 from ilk.fitting.table_moments import TableMoments
 from ilk.table.block import Array
 
@@ -146,6 +147,8 @@ class GaussianMixture(NumericMixture):
                 do='Use membership="hard", or KMeans; must_link and known can be soft',
             )
         self._fit(X, sample_weight, solve)
+        if facts.nothing and self._plan().further is not None:
+            _warn_of_starts(self.fit_)
         self.known_labels_ = facts.of_groups(self.labels_, len(self.weights_))
         return self
 
@@ -166,6 +169,19 @@ class GaussianMixture(NumericMixture):
 
     def _show_spread(self, params: Mixture, unit: Array, varies: Array) -> None:
         self.covariances_ = full_matrices(params.covariance.matrices(), unit, varies)
+
+
+def _warn_of_starts(fit: Fit) -> None:
+    """Say where starts end in many places, so that another may end in a better one."""
+    costs = [start.cost for start in fit.starts if start.status == OK]
+    if seldom_reached(costs):
+        at_best = reached_best(costs)
+        warn(
+            "seldom-reached",
+            f"GaussianMixture ended at its best fit from {at_best} of {len(costs)} starts; another start may end in a "
+            "better one. Give a larger n_init, or use ilk.select.",
+            depth=4,
+        )
 
 
 def _solve_kept(

@@ -22,6 +22,10 @@ from ilk.table.block import Array, Block
 SEARCH_ROWS = 10_000  # starts are compared on a sample of so many rows
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
 N_POLISHED = 2  # of the starts compared, so many run to the end
+SAME_OPTIMUM = 1e-5  # relative difference of costs below which two starts ended in the same place
+MORE_STARTS = ("k-log-k", "k-log-k whitened", "projection", "k-log-k")  # once more, other draws
+MOST_ROUNDS = 3  # of these, while the best is seldom reached
+SELDOM = 0.25  # of the starts; two at least
 FAR_FROM_BEST = 1e-3  # of the cost: a start so much dearer on a sample would only cost passes over all rows
 
 
@@ -64,6 +68,8 @@ def fit_mixture(
     starts += [] if plan.further is None else plan.further(sample, family, k, partitioner)
     families = [family] * len(starts)
     found = run_starts(sample, families, starts, trim=plan.trim, stop=SEARCH_STOP, callback=callback)
+    if plan.further is not None and k > 1 and sample.n_columns > 1:
+        found += _until_often(sample, found, partitioner, k, plan)
     chosen = sorted(found, key=rank_of)[:N_POLISHED]
     if not chosen[0].usable:  # not one start is usable: report the commonest failure with what it reached
         return finish_mixture(rows, chosen[0], found, trim=plan.trim)
@@ -85,6 +91,36 @@ def fit_mixture(
             later = [replace(record, number=record.number + len(before.trace)) for record in after.trace]
             after.trace = before.trace + later
     return finish_mixture(rows, best_run(polished), found, trim=plan.trim)
+
+
+def _until_often(
+    sample: MemoryRows, found: Sequence[Run], partitioner: Partitioner, k: int, plan: MixturePlan
+) -> list[Run]:
+    """Runs from further starts, as long as few of all reach the best."""
+    more: list[Run] = []
+    for number in range(1, MOST_ROUNDS + 1):
+        if not seldom_reached([run.cost for run in (*found, *more) if run.usable]):
+            break
+        family = found[0].family
+        labels = [partitioner.labels(name, k, 10 * number + i) for i, name in enumerate(MORE_STARTS)]
+        starts = [from_labels(sample, family, part, int(part.max()) + 1) for part in distinct(labels)]
+        more += run_starts(sample, [family] * len(starts), starts, trim=plan.trim, stop=SEARCH_STOP)
+    return more
+
+
+def seldom_reached(costs: Sequence[float]) -> bool:
+    """Whether few of several starts ended at the least cost: another may then end lower.
+
+    >>> seldom_reached([1.0, 2.0, 3.0]), seldom_reached([1.0, 1.0, 3.0]), seldom_reached([1.0, 2.0])
+    (True, False, False)
+    """
+    return len(costs) > 2 and reached_best(costs) < max(2.0, SELDOM * len(costs))
+
+
+def reached_best(costs: Sequence[float]) -> int:
+    """How many starts ended at the least cost."""
+    least = min(costs, default=0.0)
+    return sum(cost <= least + SAME_OPTIMUM * abs(least) for cost in costs)
 
 
 def finish_mixture(rows: Rows, best: Run, runs: Sequence[Run], *, trim: float = 0.0) -> Fit:

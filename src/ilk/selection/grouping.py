@@ -23,9 +23,11 @@ from ilk.fitting.small_tables import run_quick
 from ilk.fitting.split_merge import SPLIT_PASSES, split_labels
 from ilk.fitting.weights import row_weights
 from ilk.measures.criteria import bic
+from ilk.measures.external import ari
 from ilk.model.grouped import Grouped
 from ilk.model.registry import fitted_as, is_soft
-from ilk.selection.candidates import EXACT, Search
+from ilk.selection.candidates import EXACT, Model, Search
+from ilk.selection.doubts import Doubts, doubts_of
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.resampling import DISSOLVED, STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
 from ilk.selection.samples import CloseUp, Samples, Scope, thresholds_between
@@ -35,6 +37,7 @@ from ilk.selection.valley import Ground, NumberGround, Thresholds
 from ilk.table.block import BLOCK_ROWS, Array, Block
 
 MERGES = ("separation", "none")
+UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
 SPLIT_STOP = Stop(tolerance=1e-6, max_passes=500)
 
 
@@ -92,6 +95,7 @@ class Grouping:
     n_rows: float  # as the weights count them
     skewness: Array
     split_gain: float  # BIC that one piece more would gain
+    regrouped: float | None = None  # adjusted Rand index with the groups that the piece more would give
     interrupted: bool = False
     sizing: Sizing | None = None  # what the wish for sizes changed
     dissolved: tuple[int, int] | None = (
@@ -100,6 +104,8 @@ class Grouping:
     signs: tuple[tuple[int, float], ...] = ()  # of each K, where the method chose by a sign of its own
     merged: Merged | None = None  # offered where a group is not stable
     crowded: bool = False  # an assorted model of more than a fifth as many columns as rows
+    errors: tuple[float, ...] | None = None  # standard errors of the stability
+    doubts: Doubts = Doubts()  # what speaks against groups that are separated and stable
     gap: float | None = None  # by which groups of any shape lie apart; from 1 on no row has a stranger near
 
     @property
@@ -197,13 +203,17 @@ class _Looked:
 
 def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looked) -> Grouping:
     """The groups with their stability; where some are not stable, with what a merge of them would mend."""
-    gain = 0.0 if found.chosen.status == EXACT else split_gain(found, wish.deadline)
+    gain, more = (0.0, None) if found.chosen.status == EXACT else split_gain(found, wish.deadline)
+    if more is not None and gain > UNSETTLED_GAIN:
+        made = replace(made, regrouped=_regrouped(made, more, looked))
     again = resampled(looked.samples, made.grouped, looked.plan, looked.seed, looked.rows.threads)
     if heard():  # resamples that were cut short measure nothing
         return replace(made, interrupted=True)
     if again is None:
         return replace(made, split_gain=gain)
-    made = replace(made, stable=again.stable, split_gain=gain)
+    made = replace(made, stable=again.stable, errors=again.errors, split_gain=gain)
+    if made.sizing is None and min(again.stable) >= DISSOLVED and not wish.deadline.over:
+        made = replace(made, doubts=doubts_of(looked.ground, made.merge, made.grouped, again))
     if made.sizing is not None or min(again.stable) >= STABLE_MIN or wish.deadline.over:
         return made
     merged = stable_merge(again, made.merge, made.grouped, made.thresholds.merge)
@@ -229,8 +239,19 @@ def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looke
         valleys=valleys,
         weakest=weakest_pair(looked.ground, members(grouped.group_of), valleys),
         stable=again.merged_to(grouped),
+        errors=None,
+        doubts=replace(doubts_of(looked.ground, merge, grouped, again), finer=None),  # it dissolves
         dissolved=(made.n_groups, sum(value < DISSOLVED for value in again.stable)),
     )
+
+
+def _regrouped(made: Grouping, more: Model, looked: _Looked) -> float:
+    """How far the groups stay the same with the components of another model, merged by the same rule."""
+    ground, plan, sample = looked.samples.ground(*more), looked.plan, looked.samples.plain
+    n_pieces = len(more[0].centres(more[1]))
+    merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
+    other = Grouped(*more, merge.group_of, plan.soft)
+    return ari(made.grouped.label(sample), other.label(sample))
 
 
 def _instead(stable: Sequence[float], merged: Merged, looked: _Looked) -> bool:
@@ -340,14 +361,14 @@ def _skewness(ground: Ground) -> Array:
     return np.asarray(np.divide(cube, deviation**3, out=np.zeros_like(cube), where=deviation > 0))
 
 
-def split_gain(found: Search, deadline: Deadline) -> float:
-    """By how much one component more, from the best cut of one in two, lowers the BIC; 0 where it does not, or where
-    there was no time to see.
+def split_gain(found: Search, deadline: Deadline) -> tuple[float, Model | None]:
+    """By how much one component more, from the best cut of one in two, lowers the BIC, and that model; 0 where it does
+    not, or where there was no time to see.
 
     A search that has settled has tried this; where much is gained after all, it has not.
     """
     if fitted_as(found.recipe.family.name) != "mixture" or found.few is None:
-        return 0.0
+        return 0.0, None
     family = cast(Gaussian, found.recipe.family)
     few = each_once(found.few)
     block, stop = few.take(np.arange(few.n_rows)), replace(SPLIT_STOP, deadline=deadline)
@@ -362,14 +383,14 @@ def split_gain(found: Search, deadline: Deadline) -> float:
         if run.status == OK
     ]
     if not short or deadline.over:
-        return 0.0
+        return 0.0, None
     chosen, run = run_quick(few, [family] * 2, [found.fit.params, best_run(short).params], stop)
     if run.status != OK or deadline.over:
-        return 0.0
+        return 0.0, None
     # Both at their best on these rows: parameters of a larger table are not.
     cost = float(block.weights @ family.assign(found.fit.params, block)[1])
     cost = min(cost, chosen.cost) if chosen.status == OK else cost
     n_rows = float(block.weights.sum())
     before = bic(-cost, family.free_parameters(found.fit.params), n_rows)
     after = bic(-run.cost, family.free_parameters(run.params), n_rows)
-    return max(0.0, before - after) if math.isfinite(after) else 0.0
+    return max(0.0, before - after) if math.isfinite(after) else 0.0, (family, run.params)

@@ -105,6 +105,7 @@ class Resampled:
     sample: Block
     fits: tuple[_Again | None, ...]
     stable: tuple[float, ...]
+    errors: tuple[float, ...]  # standard errors of these
 
     def merged_to(self, merged: Grouped) -> tuple[float, ...]:
         """Stability of coarser groups: the pieces of each resample are merged to as many."""
@@ -154,7 +155,8 @@ def resampled(
     if len(made) < LEAST_RESAMPLES:
         return None
     fits, found = zip(*made, strict=True)
-    return Resampled(sample, fits, _means(found))
+    errors = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
+    return Resampled(sample, fits, _means(found), tuple(float(error) for error in errors))
 
 
 def _means(found: Sequence[Array]) -> tuple[float, ...]:

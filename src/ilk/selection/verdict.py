@@ -7,9 +7,11 @@ likelihood, too, prefers more than one group (mixtures only).
     no clear groups   one group explains the table, or no density dip separates its components
     weak              separation < 0.40, or icl_k = 1, or a group dissolves (stability < 0.50),
                       or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
-                      or mean stability < 0.75 where columns are more than a fifth of the rows
+                      or mean stability < 0.75 where columns are more than a fifth of the rows,
+                      or more groups than these are stable too, or the groups overlap (`doubts`)
     not tested        not weak as far as known, and stability was not measured (interrupt, budget)
-    solid             separation >= 0.55 and least stability >= 0.75
+    solid             separation >= 0.55, least stability >= 0.75 beyond its standard error, no finer groups that
+                      dissolved, and no component that may be of two groups
     fair              otherwise
 
 Confidence, silhouette and BIC margin take no part: half of all single groups that BIC splits pass by them.
@@ -25,9 +27,10 @@ import numpy as np
 
 from ilk.methods import GIVEN
 from ilk.selection.candidates import EXACT, OK, Search
-from ilk.selection.grouping import Grouping
+from ilk.selection.grouping import UNSETTLED_GAIN, Grouping
 from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
 from ilk.selection.merging import lowest
+from ilk.selection.reasons import Reason, against, beside, merged_otherwise, separation_figures
 from ilk.selection.resampling import DISSOLVED, STABLE_MEAN, STABLE_MIN
 
 Word = Literal["solid", "fair", "weak", "no clear groups", "not tested"]
@@ -37,21 +40,13 @@ STABLE_CROWDED = (
 )
 STABLE_ROWS = 300  # below, stability alone is not enough: half a uniform square is a very stable group
 FEW_ROWS = 30
-UNSETTLED_GAIN = 2.0  # BIC that a further split may gain in a search that has settled
+SAME_GROUPS = 0.95  # adjusted Rand index from which a component more leaves the groups as they are
 SOLID_STARTS = 0.20  # share of the starts of a method of centres that must reach the best optimum
 CLEAR_GAP = (
     1.0  # between groups of any shape, in distances of fifth neighbours; halves of one cloud stay below
 )
 SKEWED = 1.0  # skewness of a column that is told to explain why one cloud was split
 MOST_NAMED = 3
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why the word is not better: a stable code and the finding with its figures."""
-
-    code: str
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +141,7 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
         weak, fair = _weak_reasons(case), _fair_reasons(case)
         word = "weak" if weak else "not tested" if not case.stable else "fair" if fair else "solid"
         reasons = weak + fair
-        sentence = ("; ".join(reason.text for reason in reasons) or _praise(case)) + _finer(case)
+        sentence = "; ".join(reason.text for reason in reasons) or _praise(case)
         if word != "solid":
             sentence += _coarser(case)
     stable = case.stable
@@ -177,16 +172,6 @@ def icl_k(found: Search) -> int | None:
     return min(known)[1] if known else None
 
 
-def beside(value: float, *thresholds: float) -> str:
-    """Two decimals, three where a threshold would hide in the rounding.
-
-    >>> beside(0.42, 0.5), beside(0.248, 0.25)
-    ('0.42', '0.248')
-    """
-    hidden = any(round(value, 2) == threshold != value for threshold in thresholds)
-    return f"{value:.3f}" if hidden else f"{value:.2f}"
-
-
 def _at_least(stability: float) -> str:
     """The least of several figures that are 1 at most.
 
@@ -196,15 +181,11 @@ def _at_least(stability: float) -> str:
     return "1.00" if stability >= 0.995 else f"{stability:.2f} or more"
 
 
-def _figures(separation: float, threshold: float) -> str:
-    return f"(separation {beside(separation, threshold)}, threshold {threshold:.2f})"
-
-
 def _one_cloud(case: _Case) -> Reason:
     """Why there is one group: BIC itself prefers one, or no density dip separates its components."""
     if case.grouping.segmented:
         level = case.grouping.merge.path[-1]
-        figures = _figures(level.valley, case.grouping.thresholds.merge)
+        figures = separation_figures(level.valley, case.grouping.thresholds.merge)
         return Reason("not-separated", f"no density dip between the components {figures}")
     tried = {c.k for c in case.found.candidates if c.bic is not None}
     if tried == {1}:
@@ -240,7 +221,7 @@ def _weak_reasons(case: _Case) -> list[Reason]:
         reasons.append(Reason("unstable-group", f"the groups are recovered with {text} {few}"))
     if case.icl_k == 1:
         reasons.append(Reason("icl-one", "ICL (integrated completed likelihood) prefers one group"))
-    return reasons
+    return reasons + against(case.grouping.doubts, case.letters, case.grouping.thresholds)
 
 
 def _separated(case: _Case) -> bool:
@@ -274,7 +255,7 @@ def _unparted(case: _Case) -> Reason:
     pair, clear = lowest(case.grouping.valleys), case.grouping.thresholds.clear
     assert pair is not None
     one, other = (case.letters[group] for group in pair)
-    figures = _figures(case.valley or 0.0, clear)
+    figures = separation_figures(case.valley or 0.0, clear)
     gap = case.grouping.gap or 0.0
     if gap > CLEAR_GAP:
         apart = f"the gap between them is {gap:.1f} times the distance of neighbouring rows"
@@ -297,17 +278,25 @@ def _unstable(case: _Case, least: float, below: float) -> list[Reason]:
     return [Reason("dissolved-group" if dissolved else "unstable-group", text)]
 
 
+def _barely_stable(case: _Case) -> list[Reason]:
+    """Stability that may as well lie below the threshold, by its standard error over the resamples."""
+    pairs = zip(case.stable, case.grouping.errors or (0.0,) * len(case.stable), strict=True)
+    found = min(((mean - error, mean, error) for mean, error in pairs), default=(1.0, 1.0, 0.0))
+    if not case.stable or found[0] >= STABLE_MIN or min(case.stable) < STABLE_MIN:
+        return []
+    figures = f"mean Jaccard {beside(found[1], STABLE_MIN)} ± {found[2]:.2f}, threshold {STABLE_MIN:.2f}"
+    return [Reason("unstable-group", f"the groups differ between bootstrap resamples ({figures})")]
+
+
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-def _finer(case: _Case) -> str:
+def _finer(dissolved: tuple[int, int]) -> str:
     """The groups that the dips alone leave, where some of them dissolved and were merged."""
-    if case.grouping.dissolved is None:
-        return ""
-    n_groups, lost = case.grouping.dissolved
+    n_groups, lost = dissolved
     some = "one dissolves" if lost == 1 else f"{lost} dissolve"
-    return f"; of {n_groups} finer groups {some} in bootstrap resamples"
+    return f"of {n_groups} groups that dips separate {some} in bootstrap resamples"
 
 
 def _coarser(case: _Case) -> str:
@@ -335,7 +324,10 @@ def _fair_reasons(case: _Case) -> list[Reason]:
         reasons.append(_unparted(case))
     if not case.stable:
         reasons.append(Reason("not-tested", _untested(case)))
-    reasons += _unstable(case, DISSOLVED, STABLE_MIN)
+    reasons += _unstable(case, DISSOLVED, STABLE_MIN) + _barely_stable(case)
+    reasons += merged_otherwise(grouping.doubts, case.letters, grouping.thresholds)
+    if grouping.dissolved is not None:
+        reasons.append(Reason("finer-dissolved", _finer(grouping.dissolved)))
     if grouping.n_rows < FEW_ROWS:
         reasons.append(Reason("few-rows", f"only {grouping.n_rows:.0f} rows"))
     chosen = found.chosen
@@ -343,10 +335,10 @@ def _fair_reasons(case: _Case) -> list[Reason]:
         how = chosen.status.removeprefix("ok_").replace("_", " ")
         reasons.append(Reason("search-unsettled", f"the fit did not finish ({how})"))
     elif found.ended_by == "weak merge":
-        text = "more components have a lower BIC, but the groups that they merge into are weak"
+        text = "more components have a lower BIC, but do not merge into groups that hold"
         reasons.append(Reason("fewer-components", text))
-    elif grouping.split_gain > UNSETTLED_GAIN:
-        text = f"one more component lowers the BIC by {grouping.split_gain:.1f}"
+    elif grouping.split_gain > UNSETTLED_GAIN and (grouping.regrouped or 0.0) < SAME_GROUPS:
+        text = f"one more component lowers the BIC by {grouping.split_gain:.1f} and changes the groups"
         reasons.append(Reason("search-unsettled", f"the search has not converged: {text}"))
     elif not grouping.grouped.soft and chosen.n_starts_at_best < SOLID_STARTS * chosen.n_starts:
         text = f"only {chosen.n_starts_at_best} of {chosen.n_starts} starts reached the best solution"

@@ -60,7 +60,11 @@ def _carried_by(view: View) -> str:
         "unstable-group": "not every group is stable",
         "not-tested": "stability was not measured",
         "search-unsettled": "the search has not converged",
-        "fewer-components": "more components fit better, but their groups are weak",
+        "fewer-components": "more components fit better, but their groups do not hold",
+        "finer-groups": "there may be more groups",
+        "overlap": "the groups overlap",
+        "between-groups": "some rows may be of two groups",
+        "finer-dissolved": "finer groups do not hold",
         "few-rows": "there are few rows",
     }
     return next((words[code] for code in codes if code in words), "see details")

@@ -1,0 +1,61 @@
+"""Why the word of a verdict is not better, in words: the reasons that merges and memberships give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ilk.selection.doubts import RIGHT, Doubts
+from ilk.selection.valley import Thresholds
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why the word is not better: a stable code and the finding with its figures."""
+
+    code: str
+    text: str
+
+
+def beside(value: float, *thresholds: float) -> str:
+    """Two decimals, three where a threshold would hide in the rounding.
+
+    >>> beside(0.42, 0.5), beside(0.248, 0.25)
+    ('0.42', '0.248')
+    """
+    hidden = any(round(value, 2) == threshold != value for threshold in thresholds)
+    return f"{value:.3f}" if hidden else f"{value:.2f}"
+
+
+def separation_figures(separation: float, threshold: float) -> str:
+    return f"(separation {beside(separation, threshold)}, threshold {threshold:.2f})"
+
+
+def against(doubts: Doubts, letters: Sequence[str], thresholds: Thresholds) -> list[Reason]:
+    """Findings that leave the groups open: another number of them is as stable, or the rows cannot be told apart."""
+    reasons = []
+    if (finer := doubts.finer) is not None:
+        figures = separation_figures(finer.separation, thresholds.merge)
+        text = (
+            f"{letters[finer.group]} may be several groups: no density dip separates its components {figures}, "
+            f"but as {finer.n_groups} groups in all they are recovered with mean Jaccard {finer.stability:.2f} or more"
+        )
+        reasons.append(Reason("finer-groups", text))
+    if doubts.agreement is not None and doubts.agreement < RIGHT:
+        figures = f"expected adjusted Rand index {beside(doubts.agreement, RIGHT)}, threshold {RIGHT:.2f}"
+        reasons.append(Reason("overlap", f"the groups overlap: many rows could be of either ({figures})"))
+    return reasons
+
+
+def merged_otherwise(doubts: Doubts, letters: Sequence[str], thresholds: Thresholds) -> list[Reason]:
+    """Components that could as well be of another group."""
+    if (found := doubts.between) is None:
+        return []
+    one, other = letters[found.group], letters[found.other]
+    figures = separation_figures(found.separation, thresholds.merge)
+    return [
+        Reason(
+            "between-groups",
+            f"a component of {one} is not separated from {other} either {figures}: its rows may be of both",
+        )
+    ]
