@@ -44,6 +44,7 @@ if kernels.COMPILED:
 
 QUICK_ROWS = 20_000  # beyond, a pass is long enough for the loop, and worth sharing among threads
 QUICK_COLUMNS = 64  # beyond, LAPACK's eigenvectors are faster than rotations
+OWN_AXES_COLUMNS = 40  # beyond, EEV and VEV take the loop: axes without any spread are chance there
 LEG_SECONDS = 0.1  # how long a compiled call may keep an interrupt waiting
 
 
@@ -102,6 +103,10 @@ def _quick_start(family: Family[Any], params: Any) -> bool:
     return (
         family.runs_compiled
         and params.status == "ok"
+        and not (
+            params.mean.shape[1] > OWN_AXES_COLUMNS
+            and _letters(cast(Gaussian, family), params) in ("EEV", "VEV")
+        )
         and bool(np.isfinite(params.covariance.log_variance).all())
         and _axes_shape(_letters(cast(Gaussian, family), params), params) == np.shape(params.covariance.axes)
     )
