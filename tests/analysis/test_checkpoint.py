@@ -134,6 +134,32 @@ def test_a_disk_that_is_full_is_said_once_and_the_answer_is_there(tmp_path, ofte
     assert len(found.groups) == 2
 
 
+@pytest.mark.slow
+def test_a_driver_that_died_on_dask_goes_on(tmp_path, monkeypatch):
+    frames, dask = pytest.importorskip("dask.dataframe"), pytest.importorskip("dask")
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setattr("ilk.analysis.on_cluster.SAMPLE_ROWS", 2000)
+    monkeypatch.setattr(recall, "LEAST_CELLS", 0)
+    monkeypatch.setattr(journal, "PACE", OFTEN)
+
+    def fit(name: str, number: int | None, **options) -> int:
+        def work() -> int:
+            if number is not None:
+                RecordFile.add = dying(number)  # type: ignore[method-assign]
+            dask.config.set(scheduler="threads")
+            frame = frames.from_pandas(pandas.DataFrame(table("rows")), npartitions=4)
+            ilk.cluster(frame, k=4, method="gaussian", threads=1, **options).model.save(tmp_path / name)
+            return 0
+
+        return in_child(work, None)
+
+    assert fit("plain", None) == 0
+    for number in (2, 12):
+        assert fit("killed", number, checkpoint=tmp_path / "c") == -signal.SIGKILL
+    assert fit("killed", None, checkpoint=tmp_path / "c") == 0
+    assert (tmp_path / "killed").read_bytes() == (tmp_path / "plain").read_bytes()
+
+
 # --- the command line
 
 
