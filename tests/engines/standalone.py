@@ -40,6 +40,11 @@ def _home() -> Path:
     return Path(spec.origin).parent
 
 
+def _tied_to_parent() -> None:
+    """A test that is killed leaves no cluster behind."""
+    ctypes.CDLL(None).prctl(DIES_WITH_PARENT, signal.SIGKILL)
+
+
 def _free_port() -> int:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
@@ -81,9 +86,7 @@ class Standalone:
         self, name: str, main: str, options: list[str], most_bytes: int | None = None
     ) -> subprocess.Popen[Any]:
         def bounded() -> None:
-            ctypes.CDLL(None).prctl(
-                DIES_WITH_PARENT, signal.SIGKILL
-            )  # a test that is killed leaves no cluster behind
+            _tied_to_parent()
             if most_bytes is not None:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 
@@ -146,6 +149,7 @@ class Driver:
             text=True,
             env=os.environ | told | {"PYTHONPATH": path},
             cwd=ROOT,
+            preexec_fn=_tied_to_parent,
         )
 
     def until(self, word: str) -> str:
