@@ -205,19 +205,19 @@ def test_two_runs_do_not_share_a_checkpoint(tmp_path):
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_full_disk_costs_the_checkpoint_and_not_the_run(tmp_path, monkeypatch, code):
     made = filled(tmp_path / "c", 2)
-    real, n_calls = os.pwrite, []
+    real, n_calls = os.write, []
 
-    def failing(handle, data, place):
+    def failing(handle, data):
         n_calls.append(len(data))
         if len(n_calls) % 2:
-            return real(handle, data[:10], place)
+            return real(handle, data[:10])
         raise OSError(code, os.strerror(code))
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        monkeypatch.setattr(os, "pwrite", failing)
+        monkeypatch.setattr(os, "write", failing)
         assert recalled(made, 6) == []
-        monkeypatch.setattr(os, "pwrite", real)
+        monkeypatch.setattr(os, "write", real)
         made.recall("square", (6,), lambda _: np.full(3, 36), rows)
     assert [w.message.code for w in said] == ["no-checkpoint"], "said once"
     made.close()

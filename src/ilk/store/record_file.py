@@ -87,15 +87,21 @@ class RecordFile:
         place = self.places.get(key)
         if self.handle is None or place is None or place[2] != mark:
             return None
-        return os.pread(self.handle, place[1], place[0])
+        os.lseek(self.handle, place[0], os.SEEK_SET)  # no pread: Windows has none
+        pieces, missing = [], place[1]
+        while missing and (piece := os.read(self.handle, missing)):
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces)
 
     def add(self, record: Record) -> None:
         """Append a record; where that fails the file is as it was."""
         assert self.handle is not None
         data, written = _packed(*record), 0
         try:
+            os.lseek(self.handle, self.end, os.SEEK_SET)
             while written < len(data):
-                written += os.pwrite(self.handle, data[written:], self.end + written)
+                written += os.write(self.handle, data[written:])
         except OSError:
             os.ftruncate(self.handle, self.end)
             raise
