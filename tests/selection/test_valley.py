@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from ilk.selection.merging import MergePath, lowest, merge_pieces, numbered, valley_matrix, weakest_pair
+from ilk.selection.projection import LEAST_KEPT, Projection, facing
 from ilk.selection.valley import (
-    LEAST_KEPT,
     NumberGround,
     OddsGround,
     canonical,
-    facing,
     filled,
     untied,
 )
@@ -52,10 +51,28 @@ def test_far_from_equal_groups_are_seen_as_an_interval():
     assert valley(cloud, np.arange(3000) >= 2970) < 0.40
     apart = np.vstack([cloud, draws.normal(8, 1, (30, 1))])
     assert valley(apart, np.arange(3030) >= 3000) > 0.55
-    seen = facing(apart[:, 0], np.arange(3030) >= 3000, np.ones(3030))
+    seen = facing(Projection(apart[:, 0], np.arange(3030) >= 3000, np.ones(3030)))
     assert (len(seen.position), seen.of_second.sum()) == (120, 30)
-    few = facing(apart[:, 0], np.arange(3030) >= 3027, np.ones(3030))
+    few = facing(Projection(apart[:, 0], np.arange(3030) >= 3027, np.ones(3030)))
     assert len(few.position) == LEAST_KEPT + 3
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_small_group_is_told_from_the_rows_that_face_it(seed):
+    """Recency, frequency and money of customers, and a few far off: the line that tells these from all others is bent
+    by rows that lie nowhere near (dips of 0.54 and 0.49)."""
+    draws = np.random.default_rng(seed)
+    recency, frequency = draws.exponential(90, 4000) + 1, 1 + draws.exponential(6, 4000)
+    money = frequency * np.exp(draws.normal(3.5, 0.7, 4000))
+    far = draws.random(4000) < 0.06
+    frequency[far] += 40
+    money[far] *= 6
+    recency[far] = draws.uniform(1, 15, far.sum())
+    X = np.log(np.column_stack([recency, frequency, money]))
+    few = far & (money < np.median(money[far]))
+    assert valley(X[few | ~far], few[few | ~far].astype(int)) > 0.7
+    end = frequency[~far] > np.quantile(frequency[~far], 0.96)
+    assert valley(X[~far], end.astype(int)) < 0.40
 
 
 def test_rounded_values_are_not_modes():

@@ -25,10 +25,11 @@ from ilk.selection.grouping import Grouping
 from ilk.selection.merging import Merge, valley_matrix, weakest_pair
 from ilk.selection.paradigm_input import Material
 from ilk.selection.paradigms import Parting, spectral_parts
+from ilk.selection.projection import Projection
 from ilk.selection.resampling import LEAST_RESAMPLES, N_RESAMPLES
 from ilk.selection.search import STATUS_OF_REASON
 from ilk.selection.sharpness import Sharpness, by_distances
-from ilk.selection.valley import MOST_ROWS, NumberGround, Projection
+from ilk.selection.valley import MOST_ROWS, NumberGround
 from ilk.selection.verdict import CLEAR_GAP
 from ilk.table.block import Array
 from ilk.table.schema import Schema

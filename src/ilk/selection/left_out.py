@@ -14,15 +14,13 @@ import numpy as np
 
 from ilk.assorted.transform import TransformPlan
 from ilk.random import stream
+from ilk.selection.projection import Projection, deviation_within, facing
 from ilk.selection.valley import (
     CATEGORIES,
     ODDS_JITTER,
     NumberGround,
     PieceMoments,
-    Projection,
     Thresholds,
-    deviation_within,
-    facing,
 )
 from ilk.table.block import Array
 
@@ -52,7 +50,7 @@ class LeftOut(NumberGround):
             stepped = terms[:, terms.shape[1] - self.n_levels :].sum(axis=1)
             deviation = deviation_within(stepped, of_second, weight)
             position = position + ODDS_JITTER * deviation * self.noise[both]
-        return facing(position, of_second, weight)
+        return facing(Projection(position, of_second, weight))
 
     def _means_without(self, group: Array, both: Array) -> Array:
         """The mean of a group without each row of both groups (rows, axes)."""
@@ -112,7 +110,7 @@ class LeftOutOdds:
         odds = (self.levels[both] * (b - a)).sum(axis=1)
         deviation = deviation_within(odds, of_second, weight)
         noise = stream(self.seed, "odds").standard_normal(len(odds))
-        return facing(odds + ODDS_JITTER * deviation * noise, of_second, weight)
+        return facing(Projection(odds + ODDS_JITTER * deviation * noise, of_second, weight))
 
     def _log_shares(self, group: Array, both: Array) -> Array:
         """Log shares of the levels in a group without each row of both groups (rows, levels)."""

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ilk.fitting.recall import recall_by
-from ilk.selection.valley import Ground, Projection
+from ilk.selection.projection import Projection
+from ilk.selection.valley import Ground
 from ilk.store.objects import key_of
 from ilk.table.block import Array
 

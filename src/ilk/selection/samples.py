@@ -22,12 +22,12 @@ from ilk.families.base import Family, GrowingFamily
 from ilk.model.grouped import Grouped
 from ilk.random import stream
 from ilk.selection.left_out import LeftOut, LeftOutOdds
+from ilk.selection.projection import Projection
 from ilk.selection.valley import (
     MOST_ROWS,
     Ground,
     NumberGround,
     OddsGround,
-    Projection,
     Thresholds,
     canonical,
 )

@@ -2,8 +2,9 @@
 
 Both groups are projected on one line, and `dip * sqrt(n)` of their union says whether it has two modes there. On
 uniform values, the worst that has one mode, the figure has its median at 0.36 and its 95 % point at 0.50 to 0.54,
-whatever n. Numbers are projected on the discriminant direction of the two groups; categories and mixed tables on the
-log-odds of the two groups, which for numbers with covariances of their own would make modes where there are none.
+whatever n. Numbers are projected on the discriminant direction of the two groups, of a far larger one only of the rows
+that face the other; categories and mixed tables on the log-odds of the two groups, which for numbers with covariances
+of their own would make modes where there are none.
 """
 
 from __future__ import annotations
@@ -12,19 +13,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ilk.fitting.start import in_cell_order
-from ilk.measures.dip import dip
 from ilk.random import stream
+from ilk.selection.projection import Projection, deviation_within, faces, facing, mean_of
 from ilk.selection.rounding import recording_step
 from ilk.table.block import Array, Block
 
 MOST_ROWS = 4000  # rows on which valleys are measured
-# of the larger group, rows kept for each row of the smaller, and at least
-MOST_UNEQUAL, LEAST_KEPT = 3.0, 30.0
 RIDGE, RIDGE_ROWS = 0.02, 10.0  # share of the mean variance, whole up to so many rows a column
 ODDS_JITTER = 0.3  # of the spread within groups: log-odds of categories take few values
 
@@ -51,41 +50,6 @@ class Thresholds:
 
 NUMBERS = Thresholds(0.40, 0.55)
 CATEGORIES = Thresholds(0.50, 0.60)
-
-
-@dataclass(frozen=True)
-class Projection:
-    """The rows of two groups on the line between them."""
-
-    position: Array
-    of_second: Array
-    weight: Array
-
-    @property
-    def valley(self) -> float:
-        """`dip * sqrt(n)`; 0 where a group has no rows."""
-        if self.of_second.all() or not self.of_second.any():
-            return 0.0
-        return dip(self.position, self.weight) * float(np.sqrt(effective_rows(self.weight)))
-
-    @property
-    def fewest(self) -> float:
-        """Rows of the smaller group."""
-        return float(min(self.weight[self.of_second].sum(), self.weight[~self.of_second].sum()))
-
-    @property
-    def gap(self) -> float:
-        """Distance of the two means in standard deviations within the groups; infinite where there is no spread."""
-        sides = [(self.position[part], self.weight[part]) for part in (self.of_second, ~self.of_second)]
-        if not all(len(position) for position, _ in sides):
-            return 0.0
-        means = [float(mean_of(position, weight)) for position, weight in sides]
-        squares = sum(
-            float(weight @ (position - mean) ** 2)
-            for (position, weight), mean in zip(sides, means, strict=True)
-        )
-        within = np.sqrt(squares / float(self.weight.sum()))
-        return abs(means[0] - means[1]) / within if within > 0 else np.inf
 
 
 class Ground(Protocol):
@@ -213,15 +177,23 @@ class NumberGround:
         first, second = self._in(one), self._in(other)
         if not first.any() or not second.any():
             return Projection(np.zeros(0), np.zeros(0, dtype=bool), np.zeros(0))
-        direction = self._direction(first, second)
         both = first | second
+        whole = self._on_line(self._direction(first, second), both, second)
+        near = np.zeros(len(both), dtype=bool)
+        near[both] = faces(whole)
+        if near.sum() == both.sum():
+            return whole
+        return facing(self._on_line(self._direction(first & near, second & near), both, second))
+
+    def _on_line(self, direction: Array, both: Array, second: Array) -> Projection:
+        """The rows of two groups on a line; where levels are among the columns, blurred as far as they make it."""
         position, of_second, weight = self.spread[both] @ direction, second[both], self.weight[both]
         if self.noise is not None:  # as wide as the part of the levels: numbers need no blur
             levels = slice(self.points.shape[1] - self.n_levels, None)
             stepped = self.spread[both][:, levels] @ direction[levels]
             deviation = deviation_within(stepped, of_second, weight)
             position = position + ODDS_JITTER * deviation * self.noise[both]
-        return facing(position, of_second, weight)
+        return Projection(position, of_second, weight)
 
     def borne_by_one(self, one: Sequence[int], other: Sequence[int]) -> float:
         """Share of the squared gap between two groups, in deviations within them, that the best axis shows alone."""
@@ -287,21 +259,7 @@ class OddsGround:
         of_second, weight = second[both], self.weight[both]
         deviation = deviation_within(odds, of_second, weight)
         noise = stream(self.seed, "odds").standard_normal(len(odds))
-        return facing(odds + ODDS_JITTER * deviation * noise, of_second, weight)
-
-
-def deviation_within(position: Array, of_second: Array, weight: Array) -> float:
-    """Standard deviation about the means of the two groups."""
-    within = position.copy()
-    for group in (of_second, ~of_second):
-        if group.any():
-            within[group] -= mean_of(position[group], weight[group])
-    return float(np.sqrt(mean_of(within**2, weight))) if len(within) else 0.0
-
-
-def mean_of(points: Array, weight: Array) -> Any:
-    """As `np.average` of the rows, without what that spends on few rows: thousands of lines are measured."""
-    return (points * (weight if points.ndim == 1 else weight[:, None])).sum(axis=0) / weight.sum()
+        return facing(Projection(odds + ODDS_JITTER * deviation * noise, of_second, weight))
 
 
 def in_deviations(*tables: Array, weight: Array) -> list[Array]:
@@ -323,39 +281,6 @@ def indicators(sample: Block) -> Array:
                 column[~known] = np.average(column[known], weights=sample.weights[known])
             made.append(column)
     return np.column_stack(made) if made else np.zeros((sample.n_rows, 0))
-
-
-def facing(position: Array, of_second: Array, weight: Array) -> Projection:
-    """Of a group with far more rows than the other only those that face it: an interval about its median.
-
-    Thinned at random instead, the larger group would fall off in a step at the border.
-    """
-    size = float(weight[~of_second].sum()), float(weight[of_second].sum())
-    larger = of_second if size[1] > size[0] else ~of_second
-    most = max(MOST_UNEQUAL * min(size), LEAST_KEPT)
-    if min(size) == 0 or max(size) <= MOST_UNEQUAL * min(size) or max(size) <= most:
-        return Projection(position, of_second, weight)
-    smaller = ~larger
-    order = np.argsort(position[smaller])
-    reached = np.cumsum(weight[smaller][order])
-    middle = position[smaller][order][np.searchsorted(reached, reached[-1] / 2)]
-    rows = np.flatnonzero(larger)
-    near = rows[np.argsort(np.abs(position[rows] - middle), kind="stable")]
-    keep = smaller.copy()
-    keep[near[np.cumsum(weight[near]) <= most]] = True
-    return Projection(position[keep], of_second[keep], weight[keep])
-
-
-def effective_rows(weight: Array) -> float:
-    """How many rows the weights stand for: their sum where whole weights count repeats, else Kish's number.
-
-    >>> effective_rows(np.array([2.0, 1.0])), effective_rows(np.array([0.5, 0.5]))
-    (3.0, 2.0)
-    """
-    total = float(weight.sum())
-    if (weight == np.round(weight)).all():
-        return total
-    return total**2 / float((weight**2).sum())
 
 
 def canonical(sample: Block) -> Block:
