@@ -78,7 +78,7 @@ def stop_once(monkeypatch, holder, name, at=1):
     [
         (mixtures.Grid, "improve"),
         (mixtures.Grid, "join"),
-        (finalists, "run_starts"),
+        (finalists, "run_quick"),
         (units, "deviations_within"),
         (contest, "plan_of"),
         (ilk.analysis.run, "group"),

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ilk.engines.base import Result, Rows, State, SummableT
+from ilk.engines.draw import drawn_by_content
 from ilk.engines.memory import MemoryRows
 from ilk.table.block import Array, Block, Encoding, is_sparse
 
@@ -99,7 +100,9 @@ class DerivedRows:
         return self.rows.scan(_visit_changed, (self.change, self.complete, visit, state))
 
     def sample(self, n_rows: int, seed: int) -> Block:
-        return self._changed(self.rows.sample(n_rows, seed))
+        if self.n_rows <= n_rows:
+            return self._changed(self.rows.sample(n_rows, seed))
+        return replace(self.take(drawn_by_content(self, n_rows, seed)), weight=None)
 
     def take(self, rows: Array) -> Block:
         return self._changed(self.rows.take(rows))

@@ -316,6 +316,9 @@ def _settle(rows: Rows, run: Run, new: Any, cost: float, cut: Trim, stop: Stop) 
 _REASONS = {_Outcome.SAME: NOTHING_CHANGED, _Outcome.LITTLE: TOLERANCE}
 
 
+TIE_DIGITS = 2.0**30  # costs that agree in so many bits are a tie: sums in another order round differently
+
+
 def fill_vacant(rows: Rows, run: Run, params: Any, cut: Trim) -> Any:
     """Components without rows, or with too few, move to the dearest rows.
 
@@ -380,6 +383,8 @@ class Far:
 def _visit_far(state: _FarSearch, block: Block) -> Far:
     _, cost = state.family.assign(state.params, block)
     counts = (cost > state.least) & (block.weights > 0) & (state.cut.kept(cost) > 0)
+    digits, power = np.frexp(cost)
+    cost = np.ldexp(np.round(digits * TIE_DIGITS), power) / TIE_DIGITS
     row = np.flatnonzero(counts)
     if len(row) > state.n_wanted:  # those that are as dear as the last one wanted, or dearer
         row = row[cost[row] >= -np.partition(-cost[row], state.n_wanted - 1)[state.n_wanted - 1]]
