@@ -11,6 +11,8 @@ from typing import Any
 
 from playwright.sync_api import expect
 
+DOWNLOAD = 120_000  # milliseconds: a busy machine packs a run folder slowly
+
 LARGEST_SCRIPT = 1_000_000  # bytes of a file that is dropped by a script
 DROP = """([zone, name, content]) => {
   const bytes = Uint8Array.from(atob(content), (c) => c.charCodeAt(0)), data = new DataTransfer();
@@ -253,7 +255,7 @@ class Sitting:
         self.button("Export").click()
         self.named()
         for title in self.tab.locator("dialog ul.list a").all_inner_texts():
-            with self.tab.expect_download() as download:
+            with self.tab.expect_download(timeout=DOWNLOAD) as download:
                 self.tab.locator("dialog ul.list a", has_text=title).first.click()
             made[title] = folder / download.value.suggested_filename
             download.value.save_as(made[title])
@@ -263,7 +265,7 @@ class Sitting:
             figures.nth(i).scroll_into_view_if_needed()
             figures.nth(i).hover()
             for kind in ("SVG", "PNG"):
-                with self.tab.expect_download() as download:
+                with self.tab.expect_download(timeout=DOWNLOAD) as download:
                     figures.nth(i).get_by_role("button", name=f"as {kind}").click()
                 made[f"{kind} {i}"] = folder / download.value.suggested_filename
                 download.value.save_as(made[f"{kind} {i}"])
