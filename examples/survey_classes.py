@@ -25,23 +25,23 @@ def main() -> None:
     result = ilk.cluster(votes, truth="target")
     print(result)
 
-    print("\nThe best model has more classes than there are groups:")
-    merge = result.summary()["merge"]
-    for level in merge["path"]:
-        joined = " with ".join("+".join(str(piece + 1) for piece in pieces) for pieces in level["merged"])
-        done = "merged" if level["separation"] < merge["threshold"] else "kept apart"
-        print(
-            f"  {level['groups']} left: {joined} have a separation of {level['separation']:.2f}, so they are {done}"
-        )
+    print(
+        "\nMore classes have a lower BIC, but no groups that hold in resamples; so each group is one class:"
+    )
+    for k in range(1, 7):
+        found = [candidate.bic for candidate in result.candidates if candidate.k == k and candidate.bic]
+        print(f"  K = {k}: " + (f"BIC {min(found):,.0f}" if found else "not fitted"))
 
     print("\nParty against group; the model has not seen the parties:")
     letter = np.array([*result.model.letters, "-"])[result.labels]
     print(pd.crosstab(votes["target"], letter))
 
     sure = np.nan_to_num(np.asarray(result.probabilities)).max(axis=1)
-    crossed = (letter == "A") & (votes["target"] == "democrat").to_numpy()
+    party = votes["target"].to_numpy()
+    theirs = pd.Series(letter[party == "republican"]).mode()[0]  # the group of most Republicans
+    crossed = (letter == theirs) & (party == "democrat")
     print(
-        f"\n{int(crossed.sum())} Democrats vote with group A; their median probability "
+        f"\n{int(crossed.sum())} Democrats vote with group {theirs}; their median probability "
         f"({np.median(sure[crossed]):.2f}) is like that of all ({np.median(sure):.2f}).\n"
         "They are no errors of the model but the conservative Democrats of those years."
     )
