@@ -363,7 +363,7 @@ def test_the_best_models_of_a_sample_decide_on_all_rows(cluster, monkeypatch):
     monkeypatch.setattr(
         "ilk.analysis.on_cluster.run_starts", lambda *a, **b: n_passes.append(len(a[1])) or run(*a, **b)
     )
-    draws, label = np.random.default_rng(8), np.arange(40_000) % 2
+    draws, label = np.random.default_rng(9), np.arange(40_000) % 2
     X = draws.normal(size=(40_000, 2)) * np.array([1, 1.04])[label][:, None] + 8.0 * label[:, None]
     found = ilk.cluster(cluster.frame({"a": X[:, 0], "b": X[:, 1]}), k=2, method="gaussian")
     assert n_passes == [3]
