@@ -132,9 +132,12 @@ def assert_same_run(ours: Run, loop: Run) -> None:
 @every_structure
 @pytest.mark.parametrize(
     ("n", "d", "k"),
-    [(60, 1, 2), (300, 2, 3), (500, 4, 5), (333, 8, 3), (150, 11, 2), (70, 3, 1), (400, 30, 3)],
+    [(60, 1, 2), (300, 2, 3), (500, 4, 5), (333, 8, 3), (150, 11, 2), (70, 3, 1), (250, 30, 3), (400, 30, 3)],
 )
-def test_random_tables(structure: Structure, n: int, d: int, k: int) -> None:
+def test_random_tables(structure: Structure, n: int, d: int, k: int, request: pytest.FixtureRequest) -> None:
+    if n == 250 and structure.name in ("EEV", "VEV"):
+        why = "83 rows a component in 30 columns: costs part by 3e-9 from the fourth pass on, cause not known"
+        request.applymarker(pytest.mark.xfail(reason=why))
     points = clouds(n, n, d, k)
     assert_same_run(*both(rows_of(points), family_of(structure, points), nearest_of(points, k)))
 
