@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
 from numbers import Integral
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from threadpoolctl import ThreadpoolController
 
 from ilk.errors import Option, UsageError
 
@@ -151,3 +155,46 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 # A forked child has none of the parent's threads: it must make its own pools.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+# --- the threads of linear algebra ------------------------------------------------------------------------
+
+# A mixture asks for thousands of factorizations of small matrices. The threads of a BLAS have nothing to gain on
+# these and wait for each other: with other work on the machine a search of 569 x 30 took four times as long.
+
+_blas_lock = threading.Lock()
+_blas_jobs = 0
+_blas_threads: list[tuple[Any, int]] = []  # libraries and what they had before the first of the jobs that run
+_here = threading.local()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold the BLAS of NumPy and SciPy to one thread; a BLAS may keep its number for each thread that calls it."""
+    global _blas_jobs
+    if getattr(_here, "held", False):
+        yield
+        return
+    with _blas_lock:
+        if not _blas_jobs:
+            _blas_threads[:] = [
+                (library, library.num_threads) for library in _libraries("scipy.linalg" in sys.modules)
+            ]
+        _blas_jobs += 1
+        for library, _ in _blas_threads:
+            library.set_num_threads(1)
+    _here.held = True
+    try:
+        yield
+    finally:
+        _here.held = False
+        with _blas_lock:
+            _blas_jobs -= 1
+            for library, threads in _blas_threads:
+                library.set_num_threads(threads)
+
+
+@cache
+def _libraries(with_scipy: bool) -> list[Any]:
+    """The libraries that are loaded; SciPy brings its own, once it is asked for linear algebra."""
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

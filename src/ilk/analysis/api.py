@@ -28,7 +28,7 @@ from ilk.selection.candidates import Search
 from ilk.selection.k_range import k_most
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress
-from ilk.threads import threads_or_jobs
+from ilk.threads import one_blas_thread, threads_or_jobs
 
 
 def cluster(
@@ -349,7 +349,7 @@ def select(
     wanted = [Structure.parse(name) for name in ([names] if isinstance(names, str) else names)]
     ready = prepare(job)
     ks, _ = ks_to_try(job.k, ready.rows)
-    with reporting(progress, callback, verbose) as told:
+    with reporting(progress, callback, verbose) as told, one_blas_thread():
         found = search_mixtures(
             ready.rows,
             ks,

@@ -42,6 +42,7 @@ from ilk.selection.search import search
 from ilk.selection.units import PATIENCE, search_in_units
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.own_transforms import transforms_elsewhere
+from ilk.threads import one_blas_thread
 
 N_STARTS = 30  # of K-means and its kin, for each K
 TELLING = 3e-4  # seconds that it takes to describe a column; kept from a budget
@@ -53,6 +54,7 @@ def run(job: Job) -> Result:
     return run_and_keep(job)[0]
 
 
+@one_blas_thread()
 def run_and_keep(job: Job) -> tuple[Result, Findings | None]:
     """The result, and what it was made of, for who wants to look at other K; None where the groups are not searched."""
     with listening():

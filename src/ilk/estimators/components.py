@@ -52,6 +52,7 @@ from ilk.random import seed_of, stream
 from ilk.table.block import Array, Block, is_sparse
 from ilk.table.condition import survey
 from ilk.table.weights import in_unit
+from ilk.threads import one_blas_thread
 
 
 @documented
@@ -295,6 +296,7 @@ class NumericMixture(MixtureEstimator, ABC):
         """
         return self._fit(X, sample_weight, fit_mixture)
 
+    @one_blas_thread()
     def _fit(self, X: Any, sample_weight: Any, solve: Callable[..., Fit]) -> Self:
         """The fit by a solver of rows, family, number of components, seed and plan."""
         k = whole_number("n_components", self.n_components)
