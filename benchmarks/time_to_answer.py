@@ -142,10 +142,13 @@ def answered(name: str) -> dict[str, Any]:
     }
 
 
-def serve() -> None:
-    """Answers, one a line, for the names of tables that come in."""
+def serve(source: Path) -> None:
+    """Answers of the ilk of a source folder, one a line, for the names of tables that come in."""
+    if source != ROOT / "src":  # an editable install of this checkout would come first
+        sys.meta_path[:] = [finder for finder in sys.meta_path if "_editable" not in type(finder).__module__]
     import ilk
 
+    assert Path(ilk.__file__).is_relative_to(source), f"{ilk.__file__} is not that of {source}"
     ilk.cluster(WARM_UP, k=2, threads=1)
     for line in sys.stdin:
         print(json.dumps(answered(line.strip())), flush=True)
@@ -157,7 +160,7 @@ class Checkout:
     def __init__(self, source: Path) -> None:
         paths = f"{source.resolve()}{os.pathsep}{ROOT}"
         environment = {**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, "-m", "benchmarks.time_to_answer", "--serve"]
+        command = [sys.executable, "-m", "benchmarks.time_to_answer", "--serve", str(source.resolve())]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
         )
@@ -227,10 +230,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--before", type=Path, help="the src folder of the checkout to compare with")
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.serve:
-        return serve()
+        return serve(chosen.serve)
     names = []
     for name in chosen.names or ALL:
         if why := missing(name):
