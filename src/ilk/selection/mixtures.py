@@ -51,9 +51,9 @@ N_STARTS, N_STARTS_LINE = 8, 100  # partitions a cell starts from; one column co
 QUICK_SPLITS = ("EEE", "VVV")  # structures that a quick search also starts from splits
 N_IMPROVED = 6  # cells of one K that get other starts in a quick search
 REACH = 0.2  # of what the best cell gains on one component: cells further behind get no other starts
-RACE_STOP = Stop(tolerance=1e-5, max_passes=15)  # how far the other starts of a quick search go before
+RACE_STOP = Stop(tolerance=1e-5, max_passes=10)  # how far the other starts of a quick search go before
 MOST_JOINED = 12  # components of which every two are tried as one; beyond, growth tries the nearest
-N_RACED = 2  # the best so many of a cell go on
+N_RACED = 1  # the best so many of a cell go on
 HOPELESS = 0.5  # of what the best cell gains: a structure further behind after a few passes is not run out
 SEARCH_STOP = Stop(tolerance=1e-6, max_passes=500)
 AT_ONCE = Stop(max_passes=1)
