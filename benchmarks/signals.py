@@ -41,10 +41,10 @@ INTERRUPTED = 130
 MOST_DRAWS = 4  # for each signal asked for: a busy machine ends runs before their moment
 
 
-def rounded() -> dict[str, Any]:
-    """3,000 rows of six numbers in five groups."""
+def rounded(n: int = 3000) -> dict[str, Any]:
+    """Rows of six numbers in five groups."""
     draws = np.random.default_rng(5)
-    return named(draws.normal(0, 4, (5, 6))[draws.integers(0, 5, 3000)] + draws.normal(0, 1, (3000, 6)))
+    return named(draws.normal(0, 4, (5, 6))[draws.integers(0, 5, n)] + draws.normal(0, 1, (n, 6)))
 
 
 RUNS: dict[str, tuple[Callable[[], dict[str, Any]], dict[str, Any]]] = {
@@ -54,7 +54,7 @@ RUNS: dict[str, tuple[Callable[[], dict[str, Any]], dict[str, Any]]] = {
     "given-k": (rounded, {"k": 4}),
     "numbers": (rounded, {}),
     "wide": (lambda: dict(list(TABLES["wide"]().items())[:1000]), {}),
-    "linkage": (rounded, {"method": "average-linkage", "k": 5}),
+    "linkage": (lambda: rounded(7000), {"method": "average-linkage", "k": 5}),
 }
 
 
