@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import ilk
+from ilk.analysis.folder import FITS
 from ilk.analysis.job import Job
-from ilk.analysis.other_k import FITS, Searched, at_k, has_fit, kept_models, write_fits
+from ilk.analysis.other_k import Searched, at_k, glance_at_k, kept_ks, kept_models
 from ilk.analysis.run import run_and_keep
 from ilk.analysis.run_folder import write_run
-from ilk.errors import UsageError
+from ilk.errors import ModelFileError, UsageError
+from ilk.fitting.deadline import Deadline
+from ilk.model.file import write_kept
 from tests.conftest import OWN
 
 TABLES = [
@@ -25,10 +30,9 @@ TABLES = [
 def made(request, tmp_path_factory):
     path, options = TABLES[request.param]
     result, findings = run_and_keep(Job(str(path), **options))
-    models = kept_models(findings, result.model)
+    models = kept_models(findings, result)
     folder = tmp_path_factory.mktemp("runs") / "table.ilk"
-    write_run(result, str(folder))
-    write_fits(models, folder)
+    write_run(result, str(folder), fits=models)
     return path, result, findings, models, folder
 
 
@@ -60,7 +64,7 @@ def test_an_answer_at_another_k_is_what_its_model_gives(made):
 def test_kept_centres_cost_what_the_candidates_say():
     numbers = np.random.default_rng(0).normal(size=(300, 3)) + np.repeat(np.eye(3) * 9, 100, axis=0)
     result, findings = run_and_keep(Job(numbers, method="k-means", scale=None))
-    for k, model in kept_models(findings, result.model).items():
+    for k, model in kept_models(findings, result).items():
         labels = at_k(Searched.of(findings), model, result.model).labels
         centres = np.array([numbers[labels == group].mean(axis=0) for group in range(k)])
         cost = np.square(numbers[:, None] - centres).sum(2).min(1).sum()
@@ -72,7 +76,7 @@ def test_kept_centres_cost_what_the_candidates_say():
 def test_the_run_folder_gives_the_same_answer(made):
     path, result, findings, models, folder = made
     k = max(k for k in models if k <= 4)
-    assert has_fit(folder, k)
+    assert kept_ks(folder) == tuple(sorted(models))
     read = ilk.regroup(folder, path, k=k)
     own = at_k(Searched.of(findings), models[k], result.model)
     assert read.letters.tolist() == own.letters.tolist()
@@ -90,7 +94,40 @@ def test_a_run_without_fits_says_what_to_do(made, tmp_path):
     with pytest.raises(UsageError) as told:
         ilk.regroup(folder, path, k=2, merge="A,B")
     assert told.value.code == "one-change"
-    (folder / FITS / "9999.ilk").write_bytes(next((folder / FITS).glob("*.ilk")).read_bytes())
-    with pytest.raises(UsageError) as told:
-        ilk.regroup(folder, path, k=9999)
-    assert told.value.code == "no-fit"
+    write_kept(tmp_path / "bare.ilk" / FITS, {"9999": result.model, "name": result.model})
+    assert kept_ks(tmp_path / "bare.ilk") == (9999,)
+    for k in (2, 9999):
+        with pytest.raises(UsageError) as told:
+            ilk.regroup(tmp_path / "bare.ilk", path, k=k)
+        assert told.value.code == "no-fit"
+
+
+def test_a_first_look_has_the_same_groups_and_no_word_of_stability(made):
+    _, result, findings, models, _ = made
+    for k in sorted(models)[1:4]:
+        look = glance_at_k(Searched.of(findings), models[k], result.model)
+        whole = at_k(Searched.of(findings), models[k], result.model)
+        assert look.letters.tolist() == whole.letters.tolist()
+        assert look.verdict.word in ("not tested", "weak", "no clear groups")
+        assert look.verdict.stability_min is None
+        assert "not-tested-yet" in [caution[0] for caution in look.warnings]
+        assert "not-tested-yet" not in [caution[0] for caution in whole.warnings]
+
+
+def test_fits_are_kept_where_there_is_time_for_them(tmp_path):
+    numbers = np.random.default_rng(0).normal(size=(90, 2)) + np.repeat(np.eye(3, 2) * 9, 30, axis=0)
+    result, findings = run_and_keep(Job(numbers))
+    assert kept_models(findings, result)
+    assert kept_models(findings, result.stopped()) == {}
+    assert kept_models(replace(findings, clock=Deadline.after(0)), result) == {}
+    assert kept_models(None, result) == {}
+
+
+def test_a_file_of_fits_that_is_none_is_refused(made, tmp_path):
+    path, result, _, _, _ = made
+    write_run(result, str(tmp_path / "bare.ilk"))
+    result.model.save(tmp_path / "bare.ilk" / FITS)  # a model, and no file of several
+    assert kept_ks(tmp_path / "bare.ilk") == ()
+    (tmp_path / "bare.ilk" / FITS).write_bytes(b"no model")
+    with pytest.raises(ModelFileError):
+        ilk.regroup(tmp_path / "bare.ilk", path, k=2)

@@ -11,6 +11,11 @@ import zipfile
 import pytest
 
 import ilk
+from ilk.analysis.folder import FITS
+from ilk.analysis.job import Job
+from ilk.analysis.other_k import kept_ks, kept_models
+from ilk.analysis.run import run_and_keep
+from ilk.analysis.run_folder import write_run
 from tests.app.serving import serving
 
 
@@ -192,7 +197,12 @@ def test_exports(served, run, what):
     assert headers["content-disposition"].startswith("attachment")
     if what == "zip":
         names = zipfile.ZipFile(io.BytesIO(content)).namelist()
-        assert sorted(names) == ["assignments.csv", "model.ilk", "report.html", "summary.json"]
+        assert sorted({*names} - {"fits.ilk"}) == [
+            "assignments.csv",
+            "model.ilk",
+            "report.html",
+            "summary.json",
+        ]
     elif what == "assignments":
         assert len(content.splitlines()) == 2001
 
@@ -274,12 +284,103 @@ def test_fits_of_the_search_are_kept_for_another_server(tmp_path):
         shown_k(first, run, 2)
         first.process.kill()
         first.process.wait()
-    kept = {int(path.stem) for path in (tmp_path / run / "fits").iterdir()}
-    assert {1, 2, 3} <= kept
+    kept = kept_ks(tmp_path / run)
+    assert {1, 2, 3} <= {*kept}
     far = max(kept)
     with serving(tmp_path) as second:
         own = ilk.regroup(tmp_path / run, tmp_path / "a.csv", k=far)
         assert sizes(shown_k(second, run, far)) == {group.letter: group.rows for group in own.groups}
+
+
+THREE = "x,y\n" + "\n".join(f"{i % 3 * 9 + i % 5 / 10},{i % 3 * 4 + i % 7 / 9}" for i in range(240)) + "\n"
+
+
+def own_run(folder, **options):
+    """A run as the command line writes it."""
+    (folder / "a.csv").write_text(THREE)
+    result, findings = run_and_keep(Job(str(folder / "a.csv"), **options))
+    write_run(result, str(folder / "a.ilk"), force=True, fits=kept_models(findings, result))
+    return kept_ks(folder / "a.ilk")
+
+
+def until(ready, seconds=60):
+    end = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_run_of_the_command_line_has_its_numbers_of_groups_at_hand(tmp_path):
+    kept = own_run(tmp_path)
+    far = max(kept)
+    with serving(tmp_path) as served:
+        entries = {entry["k"]: entry for entry in served.ask("answer", run="a.ilk")["ks"]}
+        assert not entries[far]["ready"]
+        served.ask("prepare", {"run": "a.ilk"})
+        until(lambda: all(e["ready"] for e in served.ask("answer", run="a.ilk")["ks"] if e["k"] in kept))
+        early = served.ask("version", run="a.ilk", version=f"k/{far}")
+        answer = shown_k(served, "a.ilk", far)
+        assert len(answer["groups"]) == len(early["groups"]) == far
+        until(lambda: {e["k"]: e for e in served.ask("answer", run="a.ilk")["ks"]}[far]["tested"])
+        whole = served.ask("answer", run="a.ilk")
+        own = ilk.regroup(tmp_path / "a.ilk", tmp_path / "a.csv", k=far)
+        assert whole["brief"]["word"] == own.verdict.word
+        assert sizes(whole) == {group.letter: group.rows for group in own.groups}
+        assert not (tmp_path / "a.ilk" / "glance" / str(far)).exists()
+
+
+def test_a_first_look_says_that_it_is_one_and_a_change_waits_for_the_answer(tmp_path, monkeypatch):
+    from ilk.analysis.other_k import glance_at_k, read_fit
+    from ilk.analysis.regroup import searched_again
+    from ilk.app.place import Place
+    from ilk.app.session import Session
+
+    own_run(tmp_path)
+    run = tmp_path / "a.ilk"
+    searched, model = searched_again(run, tmp_path / "a.csv")
+    write_run(glance_at_k(searched, read_fit(run, 2), model), str(run / "glance" / "2"))
+    session = Session(Place.of(tmp_path, 10**6))
+    wanted = []
+    monkeypatch.setattr(session.numbers.tasks, "want", lambda name, k: wanted.append((name, k)) or True)
+    shown = session.show_k("a.ilk", 2, 0)
+    assert shown["version"] == "k/2"
+    assert wanted == [("a.ilk", 2)]
+    assert shown["brief"]["word"] in ("not tested", "weak")
+    assert "stability is not tested yet" in shown["html"]
+    assert [entry["tested"] for entry in shown["ks"] if entry["k"] == 2] == [False]
+    moments = []
+
+    def works(name):
+        moments.append(name)
+        if len(moments) == 3:
+            write_run(ilk.regroup(run, tmp_path / "a.csv", k=2), str(run / "k" / "2"))
+        return True
+
+    monkeypatch.setattr(session.numbers.tasks, "works", works)
+    named = session.change("a.ilk", {"names": {"A": "first"}}, shown["state"]["revision"])
+    assert len(moments) == 3
+    assert "stability is not tested yet" not in named["html"]
+
+
+def test_a_run_that_was_written_over_has_nothing_of_the_one_before(tmp_path):
+    own_run(tmp_path)
+    with serving(tmp_path) as served:
+        shown_k(served, "a.ilk", 2)
+        changed(served, "a.ilk", {"names": {"A": "old"}})
+        assert served.ask("rows", {"run": "a.ilk", "version": ""})["total"] == 240
+        own_run(tmp_path, ignore=["y"])
+        (tmp_path / "a.csv").write_text(THREE)
+        answer = served.ask("answer", run="a.ilk")
+        assert (answer["version"], len(answer["state"]["entries"])) == ("", 1)
+        assert [entry["k"] for entry in answer["ks"] if entry["ready"]] == [answer["brief"]["k"]]
+        left = {path.name for path in (tmp_path / "a.ilk").iterdir()}
+        assert not left & {"k", "glance", "changes", "cells.parquet", "page.json"}
+        assert FITS in left
+        revision = answer["state"]["revision"]
+        assert served.ask("step", {"run": "a.ilk", "at": 1, "revision": revision}) == "no-entry"
+    (tmp_path / "a.ilk" / "page.json").write_text('{"of": "another"}')
+    with serving(tmp_path, "--read-only") as served:
+        assert served.ask("answer", run="a.ilk") == "older-page"
 
 
 def test_progress_before_the_first_model_is_told_without_a_figure():

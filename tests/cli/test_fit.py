@@ -23,6 +23,7 @@ def test_fit_writes_a_folder_and_prints_the_groups(ilk, blobs, tmp_path):
     assert result.exit_code == 0, result.stderr
     assert sorted(p.name for p in (tmp_path / "blobs.ilk").iterdir()) == [
         "assignments.csv",
+        "fits.ilk",
         "model.ilk",
         "report.html",
         "summary.json",
@@ -41,7 +42,7 @@ def test_fit_writes_a_folder_and_prints_the_groups(ilk, blobs, tmp_path):
     )
     size = round((tmp_path / "blobs.ilk" / "report.html").stat().st_size / 1000)
     assert lines[-2:] == [
-        f"wrote           blobs.ilk/ report.html ({size} kB) assignments.csv model.ilk summary.json",
+        f"wrote           blobs.ilk/ report.html ({size} kB) assignments.csv model.ilk fits.ilk summary.json",
         "next            ilk explain blobs.ilk B   ilk assign blobs.ilk new.csv",
     ]
     assert max(map(len, lines)) <= 100

@@ -40,7 +40,7 @@ def test_a_full_standard_output_is_a_resource_limit(tmp_path, blobs):
     assert done.returncode == 5
     assert "standard output could not be written: No space left" in done.stderr
     assert "The run is in blobs.ilk" in done.stderr
-    assert len(os.listdir(tmp_path / "blobs.ilk")) == 4
+    assert len(os.listdir(tmp_path / "blobs.ilk")) == 5
 
 
 def test_help_to_a_full_standard_output(tmp_path):
@@ -52,7 +52,7 @@ def test_help_to_a_full_standard_output(tmp_path):
 def test_closed_streams_do_not_stop_a_run(tmp_path, blobs):
     done = run(tmp_path, ">&- 2>&-", *FIT, "-q")
     assert done.returncode == 0
-    assert len(os.listdir(tmp_path / "blobs.ilk")) == 4
+    assert len(os.listdir(tmp_path / "blobs.ilk")) == 5
 
 
 def test_a_closed_standard_output_is_told(tmp_path):

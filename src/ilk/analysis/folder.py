@@ -11,7 +11,8 @@ from ilk.model.file import read_model
 from ilk.model.model import Model
 from ilk.report.reading import read_summary
 
-MODEL, SUMMARY, REPORT = "model.ilk", "summary.json", "report.html"
+MODEL, SUMMARY, REPORT, FITS = "model.ilk", "summary.json", "report.html", "fits.ilk"
+ASSIGNMENTS = ("assignments.csv", "assignments.parquet")
 
 
 def find_model(run: str) -> Model:
@@ -29,7 +30,7 @@ def find_model(run: str) -> Model:
 
 def find_assignments(run: str) -> str:
     """The assignments file of a run folder: a plain file, since ilk writes no other."""
-    for name in ("assignments.csv", "assignments.parquet"):
+    for name in ASSIGNMENTS:
         path = os.path.join(run, name)
         if os.path.lexists(path):
             if not stat.S_ISREG(os.lstat(path).st_mode):

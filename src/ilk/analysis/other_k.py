@@ -6,7 +6,7 @@ A search fits every K on its way. What it had is kept as models, so that another
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,11 @@ import numpy as np
 import ilk
 from ilk.analysis.assemble import answer_of
 from ilk.analysis.findings import Findings
+from ilk.analysis.folder import FITS
 from ilk.analysis.job import Job
 from ilk.analysis.prepare import Input, Seen
 from ilk.analysis.result import Result
-from ilk.analysis.shown import shown_rows
+from ilk.analysis.shown import Shown, rows_at_a_glance, shown_rows
 from ilk.assorted.problem import CELLS, ColumnTransform, InverseTransform
 from ilk.engines.derived import derive, reencoded
 from ilk.errors import Caution, NoModelError, UsageError, shown
@@ -27,7 +28,7 @@ from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, finish
 from ilk.fitting.loop import NOTHING_CHANGED, Run
 from ilk.fitting.restarts import Recipe
-from ilk.model.file import read_model
+from ilk.model.file import kept_names, read_kept
 from ilk.model.model import Model
 from ilk.model.placed import N_QUANTILES
 from ilk.model.registry import fitted_as
@@ -37,10 +38,12 @@ from ilk.selection.candidates import Candidate, Search
 from ilk.selection.grouping import GroupingOptions, group
 from ilk.selection.kept_fits import KeptFit
 from ilk.selection.sharpness import sharpness_of
-from ilk.table.block import Encoding
+from ilk.table.block import Array, Encoding
 from ilk.table.weights import in_unit
 
-FITS = "fits"
+NOT_YET = Caution(
+    "not-tested-yet", "stability is not tested yet: these groups are a first look at a fit of the search"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +60,13 @@ class Searched:
         return cls(findings.job, findings.given, findings.search.candidates, findings.search.n_rows_searched)
 
 
-def kept_models(findings: Findings, own: Model) -> dict[int, Model]:
-    """By K the fits of a search as models, each group one component, larger ones first; `own` is that of the answer.
-    A fit that leaves a component without rows of its own is none of so many groups, and is left out."""
-    made = {k: _kept_model(findings, own, kept) for k, kept in findings.search.kept.items()}
+def kept_models(findings: Findings | None, result: Result) -> dict[int, Model]:
+    """By K the fits of a search as models, each group one component, larger ones first; `result` is its answer.
+    A fit that leaves a component without rows of its own is none of so many groups, and is left out; so are all where
+    nothing was searched, or no time is left for the pass that each takes."""
+    if findings is None or result.interrupted or findings.clock.over:
+        return {}
+    made = {k: _kept_model(findings, result.model, kept) for k, kept in findings.search.kept.items()}
     return {k: model for k, model in made.items() if model is not None}
 
 
@@ -110,12 +116,37 @@ def _seen(given: Input, encoding: Encoding, treat: ColumnTransform | None) -> Se
 
 def at_k(searched: Searched, model: Model, earlier: Model) -> Result:
     """The answer of a kept model; groups that are those of `earlier` have their letters and names."""
+    return _answer(searched, model, earlier, _View(Deadline.none(), shown_rows, (_told(model.k),)))
+
+
+def glance_at_k(searched: Searched, model: Model, earlier: Model) -> Result:
+    """The same at once: stability is not tested, and groups of a large table are described from a sample."""
+    return _answer(
+        searched, model, earlier, _View(Deadline.after(0), rows_at_a_glance, (_told(model.k), NOT_YET))
+    )
+
+
+@dataclass(frozen=True)
+class _View:
+    """How closely groups are looked at."""
+
+    clock: Deadline
+    look: Callable[[Input, Seen, Array, int], Shown]
+    notes: tuple[Caution, ...]
+
+
+def _answer(searched: Searched, model: Model, earlier: Model, view: _View) -> Result:
     job, given = replace(searched.job, k=model.k, merge="none", callback=None, budget=None), searched.given
-    seen, clock = _seen(given, model.encoding, model.treat), Deadline.none()
+    seen = _seen(given, model.encoding, model.treat)
     recipe = Recipe(model.method, model.grouped.family, trim=float(model.options.get("trim") or 0.0))
     search = _search(searched, seen, recipe, model)
     wish = GroupingOptions(
-        merge="none", least=model.k, asked=model.k, min_size=job.min_size, max_size=job.max_size
+        merge="none",
+        least=model.k,
+        asked=model.k,
+        min_size=job.min_size,
+        max_size=job.max_size,
+        deadline=view.clock,
     )
     untreat = None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
     findings = Findings(
@@ -124,12 +155,12 @@ def at_k(searched: Searched, model: Model, earlier: Model) -> Result:
         seen=seen,
         search=search,
         grouping=group(seen.rows, search, wish, job.seed, untreat),
-        notes=(_told(model.k),),
+        notes=view.notes,
         earlier=earlier,
-        clock=clock,
+        clock=view.clock,
         search_seconds=0.0,
     )
-    return answer_of(findings, shown_rows(given, seen, findings.grouping.labels, job.seed))
+    return answer_of(findings, view.look(given, seen, findings.grouping.labels, job.seed))
 
 
 def _search(searched: Searched, seen: Seen, recipe: Recipe, model: Model) -> Search:
@@ -177,27 +208,22 @@ def _told(k: int) -> Caution:
     )
 
 
-def write_fits(models: dict[int, Model], run: Path) -> None:
-    """Keep the models of a search in the folder of its run."""
-    (run / FITS).mkdir(exist_ok=True)
-    for k, model in models.items():
-        model.save(run / FITS / f"{k}.ilk", overwrite=True)
-
-
-def has_fit(run: Path, k: int) -> bool:
-    """Whether the search of a run has kept a fit of so many groups."""
-    return (run / FITS / f"{k}.ilk").is_file() and not (run / FITS).is_symlink()
+def kept_ks(run: Path) -> tuple[int, ...]:
+    """The numbers of groups whose fits a run keeps."""
+    if not (run / FITS).is_file() or (run / FITS).is_symlink():
+        return ()
+    return tuple(sorted(int(name) for name in kept_names(run / FITS) if name.isdecimal()))
 
 
 def read_fit(run: Path, k: int) -> Model:
     """The model that the search of a run had with so many groups."""
-    if not has_fit(run, k):
+    model = read_kept(run / FITS, str(k)) if k in kept_ks(run) else None
+    if model is None:
         raise UsageError(
             "no-fit",
             f"{shown(run, 80)} keeps no fit with {k} groups",
             do=f"Fit the table with it: ilk fit TABLE --k {k}",
         )
-    model = read_model(run / FITS / f"{k}.ilk", follow=False)
     if len(model.group_of) != k:
         raise UsageError("no-fit", f"the fit with {k} groups is one with {model.k}", do="Fit the table again")
     return model

@@ -51,8 +51,7 @@ def regroup(
 
     Merged groups keep the rule that gives new rows their group. A group of several components is split between them,
     and keeps it too; another is divided by a fit with two groups to its rows, and the answer has no rule for new rows.
-    Another number of groups is the fit that the search had with it, where the run keeps the fits of its search, as
-    those of `ilk open` do: nothing is fitted.
+    Another number of groups is the fit that the search had with it, which the run keeps: nothing is fitted.
 
     Parameters
     ----------
@@ -218,9 +217,19 @@ def _split(old: _Old, table: Table, letter: str) -> Result:
 
 def _at_k(old: _Old, table: Table, run: Path, k: int) -> Result:
     """The fit that the search had with K groups."""
+    return at_k(_searched(old, table), read_fit(run, k), old.model)
+
+
+def searched_again(run: Path, data: Any) -> tuple[Searched, Model]:
+    """A table with what the search of its run has tried on it, and the model of the run."""
+    old = _Old.of(os.fspath(run))
+    return _searched(old, old.table_of(data)), old.model
+
+
+def _searched(old: _Old, table: Table) -> Searched:
     job = old.asked(table, ("k", "merge", "match_to"))
     n_rows = int(old.summary["search"]["rows"])
-    return at_k(Searched(job, prepare(job), old.result.candidates, n_rows), read_fit(run, k), old.model)
+    return Searched(job, prepare(job), old.result.candidates, n_rows)
 
 
 def _visit_labels(grouped: Grouped, block: Any) -> Array:

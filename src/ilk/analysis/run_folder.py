@@ -8,13 +8,15 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from ilk.analysis.folder import (
+    ASSIGNMENTS,
+    FITS,
     MODEL,
     REPORT,
     SUMMARY,
@@ -31,6 +33,7 @@ from ilk.errors import (
     recorded,
     shown,
 )
+from ilk.model.file import write_kept
 from ilk.model.model import Model
 from ilk.model.placed import settled
 from ilk.report.explanation import without_rows
@@ -48,7 +51,7 @@ SUFFIX = ".ilk"
 PACKED = (".gz", ".zst", ".bz2")
 CSV_ROWS = 65536
 HURRIED_ROWS = 200_000  # assigned in half a second
-FILES = (MODEL, "assignments.csv", "assignments.parquet", REPORT, SUMMARY)
+FILES = (MODEL, *ASSIGNMENTS, FITS, REPORT, SUMMARY)
 LEAST_BYTES = 1 << 18  # a small report, its summary and a model
 SHARE_OF_INPUT = 8  # of a file, at least, that its assignments take
 
@@ -138,9 +141,11 @@ def write_into(
     force: bool = False,
     rows: bool = True,
     parquet: bool = False,
+    assignments: bool = True,
     marks: dict[str, Any] | None = None,
+    fits: Mapping[int, Model] | None = None,
 ) -> dict[str, Any]:
-    """As `write_run`, to a folder that is held.
+    """As `write_run`, to a folder that is held; `fits` are the models of other K that the search had.
 
     Of a run that was stopped, the assignments of a large table are left out: they take longer than all else.
     """
@@ -151,8 +156,11 @@ def write_into(
     def make(target: Path) -> None:  # nobody else writes there: files are renamed, not linked
         result.model.save(target / MODEL, overwrite=True)
         files = [MODEL]
-        if rows:
+        if rows and assignments:
             files = [*_write_assignments(target, claim.folder, result, summary, parquet), MODEL]
+        if fits:
+            write_kept(target / FITS, {str(k): model for k, model in fits.items()})
+            files.append(FITS)
         summary["folder"], summary["files"] = claim.folder, [REPORT, *files, SUMMARY]
         written = page(summary).encode()
         write_atomically(target / REPORT, written, overwrite=True)

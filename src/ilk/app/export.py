@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ilk.analysis.folder import MODEL, REPORT, SUMMARY, find_assignments, find_model
+from ilk.analysis.folder import FITS, MODEL, REPORT, SUMMARY, find_assignments, find_model
 from ilk.analysis.run_folder import csv_chunks, json_bytes, new_parts
 from ilk.errors import UsageError, shown
 from ilk.export.dialects import dialect_of
@@ -65,7 +65,7 @@ def _read(file: Any) -> Iterator[bytes]:
 
 def _zipped(version: Path) -> Iterator[bytes]:
     """The files of the version itself: those that `ilk fit` writes."""
-    names = [*PLAIN.values(), os.path.basename(find_assignments(str(version)))]
+    names = [*PLAIN.values(), FITS, os.path.basename(find_assignments(str(version)))]
     held = tempfile.SpooledTemporaryFile(max_size=2**24)  # noqa: SIM115  closed by who reads it
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as pack:
         for name in names:

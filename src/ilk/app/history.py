@@ -1,24 +1,29 @@
 """What was done to a run: its versions, each a run folder within it, and a history with undo.
 
-`page.json` holds the table, the options, the entries and which of them is shown. It is written at one stroke, and a
-change that was made while looking at another state than the present one is refused.
+`page.json` holds the run that it is of, the table, the options, the entries and which of them is shown. It is written
+at one stroke, and a change that was made while looking at another state than the present one is refused.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ilk.analysis.folder import SUMMARY
+from ilk.analysis.folder import MODEL, SUMMARY
 from ilk.errors import IlkError, UsageError, shown
 from ilk.store import write_atomically
+from ilk.store.container import DIGEST_BYTES
 
 STATE = "page.json"
+FOLDERS = ("k", "glance", "changes")
+COPIES = ("cells.parquet", "groups.parquet")
 MOST_BYTES = 4 * 2**20
 VERSION = re.compile(r"(k/\d{1,4}|changes/\d{3,6})?")
 _locks: dict[Path, threading.RLock] = {}
@@ -55,16 +60,33 @@ def has_k(run: Path, k: int) -> bool:
     return (k_folder(run, k) / SUMMARY).is_file()
 
 
+def glance_folder(run: Path, k: int) -> Path:
+    """Where a first look at so many groups is kept, until the answer is there."""
+    return run / "glance" / str(k)
+
+
+def has_glance(run: Path, k: int) -> bool:
+    return (glance_folder(run, k) / SUMMARY).is_file()
+
+
+def k_of(version: str) -> int | None:
+    """The number of groups of a version, where it is one of those of the search."""
+    return int(version.removeprefix("k/")) if version.startswith("k/") else None
+
+
 def ks_of(summary: Mapping[str, Any]) -> list[int]:
     """The numbers of groups that can be asked for: those of the candidates."""
     return sorted({int(c["k"]) for c in summary["candidates"]} | {int(summary["chosen"]["k"])})
 
 
 def version_folder(run: Path, version: str) -> Path:
-    """The folder of a version; refused where there is none."""
-    path = run / version if version else run
+    """The folder of a version, or of a first look at it; refused where there is none."""
+    known = VERSION.fullmatch(version) is not None
+    path, k = run / version if version else run, k_of(version) if known else None
+    if k is not None and not has_k(run, k):
+        path = glance_folder(run, k)
     linked = any(part.is_symlink() for part in (path, path.parent))
-    if not VERSION.fullmatch(version) or linked or not (path / SUMMARY).is_file():
+    if not known or linked or not (path / SUMMARY).is_file():
         raise UsageError(
             "no-version", f"there is no version {shown(version, 40)!r} of this run", do="Load the page anew"
         )
@@ -79,12 +101,41 @@ def read_state(run: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError
         state = json.loads(path.read_bytes())
         _check(state)
+        if state["of"] != mark_of(run):
+            raise ValueError
         return dict(state)
     except (OSError, ValueError, KeyError, TypeError, IlkError):
         made = summary.get("reproduce") or {}
         python = [text for text in str(made.get("python", "")).splitlines() if "ilk." in text]
         first = Step("Fit", str(made.get("command", "")), python[0] if python else "")
-        return new_state(None, {}, first)
+        return new_state(run, None, {}, first)
+
+
+def mark_of(run: Path) -> str:
+    """What tells the run in a folder from another that was there before: the digest at the end of its model."""
+    with open(run / MODEL, "rb") as file:
+        file.seek(-DIGEST_BYTES, os.SEEK_END)
+        return file.read().hex()
+
+
+def is_older(run: Path) -> bool:
+    """Whether what the page made in a folder is of a run that was written over since."""
+    try:
+        return bool(json.loads((run / STATE).read_bytes())["of"] != mark_of(run))
+    except OSError:
+        return False
+    except (ValueError, KeyError, TypeError):
+        return True
+
+
+def let_go(run: Path) -> None:
+    """Take away what the page made of a run that was written over since: it is not of the run that is there now."""
+    with lock_of(run):
+        for name in FOLDERS:
+            if not (run / name).is_symlink():
+                shutil.rmtree(run / name, ignore_errors=True)
+        for name in (*COPIES, STATE):
+            (run / name).unlink(missing_ok=True)
 
 
 def _check(state: Mapping[str, Any]) -> None:
@@ -98,11 +149,20 @@ def _check(state: Mapping[str, Any]) -> None:
             raise ValueError
     if not isinstance(state["options"], dict) or not isinstance(state["table"], str | None):
         raise ValueError
+    if not isinstance(state["of"], str):
+        raise ValueError
 
 
-def new_state(table: str | None, options: Mapping[str, Any], first: Step) -> dict[str, Any]:
+def new_state(run: Path, table: str | None, options: Mapping[str, Any], first: Step) -> dict[str, Any]:
     """The history of a run that was just fitted."""
-    return {"table": table, "options": dict(options), "entries": [vars(first)], "at": 0, "revision": 0}
+    return {
+        "of": mark_of(run),
+        "table": table,
+        "options": dict(options),
+        "entries": [vars(first)],
+        "at": 0,
+        "revision": 0,
+    }
 
 
 def write_state(run: Path, state: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from ilk.app.answer import report_script, report_style
 from ilk.app.export import assigned, exported
-from ilk.app.history import Conflict, version_folder
+from ilk.app.history import Conflict
 from ilk.app.rows import Query
 from ilk.app.session import Session
 from ilk.errors import IlkError, ResourceError, UsageError, shown, typed
@@ -36,6 +36,7 @@ def application(session: Session) -> Starlette:
         "overview": lambda s, _: s.overview(),
         "tasks": lambda s, _: s.under_way(),
         "answer": lambda s, q: s.answer(_text(q, "run")),
+        "version": lambda s, q: s.told(_text(q, "run"), _text(q, "version", "")),
         "row": lambda s, q: s.row(_text(q, "run"), _text(q, "version", ""), _whole(q, "row")),
         "compare": lambda s, q: s.compare(_text(q, "first"), _text(q, "second")),
     }
@@ -48,6 +49,7 @@ def application(session: Session) -> Starlette:
         "fit": lambda s, q: s.fit(_text(q, "table"), q.get("options", {})),
         "stop": lambda s, q: s.tasks.stop(_whole(q, "task")),
         "k": lambda s, q: s.show_k(_text(q, "run"), _whole(q, "k"), _whole(q, "revision")),
+        "prepare": lambda s, q: s.prepare(_text(q, "run")),
         "change": lambda s, q: s.change(_text(q, "run"), q.get("change"), _whole(q, "revision")),
         "step": lambda s, q: s.step(_text(q, "run"), _whole(q, "at"), _whole(q, "revision")),
     }
@@ -139,8 +141,7 @@ def _upload(session: Session) -> Any:
 def _export(session: Session) -> Any:
     def made(request: Request) -> tuple[str, Any]:
         asked, what = dict(request.query_params), request.path_params["what"]
-        run = session.place.run(_text(asked, "run"))
-        version = version_folder(run, _text(asked, "version", ""))
+        run, version = session.version(_text(asked, "run"), _text(asked, "version", ""))
         stem = run.name.removesuffix(".ilk")
         if what == "assigned":
             return f"{stem}-new-rows.csv", assigned(version, session.place.table(_text(asked, "table")))

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from ilk.analysis.folder import find_assignments
+from ilk.app.history import COPIES
 from ilk.errors import UsageError, shown
 from ilk.store import write_atomically
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.read import Table
 
-CELLS, GROUPS = "cells.parquet", "groups.parquet"
+CELLS, GROUPS = COPIES
 LARGE_TEXT = 5_000_000  # bytes of assignments from which they are kept in another form, too
 NUMBER = 'cast("row" as bigint)'
 MOST_A_PAGE = 200

@@ -12,20 +12,23 @@ from typing import Any, cast
 
 import numpy as np
 
-from ilk.analysis.folder import find_model, find_summary
-from ilk.analysis.other_k import has_fit
+from ilk.analysis.folder import ASSIGNMENTS, SUMMARY, find_model, find_summary
+from ilk.analysis.other_k import kept_ks
 from ilk.analysis.runs import checked, compared
 from ilk.app import changes, rows
 from ilk.app.answer import answer_of, brief
 from ilk.app.asked import Options, lines_of, options_of
 from ilk.app.columns import look_at, reading_of
 from ilk.app.history import (
+    STATE,
     Step,
     at_revision,
     changed,
+    has_glance,
     has_k,
-    k_folder,
+    is_older,
     ks_of,
+    let_go,
     lock_of,
     new_state,
     new_version,
@@ -34,6 +37,7 @@ from ilk.app.history import (
     with_entry,
     write_state,
 )
+from ilk.app.numbers import Numbers
 from ilk.app.place import Place
 from ilk.app.tasks import Task, Tasks
 from ilk.errors import IlkError, UsageError
@@ -50,6 +54,7 @@ Memory = OrderedDict[Any, dict[str, Any]]
 KEPT_BYTES = 500_000_000  # of a file; a larger table is read again at every look
 LOOKS = 16  # columns of tables that are remembered
 BRIEFS = 500
+ANSWERS = 32  # as the page shows them, some hundred kilobytes each
 MOVED = 200  # rows that moved between two runs, at most
 PLAIN = Surface(width=88)
 NARROW = Surface(width=66)
@@ -60,8 +65,10 @@ class Session:
 
     def __init__(self, place: Place, *, read_only: bool = False) -> None:
         self.place, self.read_only, self.tasks = place, read_only, Tasks()
+        self.numbers = Numbers(place, self.tasks)
         self._looks: Memory = OrderedDict()
         self._briefs: Memory = OrderedDict()
+        self._answers: Memory = OrderedDict()
         self._tables: Memory = OrderedDict()
         self._lock = threading.Lock()
 
@@ -80,11 +87,21 @@ class Session:
     def under_way(self) -> list[dict[str, Any]]:
         return [task.to_dict() for task in self.tasks.all()]
 
+    def _run(self, name: str) -> Path:
+        """The folder of a run, without what the page made of one that was written over since."""
+        run = self.place.run(name)
+        if is_older(run):
+            if self.read_only:
+                what = "this run was written over since the page was last used with it"
+                raise UsageError("older-page", what, do="Open it without --read-only")
+            let_go(run)
+        return run
+
     def _brief(self, name: str) -> dict[str, Any] | None:
         """A run in a line; None where its folder cannot be read."""
         try:
             run = self.place.run(name)
-            state = run / "page.json"
+            state = run / STATE
             marks = [os.stat(path).st_mtime_ns for path in (run / "summary.json", state) if path.exists()]
             return self._remembered(self._briefs, (name, *marks), BRIEFS, lambda: self._made_brief(name, run))
         except (IlkError, OSError, KeyError, TypeError, ValueError):
@@ -147,7 +164,7 @@ class Session:
 
         def end(task: Task) -> None:
             del task
-            write_state(folder, new_state(table, options, Step("Fit", **lines)))
+            write_state(folder, new_state(folder, table, options, Step("Fit", **lines)))
 
         return self.tasks.start(order, folder.name, {"what": "fit", "table": table, **lines}, end).to_dict()
 
@@ -159,7 +176,7 @@ class Session:
 
     def answer(self, name: str) -> dict[str, Any]:
         """The version of a run that is shown now, whole."""
-        run = self.place.run(name)
+        run = self._run(name)
         summary = find_summary(str(run))
         state = read_state(run, summary)
         version = state["entries"][state["at"]]["version"]
@@ -167,35 +184,27 @@ class Session:
             now = find_summary(str(version_folder(run, version)))
         except IlkError:  # its folder was removed: the run itself is there
             state["at"], version, now = 0, "", summary
-        busy = [t.to_dict() for t in self.tasks.all() if t.run == name]
         return {
-            **answer_of(now),
-            "brief": brief(name, now),
+            **self._told(name, version_folder(run, version), now),
             "state": state,
             "version": version,
-            "ks": self._ks(run, summary, state, busy),
+            "ks": self.numbers.listed(name, run, summary),
             "table": self._table_of(run, summary, state),
             "cells": rows.has_cells(run),
-            "has_rule": find_model(str(version_folder(run, version))).has_rule,
         }
 
-    def _ks(self, run: Path, summary: Any, state: Any, busy: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The numbers of groups that can be shown: which are there, and what BIC each had."""
-        own = int(summary["chosen"]["k"])
-        best: dict[int, float] = {}
-        for c in summary["candidates"]:
-            if c["bic"] is not None:
-                best[c["k"]] = min(best.get(c["k"], c["bic"]), c["bic"])
-        unmade = {int(k): why for task in busy for k, why in task["unmade"].items()}
-        return [
-            {
-                "k": k,
-                "ready": k == own or has_k(run, k),
-                "bic": best.get(k),
-                "why_not": unmade.get(k),
-            }
-            for k in ks_of(summary)
-        ]
+    def told(self, name: str, version: str) -> dict[str, Any]:
+        """A version of a run, whether it is shown now or not."""
+        folder = version_folder(self._run(name), version)
+        return {**self._told(name, folder, find_summary(str(folder))), "version": version}
+
+    def _told(self, name: str, folder: Path, summary: dict[str, Any]) -> dict[str, Any]:
+        def made() -> dict[str, Any]:
+            has_rule = find_model(str(folder)).has_rule
+            return {**answer_of(summary), "brief": brief(name, summary), "has_rule": has_rule}
+
+        facts = os.stat(folder / SUMMARY)
+        return self._remembered(self._answers, (folder, facts.st_mtime_ns, facts.st_size), ANSWERS, made)
 
     def _table_of(self, run: Path, summary: Any, state: Any) -> str | None:
         """The table of a run by the name it is listed with; of a run of the command line the file of its name."""
@@ -210,18 +219,20 @@ class Session:
 
     def show_k(self, name: str, k: int, revision: int) -> dict[str, Any]:
         """Show the answer with another number of groups; where it is not there yet, it is asked for."""
-        run = self.place.run(name)
+        run = self._run(name)
         summary = find_summary(str(run))
         if k not in ks_of(summary):
             raise UsageError("bad-k", f"{k} groups were not tried", do="Choose another number")
         own, state = int(summary["chosen"]["k"]), read_state(run, summary)
-        if k != own and not has_k(run, k):
-            return {"making": self._make_k(name, run, k, summary, state)}
         table = self._table_of(run, summary, state)
+        if k != own and not has_k(run, k):
+            self.numbers.make(name, run, k, table, state["options"])
+            if not has_glance(run, k):
+                return {"making": k}
         version = "" if k == own else f"k/{k}"
         if k == own:
             lines = {word: state["entries"][0][word] for word in ("command", "python")}
-        elif has_fit(run, k):
+        elif k in kept_ks(run):
             lines = changes.lines_of(name, table, {"k": k}, f"{name}/k/{k}")
         else:
             lines = lines_of(table or "DATA", {**state["options"], "k": k}, f"{name}/k/{k}", match_to=name)
@@ -237,30 +248,24 @@ class Session:
         changed(run, summary, revision, edit)
         return self.answer(name)
 
-    def _make_k(self, name: str, run: Path, k: int, summary: Any, state: Any) -> int:
-        """Have an answer made: by the process that has the table, else by another."""
-        if self.tasks.want(name, k) or any(
-            task.about.get("k") == k and task.run == name and not task.over for task in self.tasks.all()
-        ):
-            return k
+    def prepare(self, name: str) -> dict[str, Any]:
+        """Have the fits that a run keeps looked at, so that the next number of groups is there when it is asked for."""
+        run = self._run(name)
+        summary = find_summary(str(run))
+        state = read_state(run, summary)
         table = self._table_of(run, summary, state)
-        if table is None:
-            raise UsageError("no-table", "the table of this run is not here", do="Put it into the folder")
-        path, to = str(self.place.table(table)), str(k_folder(run, k))
-        order: dict[str, Any]
-        if has_fit(run, k):
-            order = {"do": "change", "from": str(run), "to": to, "table": path, "change": {"k": k}}
-        else:
-            options = {**state["options"], "k": k, "match_to": str(run)}
-            order = {"do": "fit", "table": path, "folder": to, "options": options, "alone": True}
-        self.tasks.start(order, name, {"what": "k", "k": k}, lambda _: None)
-        return k
+        with lock_of(run):
+            if not (run / STATE).exists():
+                write_state(run, state)  # says of which run the answers will be
+        self.numbers.prepare(name, run, summary, table, state["entries"][state["at"]]["version"])
+        return {}
 
     def change(self, name: str, given: Any, revision: int) -> dict[str, Any]:
         """Begin a change of the groups by hand."""
-        what, run = changes.change_of(given), self.place.run(name)
+        what, run = changes.change_of(given), self._run(name)
+        summary = find_summary(str(run))
+        self._now(name)
         with lock_of(run):
-            summary = find_summary(str(run))
             state = at_revision(run, summary, revision)
             before, version = state["entries"][state["at"]]["version"], new_version(run)
             (run / version).mkdir(parents=True)
@@ -287,7 +292,7 @@ class Session:
 
     def step(self, name: str, at: int, revision: int) -> dict[str, Any]:
         """Go to another entry of the history: undo, redo."""
-        run = self.place.run(name)
+        run = self._run(name)
         summary = find_summary(str(run))
 
         def edit(state: dict[str, Any]) -> None:
@@ -300,9 +305,16 @@ class Session:
         return self.answer(name)
 
     def rows(self, name: str, version: str, query: rows.Query) -> dict[str, Any]:
-        run = self.place.run(name)
+        run = self._run(name)
         self._ensure_cells(run)
-        return rows.rows(run, version_folder(run, version), query)
+        return rows.rows(run, self._with_rows(name, run, version), query)
+
+    def _with_rows(self, name: str, run: Path, version: str) -> Path:
+        """The folder of a version, once the groups of its rows are written."""
+        folder = version_folder(run, version)
+        if any((folder / file).exists() for file in ASSIGNMENTS):
+            return folder
+        return self.numbers.whole(name, run, version)
 
     def _ensure_cells(self, run: Path) -> None:
         """Keep the cells of a run that the command line wrote, where its table is here."""
@@ -328,8 +340,8 @@ class Session:
 
     def row(self, name: str, version: str, number: int) -> dict[str, Any]:
         """One row and why it is where it is."""
-        run = self.place.run(name)
-        folder = version_folder(run, version)
+        run = self._run(name)
+        folder = self._with_rows(name, run, version)
         found = rows.row(run, folder, number)
         placed = {key: found["cells"][key] for key in found["own"]} | {"row": number}
         cells = {key: value for key, value in found["cells"].items() if key not in found["own"]}
@@ -361,10 +373,16 @@ class Session:
             "cautions": [c[1] for c in found.cautions],
         }
 
+    def version(self, name: str, version: str) -> tuple[Path, Path]:
+        """The folders of a run and of a version of it, whole."""
+        run = self._run(name)
+        return run, self.numbers.whole(name, run, version)
+
     def _now(self, name: str) -> Path:
-        run = self.place.run(name)
+        """What is shown of a run, whole."""
+        run = self._run(name)
         state = read_state(run, find_summary(str(run)))
-        return version_folder(run, state["entries"][state["at"]]["version"])
+        return self.numbers.whole(name, run, state["entries"][state["at"]]["version"])
 
     def check(self, name: str, table: str) -> dict[str, Any]:
         """New rows against the model of a run: drift, and their groups."""

@@ -33,7 +33,8 @@ class Task:
     failed: dict[str, str] | None = None
     result: dict[str, Any] = field(default_factory=dict)
     making: int | None = None
-    made: list[int] = field(default_factory=list)  # other K whose answers are there
+    made: list[int] = field(default_factory=list)  # other K that can be shown
+    tested: list[int] = field(default_factory=list)  # those whose answers are whole
     unmade: dict[int, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     seconds: float | None = None
@@ -46,7 +47,13 @@ class Task:
         spent = time.monotonic() - self.began if self.seconds is None else self.seconds
         told = {"number": self.number, "run": self.run, "state": self.state, "progress": self.progress}
         told |= {"failed": self.failed, "result": self.result, "seconds": spent, **self.about}
-        return {**told, "making": self.making, "made": self.made, "unmade": {**self.unmade}}
+        return {
+            **told,
+            "making": self.making,
+            "made": self.made,
+            "tested": self.tested,
+            "unmade": {**self.unmade},
+        }
 
 
 class Tasks:
@@ -102,6 +109,13 @@ class Tasks:
             elif task.state == "running":
                 task.state = "stopping"
                 self._say(number, "stop")
+
+    def works(self, run: str) -> bool:
+        """Whether something is under way for a run, or waits."""
+        with self._lock:
+            mine = [task for task in self._tasks.values() if task.run == run]
+            alive = {number for number, process in self._processes.items() if process.poll() is None}
+            return any(not task.over or task.number in alive for task in mine)
 
     def want(self, run: str, k: int) -> bool:
         """Ask the process of a run that is done for another K next; False where it is gone."""
@@ -175,6 +189,7 @@ class Tasks:
                 self._ended(task, failed=said["failed"])
             elif "done" in said:
                 task.made = [task.about["k"]] if task.about.get("what") == "k" else []
+                task.tested = [*task.made]
                 self._ended(task, result=said["done"])
             elif "making" in said:
                 task.making = said["making"]
@@ -182,6 +197,8 @@ class Tasks:
                 task.unmade[int(said["unmade"]["k"])], task.making = said["unmade"]["text"], None
             elif "made" in said:
                 task.made, task.making = [*task.made, int(said["made"])], None
+            elif "tested" in said:
+                task.tested, task.making = [*task.tested, int(said["tested"])], None
             elif "rested" in said:
                 task.making = None
 

@@ -7,19 +7,23 @@ begun is finished and written, and nothing else is begun.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import json
 import math
 import os
 import queue
+import shutil
 import sys
 import threading
 import warnings
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 BACKGROUND = 5  # by how much the answers at other K stand back
-AROUND = 4  # K on either side of the answer that are made without being asked for
+AROUND = 4  # K on either side of the answer that are tested without being asked for
+Step = tuple[Callable[[int], str | None], int]
 
 
 class Line:
@@ -66,7 +70,7 @@ def main() -> None:
     line = Line(out)
     threading.Thread(target=line.listen, args=(sys.stdin,), daemon=True).start()
     try:
-        (_fit if asked["do"] == "fit" else _change)(asked, line)
+        {"fit": _fit, "change": _change, "others": _others}[asked["do"]](asked, line)
     except KeyboardInterrupt:
         line.tell(failed={"code": "stopped", "text": "stopped before there was anything to keep"})
     except Exception as error:
@@ -84,6 +88,7 @@ def _said(error: Exception) -> dict[str, str]:
 
 
 def _fit(asked: dict[str, Any], line: Line) -> None:
+    from ilk.analysis.other_k import Searched, kept_models
     from ilk.analysis.run import run_and_keep
     from ilk.analysis.run_folder import write_all
     from ilk.app.asked import job_of
@@ -95,18 +100,45 @@ def _fit(asked: dict[str, Any], line: Line) -> None:
     line.busy.set()
     result, findings = run_and_keep(job)
     line.tell(progress={"stage": "writing"})
-    summary = write_all(result, str(folder), force=True, parquet=_in_parquet(asked["table"]))
+    try:
+        fits = kept_models(findings, result)
+    except KeyboardInterrupt:
+        result, fits = result.stopped(), {}
+    parquet = _in_parquet(asked["table"])
+    summary = write_all(result, str(folder), force=True, parquet=parquet, fits=fits)
     line.busy.clear()
     line.tell(done={"interrupted": summary["interrupted"], "k": summary["chosen"]["k"]})
     if summary["interrupted"] or asked.get("alone") or line.over.is_set():
         return
+    from ilk.app.history import mark_of
     from ilk.app.rows import write_cells
 
     write_cells(result.table, folder)
     line.tell(cells=True)
-    if hasattr(os, "nice"):
-        os.nice(BACKGROUND)  # nobody waits: fits that somebody waits for come first
-    _other_k(_Maker(job, result, findings, asked), line)
+    if not job.reading:
+        job = replace(job, data=result.table)
+    searched = None if findings is None else Searched.of(findings)
+    _other_k(_Maker(job, folder, searched, fits, result.model, parquet, mark_of(folder)), line)
+
+
+def _others(asked: dict[str, Any], line: Line) -> None:
+    """The answers at other K of a run that is there, of the fits that it keeps."""
+    from ilk.analysis.other_k import kept_ks, read_fit
+    from ilk.analysis.regroup import searched_again
+    from ilk.app.history import mark_of
+
+    folder, first = Path(asked["folder"]), asked["first"]
+    mark = mark_of(folder)
+    try:
+        searched, own = searched_again(folder, asked["table"])
+        fits = {k: read_fit(folder, k) for k in kept_ks(folder)}
+    except Exception as error:
+        if first is not None:
+            line.tell(unmade={"k": first, **_said(error)})
+        raise
+    line.tell(done={})
+    parquet = (folder / "assignments.parquet").exists()
+    _other_k(_Maker(searched.job, folder, searched, fits, own, parquet, mark), line, first)
 
 
 def _teller(line: Line, budget: float | None) -> Any:
@@ -142,62 +174,92 @@ def _in_parquet(table: str) -> bool:
     return table.lower().endswith((".parquet", ".pq"))
 
 
+@dataclass(frozen=True)
 class _Maker:
     """Makes the answers at other K: of the fits that the search kept, else by a fit as `--k` makes it."""
 
-    def __init__(self, job: Any, result: Any, findings: Any, asked: dict[str, Any]) -> None:
-        from ilk.analysis.other_k import Searched, kept_models, write_fits
+    job: Any
+    folder: Path
+    searched: Any
+    fits: Mapping[int, Any]
+    own: Any  # the model of the run
+    parquet: bool
+    mark: str  # of the run that the fits are of
 
-        self.folder, self.parquet = Path(asked["folder"]), _in_parquet(asked["table"])
-        self.job = replace(job, match_to=str(self.folder), callback=None, budget=None)
-        if not job.reading:
-            self.job = replace(self.job, data=result.table)
-        self.result = result
-        self.models = {} if findings is None else kept_models(findings, result.model)
-        self.searched = None if findings is None else Searched.of(findings)
-        write_fits(self.models, self.folder)
-
-    def nearest(self) -> list[int]:
-        """The K that are made without being asked for, the nearest first."""
+    def steps(self) -> list[Step]:
+        """A first look at all fits that are kept, then the whole answers of the K nearby."""
+        from ilk.analysis.folder import find_summary
         from ilk.app.history import ks_of
 
-        rest = [k for k in ks_of(self.result.summary()) if 0 < abs(k - self.result.k) <= AROUND]
-        return sorted(rest, key=lambda k: abs(k - self.result.k))
+        summary = find_summary(str(self.folder))
+        own = int(summary["chosen"]["k"])
+        rest = sorted({*ks_of(summary)} - {own}, key=lambda k: (abs(k - own), k))
+        first: list[Step] = [(self.look, k) for k in rest if k in self.fits]
+        return first + [(self.make, k) for k in rest if abs(k - own) <= AROUND]
 
-    def has(self, k: int) -> bool:
-        from ilk.app.history import has_k
+    def out_of_date(self) -> bool:
+        """Whether another run was written over the one that this is about."""
+        from ilk.app.history import mark_of
 
-        return has_k(self.folder, k)
+        return mark_of(self.folder) != self.mark
 
-    def make(self, k: int) -> None:
+    def look(self, k: int) -> str | None:
+        """What is seen of a fit at once; the groups of many rows are written with the whole answer."""
+        from ilk.analysis.other_k import glance_at_k
+        from ilk.analysis.run_folder import HURRIED_ROWS
+        from ilk.app.history import glance_folder, has_glance, has_k
+
+        if k not in self.fits or has_k(self.folder, k) or has_glance(self.folder, k):
+            return None
+        made = glance_at_k(self.searched, self.fits[k], self.own)
+        few = made.table.n_rows <= HURRIED_ROWS
+        return self._written(made, glance_folder(self.folder, k), "made", assignments=few)
+
+    def make(self, k: int) -> str | None:
+        """The answer with its resamples."""
         from ilk.analysis.other_k import at_k
         from ilk.analysis.run import run
-        from ilk.analysis.run_folder import write_run
-        from ilk.app.history import k_folder
+        from ilk.app.history import glance_folder, has_k, k_folder
 
-        if k in self.models and self.searched is not None:
-            made = at_k(self.searched, self.models[k], self.result.model)
+        if has_k(self.folder, k):
+            return None
+        if k in self.fits:
+            made = at_k(self.searched, self.fits[k], self.own)
         else:
-            made = run(replace(self.job, k=k))
-        write_run(made, str(k_folder(self.folder, k)), force=True, parquet=self.parquet)
+            made = run(replace(self.job, k=k, match_to=str(self.folder), callback=None, budget=None))
+        word = self._written(made, k_folder(self.folder, k), "tested")
+        shutil.rmtree(glance_folder(self.folder, k), ignore_errors=True)
+        return word
+
+    def _written(self, made: Any, to: Path, word: str, **how: Any) -> str | None:
+        from ilk.analysis.run_folder import write_run
+
+        write_run(made, str(to), force=True, parquet=self.parquet, **how)
+        if not self.out_of_date():
+            return word
+        shutil.rmtree(to, ignore_errors=True)  # it came too late, and is of another run
+        return None
 
 
-def _other_k(maker: _Maker, line: Line) -> None:
-    """The answers at the other K that were tried, the nearest first, each a run folder within the run."""
-    rest = maker.nearest()
+def _other_k(maker: _Maker, line: Line, first: int | None = None) -> None:
+    """The answers at other K, the nearest first, each a run folder within the run; one that is asked for comes next."""
+    if hasattr(os, "nice"):
+        os.nice(BACKGROUND)  # nobody waits: fits that somebody waits for come first
+    steps = maker.steps()
+    if first is not None:
+        line.wanted.put(first)
     while not line.over.is_set():
-        try:
+        with contextlib.suppress(queue.Empty):
             k = line.wanted.get_nowait()
-        except queue.Empty:
-            if not rest:
-                break
-            k = rest.pop(0)
-        if maker.has(k):
-            continue
+            steps = [(maker.look, k), (maker.make, k), *steps]
+        if not steps or maker.out_of_date():
+            break
+        do, k = steps.pop(0)
         line.tell(making=k)
         try:
-            maker.make(k)
-            line.tell(made=k)
+            word = do(k)
+            if word is not None:
+                line.tell(**{word: k})
         except Exception as error:  # there is no model of this K
             line.tell(unmade={"k": k, **_said(error)})
     line.tell(rested=True)

@@ -209,24 +209,25 @@ def describe(data: str, **options: Any) -> int:
 
 
 def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) -> int:
-    from ilk.analysis.run import run
+    from ilk.analysis.other_k import kept_models
+    from ilk.analysis.run import run_and_keep
     from ilk.analysis.run_folder import claimed, write_into
 
     names = names_of(options.get("names", ()), job.k if job.match_to is None else "auto")
     meter = job.callback
     how["rows"] = not options["no_rows"]
     with claimed(folder, str(job.data)) as claim, nullcontext() if meter is None else meter:
-        result = run(job)
-        result = with_names(result, names)
+        result, findings = run_and_keep(job)
         if meter is not None:
             meter.now("writing")
         try:
-            summary = write_into(claim, result, **how)
+            how["fits"], findings = kept_models(findings, result), None  # its rows are not needed to write
+            summary = write_into(claim, with_names(result, names), **how)
         except KeyboardInterrupt:  # once more, without what takes time
             if claim.written:
                 note_written(folder)
                 raise
-            summary = write_into(claim, result.stopped(), **how)
+            summary = write_into(claim, with_names(result.stopped(), names), **how)
         note_written(folder)
         if job.checkpoint is not None and not summary["interrupted"]:
             job.checkpoint.done()

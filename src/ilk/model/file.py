@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from ilk.table.block import Array, Encoding
 from ilk.table.own_transforms import KINDS_OF_TRANSFORM, MOST_KNOTS, OwnTransform, OwnTransforms
 from ilk.table.schema import KINDS, Schema
 
+KEPT = "ilk-kept-models"
 METHOD = re.compile(r"[A-Za-z0-9 -]{1,60}")
 MOST_DECIMALS = 30
 LARGEST = float(np.finfo(np.float64).max)
@@ -88,9 +89,33 @@ TRAINING = record(
 
 def read_model(path: str | os.PathLike[str], *, follow: bool = True) -> Model:
     """The model in a file; where `follow` is False, a symbolic link is refused."""
-    where = shown(os.fspath(path), 200)
+    return _checked(lambda: store.load(path, follow=follow), shown(os.fspath(path), 200))
+
+
+def read_kept(path: str | os.PathLike[str], name: str) -> Model | None:
+    """One of the models that `write_kept` put into a file; None where it has none of this name."""
+    held = store.load(path, follow=False)
+    if held.kind != KEPT or name not in held.arrays:
+        return None
+    return _checked(lambda: store.unpack(held.arrays[name].tobytes()), shown(os.fspath(path), 200))
+
+
+def kept_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The names of the models in a file of `write_kept`."""
+    held = store.load(path, follow=False)
+    return tuple(held.arrays) if held.kind == KEPT else ()
+
+
+def write_kept(path: str | os.PathLike[str], models: Mapping[str, Model]) -> None:
+    """Several models in one file, each as `Model.save` writes it."""
+    packed = {name: store.pack(KIND, *store.flatten(model._tree())) for name, model in models.items()}
+    arrays = {name: np.frombuffer(content, np.uint8) for name, content in packed.items()}
+    store.save(path, KEPT, {}, arrays, overwrite=True)
+
+
+def _checked(load: Callable[[], store.Contents], where: str) -> Model:
     try:
-        packed = store.load(path, follow=follow)
+        packed = load()
         if packed.kind != KIND:
             raise ModelFileError(
                 "model-kind",

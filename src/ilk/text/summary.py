@@ -208,9 +208,9 @@ def _matched(summary: Mapping[str, Any], surface: Surface) -> list[str]:
         else []
     )
     parts += [f"{_listing(found[word], MOST_GROUPS)} {word}" for word in ("new", "gone") if found[word]]
-    return line(
-        "matched", [(f"to {shown(summary['options']['match_to'], 60)}: {'; '.join(parts)}", "")], surface
-    )
+    earlier = summary["options"]["match_to"]
+    to = "the run before" if earlier is None else shown(earlier, 60)
+    return line("matched", [(f"to {to}: {'; '.join(parts)}", "")], surface)
 
 
 def _groups(summary: Mapping[str, Any], surface: Surface) -> list[str]:

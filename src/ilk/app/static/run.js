@@ -6,39 +6,61 @@ import { finished, onTasks, soon } from "./tasks.js";
 import { pictureButtons } from "./pictures.js";
 import { checkDialog, compareDialog, exportDialog, historyDialog } from "./dialogs.js";
 
+const FRAME = 12, AHEAD = 8; // milliseconds of drawing in a frame; answers that are fetched before they are asked for
+const FOCUSED = "a[href],button,input,select,summary,[tabindex]";
 const sheet = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 
 export async function runView(work, run, go) {
-  let [answer, overview] = await Promise.all([get("answer", { run }), get("overview")]), waiting = null, drawing = 0;
+  let [answer, overview] = await Promise.all([get("answer", { run }), get("overview")]), waiting = null, drawing = 0, drawn = "";
+  let acting = Promise.resolve(), under = 0, sliding = null;
+  const ahead = new Map(), looked = new Map();
   const bar = h("div.workbar", { role: "toolbar", "aria-label": "What can be done" }), told = h("div.told", { "aria-live": "polite" });
   const main = h("main.answer-view"), blocks = h("nav", { "aria-label": "Blocks" });
   fill(work, h("div.sticky", {}, bar, told), blocks, main);
   const tools = { run, go, overview, now: () => answer, act, refit };
   await draw();
+  if (!overview.read_only && answer.ks.some((e) => !e.ready || (!e.tested && e.k === answer.brief.k))) ask("prepare", { run }).then(soon, () => {});
   const wanted = new URLSearchParams(location.search).get("compare");
   if (wanted) compareDialog(tools, wanted);
 
-  // Block by block, a frame for each: a large report at once would hold up the page.
+  // Block by block, no frame longer than it must be: a large report at once would hold up the page.
   async function draw() {
+    let began = performance.now();
+    drawn = answer.html;
     const mine = ++drawing, made = document.createElement("template"), number = { pictures: 0 };
     made.innerHTML = answer.html; // escaped by construction on the server: ilk.report.html
     sheet.replaceSync(answer.css);
     blocks.innerHTML = answer.blocks;
-    drawBar();
+    refocused(bar, bar, drawBar);
     for (const [i, block] of [...made.content.children].entries()) {
-      if (i) await frame();
+      if (performance.now() - began > FRAME) { await frame(); began = performance.now(); }
       if (mine !== drawing) return;
-      if (main.children[i]) main.children[i].replaceWith(block); else main.append(block);
-      decorate(block, answer, tools, number);
+      refocused(main.children[i], block, () => {
+        if (main.children[i]) main.children[i].replaceWith(block); else main.append(block);
+        decorate(block, answer, tools, number);
+      });
     }
     await frame();
-    if (mine === drawing) window.ilkReport();
+    if (mine !== drawing) return;
+    window.ilkReport();
+    lookAhead();
+  }
+  // The answers at the numbers of groups nearby are fetched before they are asked for.
+  async function lookAhead() {
+    const now = answer.brief.k, mine = drawing;
+    const nearby = answer.ks.filter((e) => e.ready && e.k !== now).sort((a, b) => Math.abs(a.k - now) - Math.abs(b.k - now)).slice(0, AHEAD);
+    for (const entry of nearby) {
+      if (mine !== drawing) return;
+      if (ahead.has(entry.k) && looked.get(entry.k) === entry.tested) continue;
+      const made = await get("version", { run, version: entry.version }).catch(() => null);
+      if (made) { ahead.set(entry.k, made); looked.set(entry.k, entry.tested); }
+    }
   }
   function drawBar() {
     const state = answer.state, at = state.at, entry = state.entries[at];
     const step = (to, text, key) => h("button", { type: "button", title: key, disabled: to < 0 || to >= state.entries.length || overview.read_only, onclick: () => act("step", { at: to }) }, text);
-    fill(bar, slider(answer, (k) => act("k", { k }), overview.read_only), step(at - 1, "Undo", "Ctrl+Z"), step(at + 1, "Redo", "Ctrl+Y"),
+    fill(bar, slider(answer, waiting, (k) => act("k", { k }), overview.read_only), step(at - 1, "Undo", "Ctrl+Z"), step(at + 1, "Redo", "Ctrl+Y"),
       h("button", { type: "button", onclick: () => historyDialog(tools) }, `History (${state.entries.length})`),
       h("span.grow"),
       h("button", { type: "button", onclick: () => openRows(run, answer, {}) }, "Rows"),
@@ -51,27 +73,46 @@ export async function runView(work, run, go) {
   function drawReady() {
     const place = bar.querySelector(".k");
     place.querySelectorAll(".cap").forEach((old) => old.remove());
-    place.append(...ready(answer.ks));
+    place.append(...ready(answer.ks, waiting));
   }
 
-  async function act(what, given) {
-    const revision = answer.state.revision;
+  // One after the other, each from where the one before has left the run; a number of groups that was passed is not asked for.
+  function act(what, given) {
+    waiting = null;
+    under += 1;
     bar.setAttribute("aria-busy", "true");
+    if (what === "k") {
+      sliding = given.k;
+      if (ahead.get(given.k)) { answer = { ...answer, ...ahead.get(given.k) }; draw(); }
+    }
+    acting = acting.then(() => perform(what, given)).finally(() => {
+      under -= 1;
+      if (!under) bar.removeAttribute("aria-busy");
+    });
+    return acting;
+  }
+  async function perform(what, given) {
+    const passed = () => what === "k" && given.k !== sliding, revision = answer.state.revision;
+    if (passed()) return;
     try {
-      if (what === "change") {
-        const task = await ask("change", { run, revision, change: given });
-        if (!task.html) await finished(task.number);
-        answer = task.html ? task : await get("answer", { run });
-      } else {
-        const made = await ask(what, { run, revision, ...given });
-        if (made.making) { waiting = made.making; soon(); drawBar(); return; }
-        answer = made;
-      }
-      await draw();
+      const made = what === "change" ? await ask("change", { run, revision, change: given }) : await ask(what, { run, revision, ...given });
+      if (made.making) { waiting = made.making; soon(); refocused(bar, bar, drawBar); return; }
+      if (passed()) { answer = { ...answer, state: made.state }; return; }
+      if (!made.html) await finished(made.number);
+      answer = made.html ? made : await get("answer", { run });
+      if (answer.html === drawn) refocused(bar, bar, drawBar); else await draw();
     } catch (error) {
       note(error);
-      if (error.status === 409) { answer = await get("answer", { run }); await draw(); }
-    } finally { bar.removeAttribute("aria-busy"); }
+      answer = await get("answer", { run }).catch(() => answer);
+      await draw();
+    }
+  }
+  // What was shown at a glance is tested by now: the same groups, with how far to trust them.
+  async function retell() {
+    const now = await get("answer", { run }).catch(() => null);
+    if (!now || now.state.revision !== answer.state.revision || under) return;
+    answer = now;
+    await draw();
   }
   function refit(changed) {
     const options = { ...answer.state.options, ...changed };
@@ -81,15 +122,17 @@ export async function runView(work, run, go) {
 
   // The tasks say which other numbers of groups are there by now.
   const stop = onTasks((tasks) => {
-    const mine = tasks.filter((t) => t.run === run && (t.made.length || Object.keys(t.unmade).length));
-    let more = false;
+    const mine = tasks.filter((t) => t.run === run && (t.made.length || t.tested.length || Object.keys(t.unmade).length));
+    let more = false, whole = false;
     for (const entry of answer.ks) {
       const why = mine.map((t) => t.unmade[entry.k]).find(Boolean);
-      if (!entry.ready && mine.some((t) => t.made.includes(entry.k))) { entry.ready = true; more = true; }
+      if (!entry.ready && mine.some((t) => t.made.includes(entry.k) || t.tested.includes(entry.k))) { entry.ready = true; more = true; }
+      if (!entry.tested && mine.some((t) => t.tested.includes(entry.k))) { entry.tested = true; more = true; whole = whole || answer.version === `k/${entry.k}`; }
       if (why && !entry.why_not) { entry.why_not = why; more = true; }
     }
+    if (whole) retell();
     const there = waiting !== null && answer.ks.find((e) => e.k === waiting);
-    if (there && there.ready) { const k = waiting; waiting = null; act("k", { k }); } else if (there && there.why_not) { note(new Error(there.why_not)); waiting = null; drawBar(); } else if (more) drawReady();
+    if (there && there.ready) { const k = waiting; waiting = null; act("k", { k }); } else if (there && there.why_not) { note(new Error(there.why_not)); waiting = null; drawBar(); } else if (more) { drawReady(); lookAhead(); }
   });
   const keys = (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.target.closest("input,textarea,select,dialog")) return;
@@ -102,18 +145,27 @@ export async function runView(work, run, go) {
   return () => { stop(); document.removeEventListener("keydown", keys); };
 }
 
-function slider(answer, choose, fixed) {
-  const ks = answer.ks, now = answer.brief.k, list = h("datalist", { id: "ks" }, ks.map((e) => h("option", { value: e.k })));
+function slider(answer, waiting, choose, fixed) {
+  const ks = answer.ks, now = waiting || answer.brief.k, list = h("datalist", { id: "ks" }, ks.map((e) => h("option", { value: e.k })));
   const shownK = h("output", { for: "k" }, String(now));
   const range = h("input", { type: "range", id: "k", min: ks[0].k, max: ks[ks.length - 1].k, step: 1, list: "ks", value: now, disabled: fixed || ks.length < 2, "aria-label": "Number of groups",
     oninput: () => { shownK.textContent = range.value; }, onchange: () => choose(Number(range.value)) });
   range.value = now;
-  return h("div.k", {}, h("label", { for: "k" }, "Groups"), range, list, shownK, ready(ks));
+  return h("div.k", {}, h("label", { for: "k" }, "Groups"), range, list, shownK, ready(ks, waiting));
 }
 
-function ready(ks) {
+function ready(ks, waiting) {
+  if (waiting) return [h("span.cap", { role: "status" }, `fitting ${waiting} groups…`)];
   const there = ks.filter((e) => e.ready || e.why_not).length;
   return there < ks.length ? [h("span.cap", { title: "The others are made in the background, or when you ask for them" }, `${there} of ${ks.length} ready`)] : [];
+}
+
+// Draw anew what may hold the focus, and give it to what stands in the same place.
+function refocused(before, after, redraw) {
+  const at = before ? [...before.querySelectorAll(FOCUSED)].indexOf(document.activeElement) : -1;
+  redraw();
+  const again = at < 0 ? null : after.querySelectorAll(FOCUSED)[at];
+  if (again) again.focus({ preventScroll: true });
 }
 
 // The next frame; soon, too, where the page is hidden and has none.
