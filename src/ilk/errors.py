@@ -55,6 +55,15 @@ def listed(parts: Sequence[str]) -> str:
     return ", ".join(parts[:SHOWN_ROWS]) + more
 
 
+def often(number: float) -> str:
+    """How many times, in words.
+
+    >>> often(1), often(1200), often(2.5)
+    ('once', '1,200 times', '2.5 times')
+    """
+    return "once" if number == 1 else f"{number:,} times" if isinstance(number, int) else f"{number:g} times"
+
+
 def names_shown(names: Iterable[object]) -> str:
     """Names from the user's data in quotes: the first few, and how many more there are."""
     return listed([repr(shown(name)) for name in names])

@@ -131,3 +131,14 @@ def test_a_file_of_fits_that_is_none_is_refused(made, tmp_path):
     (tmp_path / "bare.ilk" / FITS).write_bytes(b"no model")
     with pytest.raises(ModelFileError):
         ilk.regroup(tmp_path / "bare.ilk", path, k=2)
+
+
+def test_the_report_of_another_k_does_not_call_its_criterion_the_lowest(made):
+    from ilk.report.blocks.choice import render
+    from ilk.report.view import View
+
+    _, result, findings, models, _ = made
+    best = min(models, key=lambda k: findings.search.kept[k].bic)
+    for k in sorted(models)[1:4]:
+        told = str(render(View(at_k(Searched.of(findings), models[k], result.model).summary())))
+        assert (f"It is lowest for {k} group" in told) == (k == best)

@@ -236,7 +236,7 @@ def test_missing_marks(put):
     table = read(put("a,b,c\n1,NA,x\n?,2.5,\n3,null,None\n4,-,y\n"))
     assert [table.column(n).null_count for n in table.names] == [1, 2, 2]
     assert "missing-marks" in codes(table)
-    assert "'?' 1 times in 'a'" in dict(table.warnings)["missing-marks"]
+    assert "'?' once in 'a'" in dict(table.warnings)["missing-marks"]
     table = read(put("a,c\n1,NA\n-,x\n"), missing=["-"])
     assert table.column("a").to_pylist() == [1, None]
     assert table.column("c").to_pylist() == ["NA", "x"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ilk.errors import Caution, Option, UsageError, shown
+from ilk.errors import Caution, Option, UsageError, often, shown
 from ilk.methods import AUTO, GAUSSIAN, K_MEDIANS, METHODS
 from ilk.selection.assorted import ASSORTED
 from ilk.table.block import Encoding
@@ -108,6 +108,6 @@ def told_weights(weights: Mapping[str, float], left: Sequence[str]) -> list[Caut
     """What to say of them."""
     if not weights:
         return []
-    parts = [f"{shown(name)} counts {weight:g} times" for name, weight in weights.items() if weight]
+    parts = [f"{shown(name)} counts {often(weight)}" for name, weight in weights.items() if weight]
     parts += [f"{shown(name)} is left out" for name in left]
     return [Caution("column-weights", "as asked, " + ", ".join(parts))]

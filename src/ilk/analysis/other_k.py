@@ -116,18 +116,18 @@ def _seen(given: Input, encoding: Encoding, treat: ColumnTransform | None) -> Se
 
 def at_k(searched: Searched, model: Model, earlier: Model) -> Result:
     """The answer of a kept model; groups that are those of `earlier` have their letters and names."""
-    return _answer(searched, model, earlier, _View(Deadline.none(), shown_rows, (_told(model.k),)))
+    return _answer(searched, model, earlier, _Closeness(Deadline.none(), shown_rows, (_told(model.k),)))
 
 
 def glance_at_k(searched: Searched, model: Model, earlier: Model) -> Result:
     """The same at once: stability is not tested, and groups of a large table are described from a sample."""
     return _answer(
-        searched, model, earlier, _View(Deadline.after(0), rows_at_a_glance, (_told(model.k), NOT_YET))
+        searched, model, earlier, _Closeness(Deadline.after(0), rows_at_a_glance, (_told(model.k), NOT_YET))
     )
 
 
 @dataclass(frozen=True)
-class _View:
+class _Closeness:
     """How closely groups are looked at."""
 
     clock: Deadline
@@ -135,7 +135,7 @@ class _View:
     notes: tuple[Caution, ...]
 
 
-def _answer(searched: Searched, model: Model, earlier: Model, view: _View) -> Result:
+def _answer(searched: Searched, model: Model, earlier: Model, how: _Closeness) -> Result:
     job, given = replace(searched.job, k=model.k, merge="none", callback=None, budget=None), searched.given
     seen = _seen(given, model.encoding, model.treat)
     recipe = Recipe(model.method, model.grouped.family, trim=float(model.options.get("trim") or 0.0))
@@ -146,7 +146,7 @@ def _answer(searched: Searched, model: Model, earlier: Model, view: _View) -> Re
         asked=model.k,
         min_size=job.min_size,
         max_size=job.max_size,
-        deadline=view.clock,
+        deadline=how.clock,
     )
     untreat = None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
     findings = Findings(
@@ -155,12 +155,12 @@ def _answer(searched: Searched, model: Model, earlier: Model, view: _View) -> Re
         seen=seen,
         search=search,
         grouping=group(seen.rows, search, wish, job.seed, untreat),
-        notes=view.notes,
+        notes=how.notes,
         earlier=earlier,
-        clock=view.clock,
+        clock=how.clock,
         search_seconds=0.0,
     )
-    return answer_of(findings, view.look(given, seen, findings.grouping.labels, job.seed))
+    return answer_of(findings, how.look(given, seen, findings.grouping.labels, job.seed))
 
 
 def _search(searched: Searched, seen: Seen, recipe: Recipe, model: Model) -> Search:

@@ -192,7 +192,7 @@ def write_all(result: Result, folder: str, **how: Any) -> dict[str, Any]:
     try:
         return write_run(result, folder, **how)
     except KeyboardInterrupt:
-        return write_run(result.stopped(), folder, **{**how, "force": True})
+        return write_run(result.stopped(), folder, **{**how, "force": True, "fits": None})
 
 
 def json_bytes(document: Any) -> bytes:

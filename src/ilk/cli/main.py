@@ -214,15 +214,14 @@ def _run(job: Any, folder: str, options: dict[str, Any], how: dict[str, Any]) ->
     from ilk.analysis.run_folder import claimed, write_into
 
     names = names_of(options.get("names", ()), job.k if job.match_to is None else "auto")
-    meter = job.callback
-    how["rows"] = not options["no_rows"]
+    meter, how["rows"] = job.callback, not options["no_rows"]
     with claimed(folder, str(job.data)) as claim, nullcontext() if meter is None else meter:
         result, findings = run_and_keep(job)
         if meter is not None:
             meter.now("writing")
         try:
-            how["fits"], findings = kept_models(findings, result), None  # its rows are not needed to write
-            summary = write_into(claim, with_names(result, names), **how)
+            fits, findings = kept_models(findings, result), None  # its rows are not needed to write
+            summary = write_into(claim, with_names(result, names), fits=fits, **how)
         except KeyboardInterrupt:  # once more, without what takes time
             if claim.written:
                 note_written(folder)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ilk.errors import Caution, Option, listed, shown
+from ilk.errors import Caution, Option, listed, often, shown
 from ilk.table.block import Array
 from ilk.table.cells import ColumnCells, TableColumns, TableView
 from ilk.table.columns import number_text
@@ -154,7 +154,7 @@ def code_cautions(found: Mapping[str, Mapping[float, int]]) -> list[Caution]:
     of_code: dict[float, list[str]] = {}
     for name, codes in found.items():
         for code, n in codes.items():
-            of_code.setdefault(code, []).append(f"{shown(name)!r} ({n:,} times)")
+            of_code.setdefault(code, []).append(f"{shown(name)!r} ({often(n)})")
     parts = "; ".join(f"{number_text(code)} in {listed(where)}" for code, where in of_code.items())
     option = Option("types", {shown(next(iter(found))): "numeric"})
     text = f"numbers far from the others are taken as missing: {parts}; to use them as numbers, name the type: {option}"

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ilk.errors import SHOWN_ROWS, Caution, Option, shown
+from ilk.errors import SHOWN_ROWS, Caution, Option, often, shown
 from ilk.table.cells import EXACT_WHOLE
 from ilk.table.columns import NUMBER, Column
 from ilk.table.files import TextOptions
@@ -173,7 +173,7 @@ def mark_cautions(taken: Counter[tuple[str, str]]) -> list[Caution]:
     found: list[Caution] = []
     if taken:
         parts = ", ".join(
-            f"{mark!r} {n} times in {shown(name)!r}" for (mark, name), n in taken.most_common(SHOWN_ROWS)
+            f"{mark!r} {often(n)} in {shown(name)!r}" for (mark, name), n in taken.most_common(SHOWN_ROWS)
         )
         option = Option("missing", [taken.most_common(1)[0][0][0]])
         text = f"treated as missing: {parts}; to change this, name the only ones that are: {option}"

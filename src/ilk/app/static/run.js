@@ -73,7 +73,7 @@ export async function runView(work, run, go) {
   function drawReady() {
     const place = bar.querySelector(".k");
     place.querySelectorAll(".cap").forEach((old) => old.remove());
-    place.append(...ready(answer.ks, waiting));
+    place.append(...ready(answer, waiting));
   }
 
   // One after the other, each from where the one before has left the run; a number of groups that was passed is not asked for.
@@ -151,11 +151,13 @@ function slider(answer, waiting, choose, fixed) {
   const range = h("input", { type: "range", id: "k", min: ks[0].k, max: ks[ks.length - 1].k, step: 1, list: "ks", value: now, disabled: fixed || ks.length < 2, "aria-label": "Number of groups",
     oninput: () => { shownK.textContent = range.value; }, onchange: () => choose(Number(range.value)) });
   range.value = now;
-  return h("div.k", {}, h("label", { for: "k" }, "Groups"), range, list, shownK, ready(ks, waiting));
+  return h("div.k", {}, h("label", { for: "k" }, "Groups"), range, list, shownK, ready(answer, waiting));
 }
 
-function ready(ks, waiting) {
+function ready(answer, waiting) {
+  const ks = answer.ks, now = ks.find((e) => e.version === answer.version);
   if (waiting) return [h("span.cap", { role: "status" }, `fitting ${waiting} groups…`)];
+  if (now && !now.tested) return [h("span.cap", { role: "status" }, "testing stability…")];
   const there = ks.filter((e) => e.ready || e.why_not).length;
   return there < ks.length ? [h("span.cap", { title: "The others are made in the background, or when you ask for them" }, `${there} of ${ks.length} ready`)] : [];
 }

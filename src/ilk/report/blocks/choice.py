@@ -40,6 +40,16 @@ def render(view: View) -> Html:
     )
 
 
+def _lower(view: View) -> dict[str, Any] | None:
+    """The candidate of lowest BIC, where another number of groups was asked for after the search."""
+    chosen = view.summary["chosen"]
+    tried = [c for c in view.summary["candidates"] if c.get("bic") is not None and c.get("status") == "ok"]
+    best = min(tried, key=lambda c: float(c["bic"]), default=None)
+    if best is None or not chosen.get("as_asked") or best["k"] == chosen["k"] or best["bic"] >= chosen["bic"]:
+        return None
+    return dict(best)
+
+
 def _words(view: View) -> str:
     chosen = view.summary["chosen"]
     pieces, groups = chosen.get("components") or chosen["k"], chosen["k"]
@@ -60,7 +70,14 @@ def _words(view: View) -> str:
         stopped = f"The search stopped at {plural(pieces, thing)} ({_model(chosen)}), {end}"
         parts.append(f"{stopped}: more may have a lower BIC.")
     elif chosen.get("bic") is not None:
-        parts.append(f"It is lowest for {plural(pieces, thing)} ({_model(chosen)}).")
+        best = _lower(view)
+        at = f"{plural(pieces, thing)} ({_model(chosen)})"
+        parts.append(
+            f"It is lowest for {at}."
+            if best is None
+            else f"It is lowest for {plural(best['k'], 'component')} ({_model(best)}), "
+            f"{value_text(chosen['bic'] - best['bic'], 1)} below that of {at}."
+        )
     rival = chosen.get("runner_up")
     if rival and (rival.get("bic_difference") or -1.0) >= 0:
         behind = value_text(rival["bic_difference"], 1)
