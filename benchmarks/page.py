@@ -32,6 +32,19 @@ FRAMES = """() => new Promise((done) => {
   window.counting = true; requestAnimationFrame(tick); setTimeout(() => { window.counting = false; }, 4000);
 })"""
 
+FETCHED = """[...new Set(performance.getEntriesByType("resource").map((e) => new URL(e.name))
+  .filter((a) => a.pathname.endsWith("/version")).map((a) => Number(a.searchParams.get("version").slice(2))))]"""
+SLIDE = """(k) => new Promise((done) => {
+  const range = document.getElementById("k"), began = performance.now();
+  const look = () => {
+    const there = document.querySelectorAll("article.card").length === k && document.querySelector("#map svg");
+    if (there) done(performance.now() - began); else requestAnimationFrame(look);
+  };
+  range.value = k;
+  range.dispatchEvent(new Event("change"));
+  look();
+})"""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -95,21 +108,23 @@ def drop(browser: Any, address: str, folder: str) -> None:
     page.wait_for_selector("article.card")
     told("command line, 2,000 rows", f"{own:.2f} s")
     told("page, from drop to answer", f"{time.monotonic() - began:.2f} s")
-    slide(page)
+    slide(page, "2,000 rows")
     page.close()
 
 
-def slide(page: Any) -> None:
-    """Seconds to another number of groups: one that is there, and one that is made of the fits of the search."""
-    page.wait_for_selector(".workbar:not([aria-busy])")
-    for what in ("at once", "when it is there"):
-        page.locator("#k").focus()
-        n, began = page.locator("article.card").count(), time.monotonic()
-        page.keyboard.press("ArrowRight")
-        page.locator("article.card").nth(n).wait_for()
-        told(f"one group more, asked for {what}", f"{time.monotonic() - began:.2f} s")
-        page.wait_for_selector(".workbar:not([aria-busy])")
-        time.sleep(20)
+def slide(page: Any, title: str) -> None:
+    """Milliseconds from a move of the slider to other groups: of the fits of the search, whose first look is there."""
+    began = time.monotonic()
+    page.wait_for_function(f"{FETCHED}.length > 2")
+    told(f"{title}: first other numbers of groups there after", f"{time.monotonic() - began:.1f} s")
+    time.sleep(2)
+    start = page.locator("article.card").count()
+    ks = [k for k in page.evaluate(FETCHED) if k > 1 and k != start]
+    took = [page.evaluate(SLIDE, k) for _ in range(3) for k in (*ks, start)]
+    told(
+        f"{title}: another of {len(ks) + 1} numbers of groups, middle and longest",
+        f"{np.median(took):.0f} ms, {max(took):.0f} ms",
+    )
 
 
 def large(browser: Any, address: str, folder: str, n_rows: int) -> None:
@@ -143,6 +158,7 @@ def large(browser: Any, address: str, folder: str, n_rows: int) -> None:
         "frames while it ran, longest and 99th of 100",
         f"{max(gaps):.0f} ms, {np.percentile(gaps, 99):.0f} ms",
     )
+    slide(page, f"{n_rows:,} rows")
     page.locator("article.card").first.get_by_role("button", name="Rows").click()
     page.wait_for_selector("#drawer tbody tr")
     run = re.search(r"run=([^&]+)", page.url)
