@@ -32,15 +32,16 @@ export async function runView(work, run, go) {
     made.innerHTML = answer.html; // escaped by construction on the server: ilk.report.html
     sheet.replaceSync(answer.css);
     blocks.innerHTML = answer.blocks;
-    refocused(bar, bar, drawBar);
+    let above = () => { above = () => {}; refocused(bar, bar, drawBar); }; // after the first blocks: the focus costs a layout
     for (const [i, block] of [...made.content.children].entries()) {
-      if (performance.now() - began > FRAME) { await frame(); began = performance.now(); }
+      if (performance.now() - began > FRAME) { above(); await frame(); began = performance.now(); }
       if (mine !== drawing) return;
       refocused(main.children[i], block, () => {
         if (main.children[i]) main.children[i].replaceWith(block); else main.append(block);
         decorate(block, answer, tools, number);
       });
     }
+    above();
     await frame();
     if (mine !== drawing) return;
     window.ilkReport();
