@@ -40,12 +40,14 @@ async function png(picture, name) {
   canvas.toBlob((blob) => save(blob, name));
 }
 
-export function pictureButtons(main, run, number) {
+export function pictureButtons(main, run) {
+  let number = 0;
   for (const figure of main.querySelectorAll("figure")) {
+    if (figure.classList.contains("saved")) { number += 1; continue; }
     const picture = [...figure.querySelectorAll("svg")].find((one) => one.getBoundingClientRect().width >= SMALLEST);
     if (!picture) continue;
     const title = figure.querySelector("h3"), words = (title ? title.textContent : "map").toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 40);
-    const name = `${run.replace(/\.ilk$/, "")}-${String(++number.pictures).padStart(2, "0")}-${words}`;
+    const name = `${run.replace(/\.ilk$/, "")}-${String(++number).padStart(2, "0")}-${words}`;
     figure.classList.add("saved");
     figure.prepend(h("span.save", {}, h("button.small.faint", { type: "button", onclick: () => save(new Blob([standing(picture).text], { type: "image/svg+xml" }), name + ".svg"), "aria-label": `Save ${words} as SVG` }, "SVG"),
       h("button.small.faint", { type: "button", onclick: () => png(picture, name + ".png"), "aria-label": `Save ${words} as PNG` }, "PNG")));

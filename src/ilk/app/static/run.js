@@ -7,7 +7,7 @@ import { pictureButtons } from "./pictures.js";
 import { checkDialog, compareDialog, exportDialog, historyDialog } from "./dialogs.js";
 
 const FRAME = 12, AHEAD = 8; // milliseconds of drawing in a frame; answers that are fetched before they are asked for
-const FOCUSED = "a[href],button,input,select,summary,[tabindex]";
+const FOCUSED = "a[href],button:not(.faint),input,select,summary,[tabindex]";
 const sheet = new CSSStyleSheet();
 document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 
@@ -28,7 +28,7 @@ export async function runView(work, run, go) {
   async function draw() {
     let began = performance.now();
     drawn = answer.html;
-    const mine = ++drawing, made = document.createElement("template"), number = { pictures: 0 };
+    const mine = ++drawing, made = document.createElement("template");
     made.innerHTML = answer.html; // escaped by construction on the server: ilk.report.html
     sheet.replaceSync(answer.css);
     blocks.innerHTML = answer.blocks;
@@ -38,13 +38,14 @@ export async function runView(work, run, go) {
       if (mine !== drawing) return;
       refocused(main.children[i], block, () => {
         if (main.children[i]) main.children[i].replaceWith(block); else main.append(block);
-        decorate(block, answer, tools, number);
+        decorate(block, answer, tools);
       });
     }
     above();
     await frame();
     if (mine !== drawing) return;
     window.ilkReport();
+    pictureButtons(main, run); // looks at sizes, which in between would cost a layout for every block
     lookAhead();
   }
   // The answers at the numbers of groups nearby are fetched before they are asked for.
@@ -174,7 +175,7 @@ function refocused(before, after, redraw) {
 // The next frame; soon, too, where the page is hidden and has none.
 const frame = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); setTimeout(done, 100); });
 
-function decorate(main, answer, tools, number) {
+function decorate(main, answer, tools) {
   const fixed = tools.overview.read_only, named = new Map(answer.groups.map((g) => [g.letter, g]));
   for (const card of main.querySelectorAll("article.card")) {
     const letter = card.querySelector(".chip").textContent.trim(), group = named.get(letter);
@@ -189,7 +190,6 @@ function decorate(main, answer, tools, number) {
     const column = name.getAttribute("data-name");
     name.firstElementChild.append(h("button.small.faint", { type: "button", title: `Leave ${shown(column)} out and fit again`, onclick: () => tools.refit({ ignore: [...(answer.state.options.ignore || []), column] }) }, "leave out…"));
   }
-  pictureButtons(main, tools.run, number);
   region(main, answer, tools);
 }
 
