@@ -59,7 +59,7 @@ class Served:
             time.sleep(0.1)
         raise TimeoutError(task)
 
-    def fit(self, table: str, **options: Any) -> str:
+    def fit(self, table: str, /, **options: Any) -> str:
         """The name of the run of a fit that is done."""
         task = self.wait(self.ask("fit", {"table": table, "options": options})["number"])
         assert task["state"] == "done", task

@@ -17,6 +17,7 @@ from ilk.analysis.other_k import kept_ks, kept_models
 from ilk.analysis.run import run_and_keep
 from ilk.analysis.run_folder import write_run
 from tests.app.serving import serving
+from tests.table.test_databases import ORDERS, PEOPLE, duckdb_file, sqlite_file, workbook_file
 
 
 def revision(served, run):
@@ -274,6 +275,21 @@ def test_groups_of_a_parquet_table_are_written_as_parquet(served):
     run = served.fit("p.parquet", k=2)
     assert (served.folder / run / "assignments.parquet").is_file()
     assert served.ask("rows", {"run": run, "version": ""})["total"] == 80
+
+
+@pytest.mark.parametrize(
+    ("make", "option"), [(sqlite_file, "table"), (duckdb_file, "table"), (workbook_file, "sheet")]
+)
+def test_a_table_of_a_database_and_a_sheet_of_a_workbook(served, make, option):
+    path = make(served.folder)
+    for name, frame in (("people", PEOPLE), ("orders", ORDERS)):
+        seen = served.ask("columns", {"table": path.name, "options": {option: name}})
+        assert (seen["rows"], [c["name"] for c in seen["columns"]]) == (len(frame), [*frame.columns])
+    run = served.fit(path.name, **{option: "people"})
+    answer = served.ask("answer", run=run)
+    assert answer["brief"]["rows"] == len(PEOPLE)
+    assert f"--{option} people" in answer["state"]["entries"][0]["command"]
+    assert served.ask("rows", {"run": run, "version": ""})["total"] == len(PEOPLE)
 
 
 def test_fits_of_the_search_are_kept_for_another_server(tmp_path):
