@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
+from benchmarks.page import ALL_REQUESTS
 from tests.app.serving import serving
 from tests.app.stories import Sitting, Story, check_exports
 from tests.conftest import OWN
@@ -52,6 +53,7 @@ def told(request, tmp_path_factory, chromium):
         tab.on("pageerror", lambda error: trouble.append(str(error)))
         tab.on("request", lambda r: r.url.startswith((served.address, "blob:")) or trouble.append(r.url))
         tab.goto(served.address)
+        tab.evaluate(ALL_REQUESTS)
         yield Sitting(tab, story), served, trouble
         context.close()
         expect.set_options(timeout=5000)

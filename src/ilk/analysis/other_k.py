@@ -20,8 +20,9 @@ from ilk.analysis.folder import FITS
 from ilk.analysis.job import Job
 from ilk.analysis.prepare import Input, Seen
 from ilk.analysis.result import Result
+from ilk.analysis.run import untreat_of
 from ilk.analysis.shown import Shown, rows_at_a_glance, shown_rows
-from ilk.assorted.problem import CELLS, ColumnTransform, InverseTransform
+from ilk.assorted.problem import CELLS, ColumnTransform
 from ilk.engines.derived import derive, reencoded
 from ilk.errors import Caution, NoModelError, UsageError, shown
 from ilk.fitting.deadline import Deadline
@@ -148,13 +149,12 @@ def _answer(searched: Searched, model: Model, earlier: Model, how: _Closeness) -
         max_size=job.max_size,
         deadline=how.clock,
     )
-    untreat = None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
     findings = Findings(
         job=job,
         given=given,
         seen=seen,
         search=search,
-        grouping=group(seen.rows, search, wish, job.seed, untreat),
+        grouping=group(seen.rows, search, wish, job.seed, untreat_of(seen)),
         notes=how.notes,
         earlier=earlier,
         clock=how.clock,

@@ -171,7 +171,7 @@ def _grouped(job: Job, seen: Seen, found: Search, least: int, deadline: Deadline
         max_size=job.max_size,
         deadline=deadline,
     )
-    untreat = _untreat(seen)
+    untreat = untreat_of(seen)
     try:
         with exposed():
             _at(job, found, "resampling", deadline)
@@ -228,7 +228,7 @@ def _pieces(
     if found.interrupted and n_components == job.asked:
         return *free, None
     if n_components >= (job.asked or 0):
-        by_dips = groups_by_rule(seen.rows, found, job.seed, _untreat(seen))
+        by_dips = groups_by_rule(seen.rows, found, job.seed, untreat_of(seen))
         if by_dips >= (job.asked or 0):
             own = _grouped(replace(job, k="auto", callback=None), seen, found, 1, deadline)
             if own.n_groups == job.asked:
@@ -243,7 +243,8 @@ def _pieces(
     return counted, seen, replace(found, interrupted=True), None
 
 
-def _untreat(seen: Seen) -> InverseTransform | None:
+def untreat_of(seen: Seen) -> InverseTransform | None:
+    """What gives back the columns of the table, where the model has others."""
     return None if seen.treat is None else InverseTransform(seen.treat, seen.encoding)
 
 
