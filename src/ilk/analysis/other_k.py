@@ -41,6 +41,7 @@ from ilk.selection.kept_fits import KeptFit
 from ilk.selection.sharpness import sharpness_of
 from ilk.table.block import Array, Encoding
 from ilk.table.weights import in_unit
+from ilk.threads import one_blas_thread
 
 NOT_YET = Caution(
     "not-tested-yet", "stability is not tested yet: these groups are a first look at a fit of the search"
@@ -136,6 +137,7 @@ class _Closeness:
     notes: tuple[Caution, ...]
 
 
+@one_blas_thread()
 def _answer(searched: Searched, model: Model, earlier: Model, how: _Closeness) -> Result:
     job, given = replace(searched.job, k=model.k, merge="none", callback=None, budget=None), searched.given
     seen = _seen(given, model.encoding, model.treat)
