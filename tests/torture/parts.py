@@ -21,7 +21,7 @@ from tests.torture import (
     time_limits,
     together,
 )
-from tests.torture.tally import Clock, Tally
+from tests.torture.tally import IN_MEMORY, Clock, Tally
 
 MODELS_A_TIME = 500
 
@@ -33,7 +33,7 @@ def models(clock: Clock, first: int) -> Tally:
         bases(),
         first,
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         while clock.more():
             tried = many(MODELS_A_TIME, seed, Path(folder), known)
             tally.ended["refused"] += tried.refused
@@ -66,9 +66,3 @@ def parts(first: int) -> dict[str, tuple[float, Callable[[Clock], Tally | None]]
         "time limits": (0.03, lambda clock: time_limits.run(clock, first)),
         "payloads": (0.04, lambda clock: payloads.run(clock, first)),
     }
-
-
-def one_part(name: str, first: int, seconds: float) -> Tally | None:
-    """One part, with a share of the time."""
-    share, run = parts(first)[name]
-    return run(Clock(seconds * share))

@@ -116,8 +116,3 @@ def opened(browser: Any, path: Path) -> list[str]:
     context.close()
     path.unlink()
     return wrong
-
-
-if __name__ == "__main__":
-    found = run(Clock(float(sys.argv[1])), int(time.time()))
-    print(*(["no browser"] if found is None else found.lines()), sep="\n")

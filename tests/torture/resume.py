@@ -27,7 +27,7 @@ from ilk.cli.main import cli
 from ilk.fitting import recall
 from ilk.store import journal
 from ilk.table.out_of_core import memory_limit
-from tests.torture.tally import Clock, Tally
+from tests.torture.tally import IN_MEMORY, Clock, Tally
 
 LONGEST = 10  # kills in a row
 TIMES = ("second", "created", "sizes", "began", "duration")  # parts of names of what the clock decides
@@ -172,8 +172,8 @@ def _timeless(value: Any) -> Any:
 
 def run(clock: Clock, seed: int = 0) -> Tally:
     """Chains of kills on every kind of run, as many as the time allows."""
-    tally, draw = Tally("SIGKILL at random moments of a run, resumed: same bytes"), random.Random(seed)
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as home:
+    tally, draw = Tally("SIGKILL at random moments of a run, resumed: same bytes (chains of up to 10)"), random.Random(seed)
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory(dir=IN_MEMORY) as home:
         warnings.simplefilter("ignore")
         trials = [Trial(Path(home), name) for name in CASES]
         while clock.more():
@@ -184,7 +184,3 @@ def run(clock: Clock, seed: int = 0) -> Tally:
                 tally.failed(f"{trial.name}: {wrong}", f"seed {seed}, {tally.tried} kills")
     tally.seconds = clock.spent
     return tally
-
-
-if __name__ == "__main__":
-    print(*run(Clock(float(sys.argv[1])), int(time.time())).lines(), sep="\n")

@@ -41,7 +41,3 @@ def run(clock: Clock, seed: int = 0) -> Tally:
     tally.ended[f"the latest by {max(latest, 0.0):.2f} s"] = 0
     tally.seconds = clock.spent
     return tally
-
-
-if __name__ == "__main__":
-    print(*run(Clock(float(sys.argv[1])), int(time.time())).lines(), sep="\n")

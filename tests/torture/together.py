@@ -112,8 +112,3 @@ def _held() -> tuple[int, int, int]:
         len(os.listdir("/proc/self/fd")),
         len(os.listdir("/proc/self/task")),
     )
-
-
-if __name__ == "__main__":
-    for part in (writers, leaks):
-        print(*part(Clock(float(sys.argv[1]))).lines(), sep="\n")
