@@ -1,8 +1,8 @@
 """`make torture`: everything for some minutes, or `HOURS=8` for a release; prints counts, adds them to those before.
 
-`python -m tests.torture MINUTES PAGE [PART ...]`: all parts, or those named, one after the other, each with its share of
-the time. Ctrl-C and SIGTERM end a part early; what it has tried counts. A failure ends with exit code 1; its input is
-kept in `tests/torture/corpus`.
+`python -m tests.torture MINUTES PAGE [PART ...]`: all parts, or those named, one after the other, each with its share
+of the time. Ctrl-C and SIGTERM end a part early; what it has tried counts. A failure ends with exit code 1; its input
+is kept in `tests/torture/corpus`.
 """
 
 from __future__ import annotations

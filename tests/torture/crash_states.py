@@ -3,7 +3,6 @@ data, and a checkpoint cut or changed at every byte."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import shutil
-import sys
 import tempfile
-import time
 import warnings
 from pathlib import Path
 from typing import Any

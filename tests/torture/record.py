@@ -70,9 +70,8 @@ def page(known: list[dict[str, Any]]) -> str:
     ]
     for what in dict.fromkeys(one["what"] for one in known):
         here, ever = (Total([one for one in those if one["what"] == what]) for those in (now, known))
-        lines.append(
-            f"| {what} | {here.tried:,} | {here.n_failures} | {ever.tried:,} | {(here if here.tried else ever).told()} |"
-        )
+        ended = (here if here.tried else ever).told()
+        lines.append(f"| {what} | {here.tried:,} | {here.n_failures} | {ever.tried:,} | {ended} |")
     found = Counter[str]()
     for one in known:
         found.update({f"{one['what']}: {how}": times for how, times in one["failures"].items()})

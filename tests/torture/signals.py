@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import sys
 import tempfile
 import time
 import warnings

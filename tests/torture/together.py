@@ -6,7 +6,6 @@ import gc
 import os
 import random
 import shutil
-import sys
 import tempfile
 import threading
 import warnings
