@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fix check test test-all test-numpy torture gpu sanitize wheels sbom lock bench docs demo clean
+.PHONY: help setup fix check test test-all test-numpy coverage torture gpu sanitize wheels sbom lock bench docs demo clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,14 @@ test-all: setup  ## every test, the slow ones too, with the compiled kernels
 
 test-numpy: setup  ## every test with the NumPy kernels; takes long
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup
+
+# The tests that meet these folders; others would only take longer.
+coverage: export OPENBLAS_NUM_THREADS = 1
+coverage: setup  ## lines and branches of table, store, report and export that tests reach; takes long
+	$(RUN) coverage run -m pytest -n 0 -q -m "not slow" $(COVERED)
+	$(RUN) coverage report
+
+COVERED = tests/table tests/sources tests/store tests/report tests/export tests/contracts/test_odd_tables.py tests/torture
 
 HOURS ?=
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) \* 60),10)

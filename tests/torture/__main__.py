@@ -25,7 +25,7 @@ def main(minutes: float, target: Path, chosen: list[str]) -> int:
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, end)
     first = int(datetime.datetime.now().timestamp())  # other inputs every time; a failure says which
-    known, on, failed = parts(first), record.code(), False
+    known, on, at, failed = parts(first), record.code(), record.commit(), False
     names = chosen or sorted(known, key=lambda name: -known[name][0])
     shares = sum(known[name][0] for name in names)
     for name in names:
@@ -33,7 +33,7 @@ def main(minutes: float, target: Path, chosen: list[str]) -> int:
         tally = None if Clock.ended else run(Clock(60 * minutes * share / shares))
         if tally is not None:
             print(*tally.lines(), sep="\n", flush=True)
-            record.add(tally, on)
+            record.add(tally, on, at)
             record.write(target)
             failed |= bool(tally.failures)
     return int(failed)

@@ -33,12 +33,12 @@ def commit() -> str:
     return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def entry(tally: Tally, on: str) -> dict[str, Any]:
-    """A line of the file; `on` is the name of the code."""
+def entry(tally: Tally, on: str, at: str) -> dict[str, Any]:
+    """A line of the file; `on` is the name of the code, `at` the commit that it was begun at."""
     return {
         "what": tally.what,
         "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
-        "commit": commit(),
+        "commit": at,
         "code": on,
         "seconds": round(tally.seconds),
         "ended": dict(tally.ended),
@@ -46,10 +46,10 @@ def entry(tally: Tally, on: str) -> dict[str, Any]:
     }
 
 
-def add(tally: Tally, on: str, file: Path = FILE) -> None:
+def add(tally: Tally, on: str, at: str, file: Path = FILE) -> None:
     """One line more."""
     with file.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(entry(tally, on)) + "\n")
+        lines.write(json.dumps(entry(tally, on, at)) + "\n")
 
 
 def entries(file: Path = FILE) -> list[dict[str, Any]]:

@@ -86,7 +86,7 @@ def leaks(clock: Clock) -> Tally:
         warnings.simplefilter("ignore")
         while clock.more() or tally.tried < LEAST_FITS:
             ilk.KMeans(3, n_init=1, random_state=0).fit(data)
-            if tally.tried % 20 == 0:
+            if tally.tried % 50 == 0:
                 ilk.GaussianMixture(3, random_state=0).fit(data)
                 ilk.cluster(data, k=3, method="k-means").model.save(Path(home, "model.ilk"), overwrite=True)
                 ilk.load(Path(home, "model.ilk")).assign(data[:9])
