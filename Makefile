@@ -52,7 +52,8 @@ coverage: setup  ## lines and branches of table, store, report and export that t
 	$(RUN) coverage run -m pytest -n 0 -q -m "not slow" $(COVERED)
 	$(RUN) coverage report
 
-COVERED = tests/table tests/sources tests/store tests/report tests/export tests/contracts/test_odd_tables.py tests/torture
+COVERED = src/ilk/table src/ilk/store src/ilk/report src/ilk/export tests/table tests/sources tests/store tests/report tests/export \
+	tests/cli tests/analysis tests/app tests/contracts tests/engines/test_draw.py tests/engines/test_stream.py tests/torture
 
 HOURS ?=
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) \* 60),10)
