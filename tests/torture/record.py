@@ -15,6 +15,15 @@ from tests.torture.tally import Tally
 ROOT = Path(__file__).parents[2]
 FILE = Path(__file__).with_name("tried.jsonl")
 START, END = "<!-- counts -->\n", "<!-- end of counts -->"
+ASKED = {  # how often at least, before a release; by how the line begins
+    "SIGKILL at random moments of a run": 2_000,
+    "hostile model files": 2_000_000,
+    "random tables": 20_000,
+    "CSV, JSON and Parquet": 100_000,
+    "limits of address space": 60,
+    "workers and drivers": 50,
+    "fits one after the other": 10_000,
+}
 MOST_ENDS = 7  # ways to end that the page names; the others are counted together
 
 
@@ -65,13 +74,15 @@ def page(known: list[dict[str, Any]]) -> str:
         f"Written by `make torture` on {last['date']}, commit {last['commit']}: {_spent(now)} on its code "
         f"({last['code']}, a digest of `src/ilk`), {hours:.1f} hours on all code since {known[0]['date']}.",
         "",
-        "| what was tried | on this code | failures | on all code | how it ended |",
-        "|---|---|---|---|---|",
+        "| what was tried | on this code | failures | on all code | asked for a release | how it ended |",
+        "|---|---|---|---|---|---|",
     ]
     for what in dict.fromkeys(one["what"] for one in known):
         here, ever = (Total([one for one in those if one["what"] == what]) for those in (now, known))
         ended = (here if here.tried else ever).told()
-        lines.append(f"| {what} | {here.tried:,} | {here.n_failures} | {ever.tried:,} | {ended} |")
+        asked = next((f"{least:,}" for begin, least in ASKED.items() if what.startswith(begin)), "")
+        counts = f"{here.tried:,} | {here.n_failures} | {ever.tried:,} | {asked}"
+        lines.append(f"| {what} | {counts} | {ended} |")
     found = Counter[str]()
     for one in known:
         found.update({f"{one['what']}: {how}": times for how, times in one["failures"].items()})

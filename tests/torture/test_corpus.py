@@ -56,7 +56,7 @@ def test_counts_of_other_code_are_kept_apart(tmp_path):
             tally.failed(how, 1)
         record.add(tally, on, "c0ffee", tmp_path / "tried.jsonl")
     made = record.page(record.entries(tmp_path / "tried.jsonl"))
-    assert "| kills | 34 | 0 | 36 | 34 same |" in made
+    assert "| kills | 34 | 0 | 36 |  | 34 same |" in made
     assert "- 1 x kills: boom \\| &lt;b>" in made
 
 
