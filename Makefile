@@ -5,7 +5,7 @@ RUN = $(VENV)/bin/python -m
 STAMP = $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup fix check test test-all test-numpy torture gpu sanitize wheels sbom lock bench docs demo clean
+.PHONY: help setup fix check test test-all test-numpy coverage torture gpu sanitize wheels sbom lock bench docs demo clean
 
 help:  ## list what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,12 +46,25 @@ test-all: setup  ## every test, the slow ones too, with the compiled kernels
 test-numpy: setup  ## every test with the NumPy kernels; takes long
 	ILK_KERNELS=numpy $(RUN) pytest -n 2 --dist loadgroup
 
+# The tests that meet these folders; others would only take longer.
+coverage: export OPENBLAS_NUM_THREADS = 1
+coverage: setup  ## lines and branches of table, store, report and export that tests reach; takes long
+	$(RUN) coverage run -m pytest -n 0 -q -m "not slow" $(COVERED)
+	$(RUN) coverage report
+
+COVERED = src/ilk/table src/ilk/store src/ilk/report src/ilk/export tests/table tests/sources tests/store tests/report tests/export \
+	tests/cli tests/analysis tests/app tests/contracts tests/engines/test_draw.py tests/engines/test_stream.py tests/torture
+
 HOURS ?=
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) \* 60),10)
 
+PARTS ?=
+
+# Threads that wait for each other take longer than all that they do on small tables.
 torture: export OPENBLAS_NUM_THREADS = 1
-torture: setup  ## try to break it: MINUTES=10, or HOURS=8 before a release; counts go to docs/what-we-tried-to-break.md
-	$(RUN) tests.torture $(MINUTES) docs/what-we-tried-to-break.md
+torture: export OMP_NUM_THREADS = 1
+torture: setup  ## try to break it: MINUTES=10, or HOURS=8 before a release, PARTS="tables models"; counts are added to those in docs/what-we-tried-to-break.md
+	$(RUN) tests.torture $(MINUTES) docs/what-we-tried-to-break.md $(PARTS)
 
 # CI has no card: what can be told without one is in `make test`.
 gpu: setup  ## on a machine with an NVIDIA Hopper card: kernels, rows, estimators, all tables against the CPU; sanitizers; the bench (torch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from ilk.errors import UsageError
 from ilk.fitting import recall
 from ilk.store import journal
 from ilk.store.record_file import RecordFile
-from tests.torture.resume import CASES, OFTEN, Trial, content, in_child, table
+from tests.torture.resume import CASES, OFTEN, Trial, content, dying, in_child, table
 
 FEW = ("mixture", "assorted", "K-means, K open", "out of core")
 
@@ -26,20 +27,6 @@ FEW = ("mixture", "assorted", "K-means, K open", "out of core")
 def often(monkeypatch):
     monkeypatch.setattr(journal, "PACE", OFTEN)
     monkeypatch.setattr(recall, "LEAST_CELLS", 0)
-
-
-def dying(number: int):
-    """Records as they are, but the process is killed while it writes one of them."""
-    real, count = RecordFile.add, iter(range(number))
-
-    def add(self: RecordFile, record) -> None:
-        if next(count, None) is None:
-            assert self.handle is not None
-            os.pwrite(self.handle, b"torn off", self.end)
-            os.kill(os.getpid(), signal.SIGKILL)
-        real(self, record)
-
-    return add
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a child is forked to be killed")
@@ -92,6 +79,32 @@ def test_the_same_call_goes_on_and_takes_the_file_away(tmp_path, often, monkeypa
     for name, result in (("found", found), ("plain", plain)):
         result.model.save(tmp_path / name)
     assert (tmp_path / "found").read_bytes() == (tmp_path / "plain").read_bytes()
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("fits", [1, 2])
+def test_an_estimator_goes_on_with_the_same_bytes(tmp_path, often, fits):
+    """Killed once or twice; the file is gone once it is fitted."""
+
+    def model():
+        return ilk.Clusterer(method="k-means", checkpoint=tmp_path / "c")
+
+    def work() -> int:
+        RecordFile.add = dying(6)  # type: ignore[method-assign]
+        model().fit(table("numbers"))
+        return 0
+
+    for _ in range(fits):
+        assert in_child(work, None) == -signal.SIGKILL
+    assert RecordFile.found(str(tmp_path / "c")).places
+    results = {
+        "found": model().fit(table("numbers")),
+        "plain": ilk.Clusterer(method="k-means").fit(table("numbers")),
+    }
+    for name, fitted in results.items():
+        fitted.result_.model.save(tmp_path / name)
+    assert (tmp_path / "found").read_bytes() == (tmp_path / "plain").read_bytes()
+    assert (results["found"].labels_ == results["plain"].labels_).all()
     assert not (tmp_path / "c").exists()
 
 
@@ -225,7 +238,7 @@ def test_a_damaged_checkpoint_is_refused(killed_fit):
 
 
 def test_a_run_that_was_stopped_goes_on_in_its_folder(killed_fit, monkeypatch):
-    monkeypatch.setattr(journal, "PACE", OFTEN)
+    monkeypatch.setattr(journal, "PACE", replace(OFTEN, least=0.0))  # records enough on a fast machine too
     monkeypatch.setattr(recall, "LEAST_CELLS", 0)
     real, count = RecordFile.add, iter(range(3))
 

@@ -177,3 +177,25 @@ def test_parts_of_a_dask_frame_in_any_order():
     assert np.array_equal(first.labels_[order], np.asarray(again.labels_))
     found = ilk.GaussianMixture(3, random_state=0).fit(frame)
     assert np.allclose(mixture.means_, found.means_, rtol=1e-9, atol=1e-9)
+
+
+OF_DISTANCES = ["spectral", "typical-cuts", "affinity-propagation", "mean-shift", "information-bottleneck",
+                "ward-linkage", "average-linkage"]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", OF_DISTANCES)
+@pytest.mark.parametrize("table", ["penguins", "apart"])
+def test_methods_of_distances(method, table):
+    """What they draw, and the rows they are judged by, go by content too; penguins has equal rows."""
+    if table == "penguins":
+        data = pd.read_csv(DATA / "penguins.csv").dropna().iloc[::3]
+        data = data.select_dtypes("number") if method == "mean-shift" else data
+    else:
+        data = pd.DataFrame(SMALL["apart"][:150], columns=list("abc"))
+    first = ilk.cluster(data, method=method, seed=0)
+    for order in orders(len(data)):
+        again = ilk.cluster(data.iloc[order], method=method, seed=0)
+        assert np.array_equal(np.asarray(first.labels)[order], again.labels)
+        assert again.verdict.word == first.verdict.word
+        one, other = (r.summary()["groups"] for r in (first, again))
+        assert [g.get("stability") for g in other] == [g.get("stability") for g in one]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import json
 import os
 import resource
 import shutil
@@ -137,13 +138,15 @@ def standalone(folder: Path, n_workers: int = 2) -> Iterator[Standalone]:
 
 
 class Driver:
-    """The process of a user, which fits and tells of every pass (`tests/engines/drill_driver.py`)."""
+    """The process of a user, which does one task after the other (`tests/engines/drill_driver.py`): to start Java takes
+    longer than the tasks."""
 
-    def __init__(self, address: str, *options: str) -> None:
+    def __init__(self, address: str) -> None:
         told = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.engines.drill_driver", address, *options],
+            [sys.executable, "-m", "tests.engines.drill_driver", address],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
@@ -151,6 +154,12 @@ class Driver:
             cwd=ROOT,
             preexec_fn=_tied_to_parent,
         )
+
+    def ask(self, task: str, folder: Path, *options: Any) -> None:
+        """Begin a task."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps([task, str(folder), *options]) + "\n")
+        self.process.stdin.flush()
 
     def until(self, word: str) -> str:
         """The next line that begins with this word."""

@@ -6,10 +6,11 @@ import copy
 import hashlib
 import json
 import math
+import pickle
 import random
 import warnings
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ import ilk
 from ilk import store
 from ilk.errors import IlkError
 from ilk.model.model import KIND
+from ilk.table.read import Table, read
 
 NUMBERS = [0, -1, 1, 2, 3, 7, 64, 10**6, 2**31, 2**53, 2**63, 2**64, 10**30, -(10**30), 10**400, 0.5, -0.0, 1.0, 1e-12,
            1e16, 1e150, -1e150, 1e308, -1e308, 1.7e308, 5e-324, 1e-300, 2.0**1000, 2.0**-1000,
@@ -54,6 +56,11 @@ class Base:
 
     data: bytes
     rows: pd.DataFrame
+
+    @cached_property
+    def table(self) -> Table:
+        """The rows as `assign` reads them: that takes longer than all that a model does with them."""
+        return read(self.rows)
 
 
 @cache
@@ -202,14 +209,22 @@ def hostile_array(value: np.ndarray, draw: random.Random) -> np.ndarray:
     return made.astype(draw.choice(["f4", "i8", "u1", "f8"]))
 
 
+@cache
+def _opened(data: bytes) -> tuple[bytes, list]:
+    """The tree of a file, pickled since copies of that are quick, and the places in it."""
+    packed = store.unpack(data)
+    tree = store.restore(packed.document, packed.arrays)
+    return pickle.dumps(tree), [p for p in paths(tree) if p]
+
+
 def hostile_tree(data: bytes, draw: random.Random) -> bytes:
     """Fields of the model changed, the file otherwise as ilk writes it."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        packed = store.unpack(data)
-        tree = store.restore(packed.document, packed.arrays)
-        for _ in range(draw.choice([1, 1, 1, 2, 3])):
-            path = draw.choice([p for p in paths(tree) if p])
+        kept, places = _opened(data)
+        tree = pickle.loads(kept)
+        for number in range(draw.choice([1, 1, 1, 2, 3])):
+            path = draw.choice([p for p in paths(tree) if p] if number else places)
             parent = at(tree, path[:-1])
             if draw.random() < 0.1 and isinstance(parent, dict):
                 del parent[path[-1]]

@@ -3,7 +3,6 @@ data, and a checkpoint cut or changed at every byte."""
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 
@@ -67,7 +66,3 @@ def _checkpoints(tally: Tally, path: Path) -> None:
             tally.ended["the records before it"] += 1
             if found != n_whole:
                 tally.failed(f"{found} records instead of {n_whole}", f"byte {at}")
-
-
-if __name__ == "__main__":
-    print(*run(Clock(float(sys.argv[1]))).lines(), sep="\n")

@@ -56,7 +56,3 @@ def _fit(args: list[str], limit: int | None) -> subprocess.CompletedProcess[str]
 
     command = [sys.executable, "-m", "ilk.cli.main", *args]
     return subprocess.run(command, capture_output=True, text=True, preexec_fn=capped, check=False)
-
-
-if __name__ == "__main__":
-    print(*run(Clock(float(sys.argv[1]))).lines(), sep="\n")

@@ -20,8 +20,9 @@ from tests.torture import (
     tables,
     time_limits,
     together,
+    workers,
 )
-from tests.torture.tally import Clock, Tally
+from tests.torture.tally import IN_MEMORY, Clock, Tally
 
 MODELS_A_TIME = 500
 
@@ -33,7 +34,7 @@ def models(clock: Clock, first: int) -> Tally:
         bases(),
         first,
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         while clock.more():
             tried = many(MODELS_A_TIME, seed, Path(folder), known)
             tally.ended["refused"] += tried.refused
@@ -52,10 +53,10 @@ def models(clock: Clock, first: int) -> Tally:
 def parts(first: int) -> dict[str, tuple[float, Callable[[Clock], Tally | None]]]:
     """What is tried, and its share of the time; `first` is the number of the first input."""
     return {
-        "tables": (0.22, lambda clock: tables.run(clock, first, tables.CORPUS)),
+        "tables": (0.17, lambda clock: tables.run(clock, first, tables.CORPUS)),
         "files": (0.1, lambda clock: files.run(clock, first, files.CORPUS)),
         "models": (0.1, lambda clock: models(clock, first)),
-        "resume": (0.15, lambda clock: resume.run(clock, first)),
+        "resume": (0.1, lambda clock: resume.run(clock, first)),
         "folders": (0.05, lambda clock: folders.run(clock, first)),
         "crash states": (0.02, crash_states.run),
         "calls": (0.1, calls.run),
@@ -64,11 +65,6 @@ def parts(first: int) -> dict[str, tuple[float, Callable[[Clock], Tally | None]]
         "together": (0.03, lambda clock: together.writers(clock, first)),
         "leaks": (0.03, together.leaks),
         "time limits": (0.03, lambda clock: time_limits.run(clock, first)),
+        "workers": (0.1, lambda clock: workers.run(clock, first)),
         "payloads": (0.04, lambda clock: payloads.run(clock, first)),
     }
-
-
-def one_part(name: str, first: int, seconds: float) -> Tally | None:
-    """One part, with a share of the time."""
-    share, run = parts(first)[name]
-    return run(Clock(seconds * share))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import shutil
-import sys
 import tempfile
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -116,8 +114,3 @@ def opened(browser: Any, path: Path) -> list[str]:
     context.close()
     path.unlink()
     return wrong
-
-
-if __name__ == "__main__":
-    found = run(Clock(float(sys.argv[1])), int(time.time()))
-    print(*(["no browser"] if found is None else found.lines()), sep="\n")

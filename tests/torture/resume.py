@@ -16,6 +16,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,9 @@ import pyarrow.parquet as pq
 from ilk.cli.main import cli
 from ilk.fitting import recall
 from ilk.store import journal
+from ilk.store.record_file import Record, RecordFile
 from ilk.table.out_of_core import memory_limit
-from tests.torture.tally import Clock, Tally
+from tests.torture.tally import IN_MEMORY, Clock, Tally
 
 LONGEST = 10  # kills in a row
 TIMES = ("second", "created", "sizes", "began", "duration")  # parts of names of what the clock decides
@@ -120,6 +122,20 @@ class Trial:
         return kills, f"other bytes in {differ}" if differ else ""
 
 
+def dying(number: int) -> Callable[[RecordFile, Record], None]:
+    """`RecordFile.add` as it is, but the process is killed while it writes one of its records."""
+    real, count = RecordFile.add, iter(range(number))
+
+    def add(self: RecordFile, record: Record) -> None:
+        if next(count, None) is None:
+            assert self.handle is not None
+            os.pwrite(self.handle, b"torn off", self.end)
+            os.kill(os.getpid(), signal.SIGKILL)
+        real(self, record)
+
+    return add
+
+
 def in_child(work: Callable[[], int], after: float | None) -> int:
     """Do something in a forked process, which is killed after some seconds."""
     pid = os.fork()
@@ -172,19 +188,21 @@ def _timeless(value: Any) -> Any:
 
 def run(clock: Clock, seed: int = 0) -> Tally:
     """Chains of kills on every kind of run, as many as the time allows."""
-    tally, draw = Tally("SIGKILL at random moments of a run, resumed: same bytes"), random.Random(seed)
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as home:
+    tally, draw = (
+        Tally("SIGKILL at random moments of a run, resumed: same bytes (chains of up to 10)"),
+        random.Random(seed),
+    )
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory(dir=IN_MEMORY) as home:
         warnings.simplefilter("ignore")
-        trials = [Trial(Path(home), name) for name in CASES]
+        begun = cache(
+            lambda name: Trial(Path(home), name)
+        )  # an undisturbed run takes long where others are at work
+        often = [1 if kind == "rows" else 9 for kind, _ in CASES.values()]
         while clock.more():
-            trial = draw.choices(trials, [1 / one.seconds for one in trials])[0]
+            trial = begun(draw.choices([*CASES], often)[0])
             kills, wrong = trial.chain(draw)
             tally.ended[trial.name] += kills
             if wrong:
                 tally.failed(f"{trial.name}: {wrong}", f"seed {seed}, {tally.tried} kills")
     tally.seconds = clock.spent
     return tally
-
-
-if __name__ == "__main__":
-    print(*run(Clock(float(sys.argv[1])), int(time.time())).lines(), sep="\n")

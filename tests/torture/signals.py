@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import signal
-import sys
 import tempfile
 import time
 import warnings
@@ -54,6 +53,8 @@ def _signalled(
 ) -> tuple[int, str]:
     pid = os.fork()
     if pid == 0:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # not those of the harness
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         said = os.open(folder / "said", os.O_WRONLY | os.O_CREAT)
         os.dup2(said, 1)
         os.dup2(said, 2)
@@ -76,7 +77,3 @@ def _signalled(
             return -1, "it hangs"
         time.sleep(0.01)
     return os.waitstatus_to_exitcode(ended[1]), (folder / "said").read_text(errors="replace")
-
-
-if __name__ == "__main__":
-    print(*run(Clock(float(sys.argv[1])), int(time.time())).lines(), sep="\n")

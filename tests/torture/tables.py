@@ -323,9 +323,3 @@ def run(clock: Clock, first: int = 0, keep: Path | None = None) -> Tally:
         seed += 1
     tally.seconds = clock.spent
     return tally
-
-
-if __name__ == "__main__":
-    import sys
-
-    print(*run(Clock(float(sys.argv[1])), int(sys.argv[2]), Path(sys.argv[3])).lines(), sep="\n")

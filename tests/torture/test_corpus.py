@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import files, tables
+from tests.store import ordeal
+from tests.store.hostile import bases
+from tests.torture import files, record, tables
 from tests.torture.tally import Clock, Tally, TooSlow, limited
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -29,6 +31,33 @@ def test_tables_that_broke_something(path):
 @pytest.mark.parametrize("path", kept("files"))
 def test_files_that_broke_something(path):
     files.attempt(path)
+
+
+@pytest.mark.parametrize("path", kept("models"))
+def test_models_that_broke_something(path, tmp_path):
+    """Put to every use, with the rows of whichever model the file was made from."""
+    tried = ordeal.Tried(saved=tmp_path / "m.two")
+    for name, base in bases().items():
+        tried.attempt(name, path.read_bytes(), base.table, tmp_path / "m.ilk")
+    assert not tried.escaped
+
+
+def test_the_page_says_what_was_tried():
+    page = (record.ROOT / "docs" / "what-we-tried-to-break.md").read_text(encoding="utf-8")
+    assert page.split(record.START)[1].split(record.END)[0] == record.page(record.entries())
+
+
+def test_counts_of_other_code_are_kept_apart(tmp_path):
+    """Lines add up on one code; failures of earlier code stay listed, and do not count on this one."""
+    for on, count, how in (("a", 2, "boom | <b>"), ("b", 30, None), ("b", 4, None)):
+        tally = Tally("kills")
+        tally.ended["same"] = count
+        if how:
+            tally.failed(how, 1)
+        record.add(tally, on, "c0ffee", tmp_path / "tried.jsonl")
+    made = record.page(record.entries(tmp_path / "tried.jsonl"))
+    assert "| kills | 34 | 0 | 36 |  | 34 same |" in made
+    assert "- 1 x kills: boom \\| &lt;b>" in made
 
 
 def test_some_of_each_are_drawn_alike_every_time():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 import warnings
 
@@ -41,7 +40,3 @@ def run(clock: Clock, seed: int = 0) -> Tally:
     tally.ended[f"the latest by {max(latest, 0.0):.2f} s"] = 0
     tally.seconds = clock.spent
     return tally
-
-
-if __name__ == "__main__":
-    print(*run(Clock(float(sys.argv[1])), int(time.time())).lines(), sep="\n")

@@ -41,7 +41,7 @@ from ilk.estimators.frames import (
 from ilk.estimators.habits import callback_of, n_starts_of, threads_of
 from ilk.estimators.texts import documented
 from ilk.families.covariance import Structure
-from ilk.families.mixture import Noise
+from ilk.families.mixture import Noise, shares_of
 from ilk.families.prior import Prior
 from ilk.fitting.fit import Fit
 from ilk.fitting.loop import COMPONENT_VANISHED, OK, Stop, run_starts
@@ -387,8 +387,7 @@ def _visit_label(state: State, block: Block) -> Array:
 
 def _visit_membership(state: State, block: Block) -> Array:
     family, params, _ = state
-    membership: Array = kernels.memberships(family.scores(params, block), False)[0]
-    return membership
+    return shares_of(family.scores(params, block))
 
 
 def _visit_log_density(state: State, block: Block) -> Array:

@@ -11,13 +11,13 @@ from sklearn.mixture import BayesianGaussianMixture
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ilk import kernels
 from ilk.errors import DataError
 from ilk.estimators.base import Callback, real_number, refuse_sparse, warn_of, whole_number
 from ilk.estimators.frames import LABEL, Reply, probabilities
 from ilk.estimators.habits import callback_of, threads_of
 from ilk.estimators.tables import table_rows, told
 from ilk.estimators.texts import documented
+from ilk.families.mixture import shares_of
 from ilk.fitting.dirichlet import fit_process, make_process
 from ilk.fitting.loop import Stop
 from ilk.paradigms.order import by_size
@@ -172,8 +172,7 @@ class DirichletProcessMixture(ClusterMixin, BaseEstimator):
 
 def _visit_membership(state: Any, block: Block) -> Array:
     family, params = state
-    membership: Array = kernels.memberships(family.scores(params, block), False)[0]
-    return membership
+    return shares_of(family.scores(params, block))
 
 
 def _visit_label(state: Any, block: Block) -> Array:

@@ -12,6 +12,7 @@ from ilk.assorted.fit import AssortedFit
 from ilk.assorted.problem import ColumnTransform
 from ilk.assorted.transform import TransformPlan
 from ilk.estimators.tables import Format
+from ilk.families.mixture import shares_of
 from ilk.table.block import Array, Block
 
 
@@ -46,7 +47,7 @@ def visit_label(reader: Reader, block: Block) -> Array:
 
 
 def visit_membership(reader: Reader, block: Block) -> Array:
-    return kernels.memberships(reader.scores(block), False)[0]
+    return shares_of(reader.scores(block))
 
 
 def visit_log_density(reader: Reader, block: Block) -> Array:

@@ -241,13 +241,11 @@ def partial_costs(block: Block, centre: Array, size: Any) -> Array:
     """Cost (rows, K) by differences over the observed cells, scaled up to all columns."""
     numbers = block.numbers.astype(np.float64, copy=False)
     costs = np.empty((len(numbers), len(centre)))
-    if block.complete:
+    scale_up = 1.0 if block.complete else missing_factor(~np.isnan(numbers))
+    add = np.sum if block.complete else np.nansum
+    with np.errstate(over="ignore"):  # rows of weight 0 may be anywhere, also infinitely far
         for k, point in enumerate(centre):
-            costs[:, k] = size(numbers - point).sum(axis=1)
-        return costs
-    scale_up = missing_factor(~np.isnan(numbers))
-    for k, point in enumerate(centre):
-        costs[:, k] = np.nansum(size(numbers - point), axis=1) * scale_up
+            costs[:, k] = add(size(numbers - point), axis=1) * scale_up
     return costs
 
 

@@ -85,7 +85,8 @@ class DirichletProcess(MixtureFamily[Posteriors]):
         """Expected logs as the product kernels take them."""
         log_precision = digamma(params.shape) - np.log(params.rate)
         constant = (log_precision - LOG_2_PI - 1 / params.strength) / 2
-        precision = params.shape / params.rate
+        with np.errstate(over="ignore"):  # of a column of one value beside others of 1e154
+            precision = np.minimum(params.shape / params.rate, np.finfo(np.float64).max)
         start = self.categories.level_start
         return params.log_share, params.mean, precision, constant, self._log_levels(params.level), start
 

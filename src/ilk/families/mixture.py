@@ -19,6 +19,15 @@ from ilk.table.block import Array, Block
 NOISE_SHARE = 0.05  # of the rows, that a noise component has at the start
 
 
+def shares_of(scores: Array) -> Array:
+    """Memberships (rows, components) as users see them. A row so far from all components that no score is left
+    belongs to the one that `assign` gives it: to none, as the sums have it, would add up to nothing."""
+    shares: Array = kernels.memberships(scores, False)[0]
+    far = np.flatnonzero(np.isneginf(scores.max(axis=1)))
+    shares[far, scores[far].argmax(axis=1)] = 1.0
+    return shares
+
+
 @dataclass(frozen=True)
 class Noise:
     """A component that does not move: density exp(sum of log_density) * exp(-|precision (x - mean)|^2 / 2).

@@ -26,6 +26,7 @@ __all__ = [
     "NAMED",
     "add_pairs",
     "column_ranges",
+    "content_sums",
     "distances",
     "group_sums",
     "grow_tree",
@@ -57,6 +58,7 @@ silhouette_sums = plain.silhouette_sums
 group_sums = plain.group_sums
 tally = plain.tally
 column_ranges = plain.column_ranges
+content_sums = plain.content_sums
 add_pairs = pairs.add_pairs
 memberships = plain_mixture.memberships
 mixture_step = plain_mixture.mixture_step
@@ -101,6 +103,7 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         group_sums = compiled.group_sums
         tally = compiled.tally
         column_ranges = compiled.column_ranges
+        content_sums = compiled.content_sums
         add_pairs = compiled.add_pairs
         grow_tree = compiled.grow_tree
         lower_hull = compiled.lower_hull

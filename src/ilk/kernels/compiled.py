@@ -237,6 +237,12 @@ def column_ranges(rows: Array, pivot: Array) -> tuple[Array, Array, Array]:
     return low, high, total
 
 
+def content_sums(raw: Array, power: float, factors: Array, missing: int) -> Array:
+    sums = np.empty(len(raw), dtype=np.uint64)
+    native.content_sums(raw, power, factors, missing, sums)
+    return sums
+
+
 def group_sums(values: Array, weight: Array, label: Array, n_groups: int) -> Array:
     sums = np.empty((n_groups, values.shape[1], 2))
     native.group_sums(values, weight, label, sums)

@@ -290,3 +290,22 @@ def column_ranges(rows: Array, pivot: Array) -> tuple[Array, Array, Array]:
     offset = np.subtract(rows, pivot, dtype=np.float64, order="C")
     low, high = over_rows(np.minimum, rows, inf), over_rows(np.maximum, rows, -inf)
     return low, high, over_rows(np.add, offset, 0.0)
+
+
+def content_sums(raw: Array, power: float, factors: Array, missing: int) -> Array:
+    """The sum of the bits of each row's cells times `power`, each times the factor of its column, modulo 2^64.
+
+    >>> content_sums(np.array([[0.0], [-0.0], [np.nan]]), 1.0, np.array([3], dtype=np.uint64), 7).tolist()
+    [0, 0, 21]
+    """
+    return np.asarray((bits_of(raw, power, missing) * factors).sum(axis=1, dtype=np.uint64))
+
+
+def bits_of(cells: Array, power: float, missing: int) -> Array:
+    """The bits of cells by their value: -0.0 is 0.0, every NaN is `missing`, a float32 is the double of its value."""
+    numbers = np.ascontiguousarray(cells, dtype=np.float64) * power
+    numbers += 0.0  # -0.0 becomes 0.0
+    bits = numbers.view(np.uint64)
+    bits[np.isnan(numbers)] = missing
+    bits ^= bits >> np.uint64(32)  # the low bits of short numbers are all zero
+    return bits

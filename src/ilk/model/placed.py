@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ilk import kernels
 from ilk.engines.base import Rows
+from ilk.families.mixture import shares_of
 from ilk.model.grouped import Grouped
 from ilk.table.block import Array, Block
 
@@ -69,7 +69,7 @@ class Scored:
         piece, cost = grouped.family.assign(grouped.params, block)
         costs = grouped.costs(block)
         label, everyone = grouped.label_of(piece, costs), np.arange(block.n_rows)
-        shares = kernels.memberships(-costs, False)[0] if grouped.soft else None
+        shares = shares_of(-costs) if grouped.soft else None
         probability = np.full(block.n_rows, np.nan) if shares is None else shares[everyone, label]
         costs = np.minimum(costs, np.finfo(costs.dtype).max)  # infinite ones, too, come before the own
         costs[everyone, label] = np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilk.analysis.asked import k_of
 from ilk.analysis.cautions import STOPPED
+from ilk.analysis.checkpoint import Checkpoint
 from ilk.analysis.job import Job
 from ilk.analysis.progress import reporting
 from ilk.analysis.result import Result
@@ -75,6 +77,9 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
     budget : None or float, default=None
         Seconds for all of it, reading included, kept within a second or a tenth; what there was no time for is said
         (`time-limit`, "not tested"). Reading, and the methods that are no search, cannot be cut short.
+    checkpoint : None or path, default=None
+        A file in which a fit of more than half a minute keeps what it has done: the same fit goes on there after it was
+        killed, with the same result. As the argument of `cluster`.
     {random_state} {device} {threads} {n_jobs}
     callback : None or callable, default=None
         Called with a `Progress` after each candidate.
@@ -128,6 +133,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         must_link: Any = None,
         cannot_link: Any = None,
         budget: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = 0,
         device: str = "auto",
         threads: int | None = None,
@@ -153,6 +159,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         self.must_link = must_link
         self.cannot_link = cannot_link
         self.budget = budget
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.device = device
         self.threads = threads
@@ -175,9 +182,12 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
         """
         table = self._table(X)
         with reporting(self.progress, self.callback, self.verbose) as told:
-            result = run(replace(self._job(table, sample_weight), callback=told))
+            job = replace(self._job(table, sample_weight), callback=told)
+            result = run(job)
         if result.interrupted:
             STOPPED.warn()
+        elif job.checkpoint is not None:
+            job.checkpoint.done()
         self.result_ = result
         self.labels_, self.n_clusters_, self.verdict_ = result.labels, result.k, result.verdict
         return self
@@ -204,6 +214,7 @@ class Clusterer(TransformerMixin, ClusterMixin, BaseEstimator):
             must_link=self.must_link,
             cannot_link=self.cannot_link,
             budget=self.budget,
+            checkpoint=None if self.checkpoint is None else Checkpoint(self.checkpoint),
             seed=seed_of(self.random_state),
             threads=threads_or_jobs(self.threads, self.n_jobs),
             device=self.device,

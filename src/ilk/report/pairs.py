@@ -291,7 +291,9 @@ def _along(column: Described, known: Array, values: Array, turn: int) -> tuple[d
     edges, _ = edges_of(known, low, high)
     start, end = float(edges[0]), float(edges[-1])
     axis = {"from": start, "to": end, "categories": None}
-    return axis, (values.astype(np.float64) - start) / (end - start)
+    span = end / 2 - start / 2  # of halves: the range itself may be beyond all numbers
+    away = values.astype(np.float64) / 2 - start / 2
+    return axis, away / span if span > 0 else np.full(len(values), 0.5)
 
 
 def _steps(column: Described, known: Array, values: Array, turn: int) -> tuple[dict[str, Any], Array]:

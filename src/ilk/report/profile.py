@@ -65,6 +65,8 @@ def _numbers(column: Described, evidence: Evidence) -> dict[str, Any] | None:
         return None
     edges, clipped = edges_of(values, low, high)
     k, n_bins = evidence.k, len(edges) - 1
+    if n_bins < 1:  # integers that are one number as doubles
+        return None
     at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, n_bins - 1)
     cell = evidence.labels[present].astype(np.int64) * n_bins + at
     counts = np.bincount(cell, weights=evidence.heft[present], minlength=k * n_bins).reshape(k, n_bins)

@@ -129,7 +129,7 @@ def _best_cut(
     order = np.argsort(values, kind="stable")
     values = values[order]
     weight, mine = heft[inside][order], (heft * wanted)[inside][order]
-    ends = np.flatnonzero(np.diff(values) > 0)  # the last row before each cut
+    ends = np.flatnonzero(values[1:] > values[:-1])  # the last row before each cut; differences may overflow
     if not len(ends):
         return None
     picked, hit = np.cumsum(weight), np.cumsum(mine)

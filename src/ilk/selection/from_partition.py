@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
+from ilk.engines.memory import MemoryRows
 from ilk.errors import Option, UsageError
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, StartRecord
 from ilk.fitting.interrupt import exposed, keep
 from ilk.fitting.loop import NOTHING_CHANGED, OK, PASS_LIMIT
 from ilk.fitting.restarts import Recipe
+from ilk.fitting.start import in_cell_order
 from ilk.measures.counts import contingency
 from ilk.measures.repeats import jaccard_per_cluster
 from ilk.methods import METHODS, Method
@@ -63,7 +65,9 @@ def part_rows(
     """The groups that the paradigm `method` makes of all rows, and what the verdict needs to know of them."""
     paradigm, clock = METHODS[method], (deadline or Deadline.none()).within()
     wanted = wanted_k(paradigm, k, ks)
-    material = Material.of(rows.take(np.arange(rows.n_rows)), schema)
+    # What is drawn for a row depends on what it says, not on where it stands.
+    order = in_cell_order(rows.take(np.arange(rows.n_rows)))
+    material = Material.of(rows.take(order), schema)
     parting = paradigm.part(material, wanted, ks[-1], seed)
     counted = np.flatnonzero(parting.labels >= 0)
     few = material.take(counted) if len(counted) < rows.n_rows else material
@@ -74,12 +78,20 @@ def part_rows(
         with exposed():
             sharp = _silhouettes(few, labels, parting.n_groups)
             found = search_of(paradigm, parting, labels, seconds, sharp)
-            return Parted(
-                counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock)
-            )
+            grouping = _grouping(few, paradigm, parting, labels, found, seed, deadline=clock)
     except KeyboardInterrupt:  # the groups are there: once more without what takes time
         found = replace(search_of(paradigm, parting, labels, seconds, None), interrupted=True)
-        return Parted(counted, found, _grouping(few, paradigm, parting, labels, found, seed, deadline=clock))
+        grouping = _grouping(few, paradigm, parting, labels, found, seed, deadline=clock)
+    return _as_given(order[counted], found, grouping)
+
+
+def _as_given(places: Array, found: Search, grouping: Grouping) -> Parted:
+    """What is known of rows, in the order in which the user gave them."""
+    back = np.argsort(places)
+    sharp = None if found.sharpness is None else replace(found.sharpness, values=found.sharpness.values[back])
+    fit = replace(found.fit, labels=found.fit.labels[back])
+    search = replace(found, fit=fit, sharpness=sharp)
+    return Parted(places[back], search, replace(grouping, labels=grouping.labels[back]))
 
 
 def wanted_k(paradigm: Method, k: Any, ks: tuple[int, ...]) -> int | None:
@@ -201,7 +213,8 @@ def _grouping(
 
 def winding(rows: Rows, schema: Schema, most: int, seed: int) -> float | None:
     """The gap between groups that no straight cut parts, seen on at most so many rows; None where there are none."""
-    material = Material.of(rows.take(some_rows(rows.n_rows, most, seed)), schema)
+    some = MemoryRows.of_block(rows.sample(most, seed))
+    material = Material.of(some.take(in_cell_order(some.take(np.arange(some.n_rows)))), schema)
     labels = spectral_parts(material, None, WINDING_MOST, seed).labels
     k = int(labels.max()) + 1
     if k < 2:

@@ -236,7 +236,7 @@ def _bin_edges(position: Array) -> Array:
         return np.histogram_bin_edges(position, N_BINS)
     low, high = float(position.min()), float(position.max())
     least = 2 * N_BINS * float(np.spacing(max(abs(low), abs(high))))
-    room = least if 0 < high - low < least else 0.0
+    room = max(least, 0.5) if high == low else least if high - low < least else 0.0
     return np.histogram_bin_edges(position, N_BINS, (low - room, high + room))
 
 

@@ -182,9 +182,11 @@ def deviations_within(rows: Rows, model: Model) -> Array:
 
 
 def rescaled(encoding: Encoding, unit: Array) -> Encoding:
-    """The same columns, each divided by its `unit`."""
+    """The same columns, each divided by its `unit`, unless that is too small to divide by."""
     factor = np.ones(len(unit)) if encoding.factor is None else encoding.factor
-    return replace(encoding, factor=factor / unit)
+    with np.errstate(over="ignore"):
+        divided = factor / unit
+    return replace(encoding, factor=np.where(np.isfinite(divided), divided, factor))
 
 
 def _lower(one: Candidate, other: Candidate) -> bool:

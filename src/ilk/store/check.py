@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any
@@ -80,7 +81,7 @@ def number(least: float = -math.inf, most: float = math.inf, *, above: float = -
 
     def check(value: Any, name: str) -> float:
         plain = isinstance(value, int | float) and not isinstance(value, bool)
-        need(plain and -1e308 <= value <= 1e308, name, "it is not a finite number")
+        need(plain and abs(value) <= sys.float_info.max, name, "it is not a finite number")
         need(least <= value <= most and value > above, name, "it is out of its range")
         return float(value)
 

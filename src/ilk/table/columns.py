@@ -213,7 +213,7 @@ def _mixed(values: Sequence[Any], kinds: dict[str, type], name: str) -> DataErro
     )
 
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def number_text(value: float) -> str:

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ilk import kernels
+from ilk.kernels.plain import bits_of
 from ilk.random import stream
 from ilk.table.block import Array, Block, is_sparse
 
 Unsigned = np.uint64
-MISSING = Unsigned(0x7FF8_0000_0000_0001)  # no number of a table has these bits
+MISSING = 0x7FF8_0000_0000_0001  # no number of a table has these bits
 
 
 def content_keys(block: Block, seed: int) -> Array:
@@ -41,13 +43,11 @@ def arrow_keys(table: Any, seed: int) -> Array:
 def _arrow_bits(column: Any) -> Array:
     kind, types = column.type, pa.types
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        numbers = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64) + 0.0
-        bits = numbers.view(Unsigned)
-        bits[np.isnan(numbers)] = MISSING
-        return np.asarray(bits ^ (bits >> Unsigned(32)))
+        numbers = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+        return bits_of(numbers, 1.0, MISSING)
     if types.is_temporal(kind) and not types.is_interval(kind):
         whole = column.cast(pa.int32() if kind.bit_width == 32 else pa.int64()).cast(pa.int64())
-        bits = whole.fill_null(int(MISSING)).to_numpy().view(Unsigned)
+        bits = whole.fill_null(MISSING).to_numpy().view(Unsigned)
         return np.asarray(bits ^ (bits >> Unsigned(32)))
     return _said(column)
 
@@ -99,24 +99,14 @@ def evenly(key: Array) -> Array:
 def _of_numbers(block: Block, mix: Array) -> Array:
     raw: Any = block.raw
     if is_sparse(raw):
-        return _row_totals(raw, _bits(raw.data, block) * mix[raw.indices])
-    return np.asarray((_bits(raw, block) * mix).sum(axis=1, dtype=Unsigned))
+        return _row_totals(raw, bits_of(raw.data, block.encoding.power, MISSING) * mix[raw.indices])
+    return kernels.content_sums(np.asarray(raw), block.encoding.power, mix, MISSING)
 
 
 def _of_codes(codes: Any, mix: Array) -> Array:
     if is_sparse(codes):
         return _row_totals(codes, codes.data.astype(np.int64).view(Unsigned) * mix[codes.indices])
     return np.asarray((codes.astype(np.int64).view(Unsigned) * mix).sum(axis=1, dtype=Unsigned))
-
-
-def _bits(cells: Array, block: Block) -> Array:
-    numbers = np.ascontiguousarray(cells, dtype=np.float64) * block.encoding.power
-    numbers += 0.0  # -0.0 becomes 0.0
-    bits = numbers.view(Unsigned)
-    if not block.complete:
-        bits[np.isnan(numbers)] = MISSING
-    bits ^= bits >> Unsigned(32)  # the low bits of short numbers are all zero
-    return bits
 
 
 def _row_totals(cells: Any, terms: Array) -> Array:

@@ -184,6 +184,8 @@ struct TableKernels {
     void (*product_sums)(const Table<Number>&, Levels, const double* membership, const double* mean, Index components,
                          ProductSums);
     void (*column_ranges)(const Number* cells, Index rows, Index columns, const double* pivot, Ranges);
+    void (*content_sums)(const Table<Number>&, const std::uint64_t* factors, std::uint64_t missing,
+                         std::uint64_t* sums);
 };
 
 struct Kernels {

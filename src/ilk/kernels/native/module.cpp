@@ -108,6 +108,19 @@ void distances(const Raw<Number>& raw, double power, const Vector& centre, const
     chosen_for<Number>().distances(table, all, squared.data());
 }
 
+using Words = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <class Number>
+void content_sums(const Raw<Number>& raw, double power, const Words& factors, std::uint64_t missing,
+                  const Filled<std::uint64_t, 1>& sums) {
+    const Table<Number> table = {raw.data(),    size_of(raw, 0), size_of(raw, 1), raw.stride(0),
+                                 raw.stride(1), power,           nullptr,         nullptr};
+    require(size_of(factors, 0) == table.columns && size_of(sums, 0) == table.rows,
+            "factors must hold one number per column, sums one per row");
+    nb::gil_scoped_release released;
+    chosen_for<Number>().content_sums(table, factors.data(), missing, sums.data());
+}
+
 using Codes = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 Levels levels_of(const std::optional<Codes>& codes, const Starts& start, Index rows) {
@@ -297,6 +310,8 @@ void define_for(nb::module_& module) {
                "moments"_a.noconvert(), "counts"_a.noconvert(), "totals"_a.noconvert());
     module.def("column_ranges", column_ranges<Number>, "cells"_a.noconvert(), "pivot"_a, "low"_a.noconvert(),
                "high"_a.noconvert(), "total"_a.noconvert());
+    module.def("content_sums", content_sums<Number>, "raw"_a.noconvert(), "power"_a, "factors"_a, "missing"_a,
+               "sums"_a.noconvert());
 }
 
 }  // namespace
