@@ -40,9 +40,11 @@ def brought(data: Any, device: str) -> tuple[Any, str]:
     return (fetched(data), "cuda" if device == "auto" else device) if is_on_device(data) else (data, device)
 
 
-def asked_rows(rows: Rows, device: str, *, cells: bool = False, least: int = LEAST_ROWS) -> Rows:
+def asked_rows(
+    rows: Rows, device: str, *, cells: bool = False, gaps: bool = False, least: int = LEAST_ROWS
+) -> Rows:
     """The rows where they were asked to be; "auto" is a device for tables that are large. `cells` says that the method
-    takes codes and missing cells there, `least` how many rows it takes for the way to pay."""
+    takes codes and missing cells there, `gaps` missing cells, `least` how many rows it takes for the way to pay."""
     check_device(device)
     if device == "cpu" or not isinstance(rows, (MemoryRows, StreamRows)):
         return rows
@@ -53,7 +55,7 @@ def asked_rows(rows: Rows, device: str, *, cells: bool = False, least: int = LEA
         return rows
     from ilk.engines.gpu import placed
 
-    return placed(rows, device, cells=cells, least=least)
+    return placed(rows, device, cells=cells, gaps=gaps, least=least)
 
 
 def device_of(rows: Rows) -> str | None:

@@ -125,14 +125,17 @@ def training_rows(
     threads: int | None,
     k: int,
     device: str = "cpu",
+    gaps: bool = False,
 ) -> Rows:
-    """The rows of a fit, checked and conditioned; where the data lie decides the engine, and `device`."""
+    """The rows of a fit, checked and conditioned; where the data lie decides the engine, and `device`. `gaps` says that
+    the method takes missing cells there."""
     check_device(device)
     if device != "cpu" and may_be_on_device(X):
         from ilk.engines.gpu import is_on_device
 
         if is_on_device(X):
-            return _device_rows(estimator, X, sample_weight, scale=scale, threads=threads, k=k)
+            options: Any = {"scale": scale, "threads": threads, "k": k, "gaps": gaps}
+            return _device_rows(estimator, X, sample_weight, **options)
     X = opened(X)
     if is_frame(X):
         return frame_rows(estimator, X, sample_weight, scale=scale, threads=threads, k=k)
@@ -149,7 +152,7 @@ def training_rows(
     encoding = (sparse_encoding if sparse else encoding_of)(raw, facts, scale=scale, weight=weight)
     encoding = replace(encoding, weight_unit=unit)
     rows = MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
-    return asked_rows(rows, device)
+    return asked_rows(rows, device, gaps=gaps)
 
 
 def _device_rows(
@@ -160,6 +163,7 @@ def _device_rows(
     scale: str | None,
     threads: int | None,
     k: int,
+    gaps: bool,
 ) -> Rows:
     """The same of cells that lie on a GPU already."""
     from ilk.engines.gpu import rows_on_device
@@ -170,7 +174,7 @@ def _device_rows(
     vars(estimator).pop("feature_names_in_", None)
     weight, unit = given_weight(sample_weight, int(X.shape[0]))
     _check_count(int(X.shape[0]), weight, k)
-    return rows_on_device(X, weight=weight, unit=unit, scale=scale, threads=threads)
+    return rows_on_device(X, weight=weight, unit=unit, scale=scale, threads=threads, gaps=gaps)
 
 
 def _check_count(n_rows: int, weight: Array | None, k: int) -> None:

@@ -302,7 +302,7 @@ class NumericMixture(MixtureEstimator, ABC):
         k = whole_number("n_components", self.n_components)
         plan, min_weight = self._plan(), real_number("min_weight", self.min_weight, 0.0, np.inf)
         options: Any = {"scale": self.scale, "threads": threads_of(self), "device": self.device}
-        rows = training_rows(self, X, sample_weight, k=k, **options)
+        rows = training_rows(self, X, sample_weight, k=k, gaps=True, **options)
         if rows.n_rows < 2:
             raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
         init = None if isinstance(self.init, str) else given_start(self.init, rows, k)

@@ -33,7 +33,7 @@ class StudentMixture(NumericMixture):
     dof : "own", "shared" or float, default="own"
         Degrees of freedom: one for each component, one for all, or this number.
     {init/partitions} {n_init/partitions} {membership} {prior} {noise} {trim} {min_weight}
-    {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
+    {tol/likelihood} {max_iter} {scale} {random_state} {device} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
@@ -85,6 +85,7 @@ class StudentMixture(NumericMixture):
         max_iter: int = 1000,
         scale: str | None = None,
         random_state: Any = None,
+        device: str = "auto",
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Callback | None = None,
@@ -104,6 +105,7 @@ class StudentMixture(NumericMixture):
         self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
+        self.device = device
         self.threads = threads
         self.n_jobs = n_jobs
         self.callback = callback

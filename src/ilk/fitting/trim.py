@@ -10,6 +10,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.families.base import Family, Trim
+from ilk.fitting.on_device import on_device
 from ilk.table.block import Array, Block
 from ilk.table.quantiles import QuantileSearch
 
@@ -33,13 +34,6 @@ def find_cuts(rows: Rows, families: Sequence[Family[Any]], params: Sequence[Any]
         counts = rows.reduce(_visit, _TrimState(families, params, searches))
         searches = [search.narrow(count) for search, count in zip(searches, counts, strict=True)]
     return [Trim(float(search.value[0]), float(search.share_at[0])) for search in searches]
-
-
-def on_device(rows: Rows, family: Family[Any]) -> Block | None:
-    """All rows as a block on a device, where the kernels of the family walk it."""
-    if family.of_cells:
-        return rows.resident
-    return rows.whole if family.shares_blocks and rows.resident is not None else None
 
 
 def cut_of(cost: Array, weight: Array, keep: float) -> Trim:

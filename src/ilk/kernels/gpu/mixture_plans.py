@@ -19,6 +19,7 @@ FUSED_COMPONENTS = {
 DIAGONAL_TILES = 16  # blocks of columns times tiles of components, up to which one kernel does it all
 CHUNK_BYTES = 1 << 29  # of memberships at a time
 SUM_WARPS = 8
+MOST_STUDENTS = 96  # Student components: three of a lane, with nine sums each
 
 Tile = tuple[int, int, int]
 
@@ -192,6 +193,13 @@ class MixtureLaunch:
         lanes = next((n for n in (4, 8, 16) if n >= self.k), 32)
         macros = {"LANES": lanes, "COMPS": self.k}
         return Build(name, ("common.cuh", "gmm.cu"), macros | self._macros, 0, 256)
+
+    def student(self, nodes: int) -> Build:
+        """Memberships of Student components; tails are summed at so many degrees of freedom, or rows pull."""
+        lanes = next((n for n in (4, 8, 16) if n >= self.k), 32)
+        macros = {"LANES": lanes, "PARTS": -(-self.k // lanes), "COMPS": self.k, "PITCH": self.pitch}
+        macros |= {"D": self.columns, "NODES": nodes}
+        return Build("student_memberships", ("common.cuh", "student.cu"), macros, 0, 256)
 
     @property
     def _macros(self) -> dict[str, object]:
