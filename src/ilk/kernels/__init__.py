@@ -34,6 +34,7 @@ __all__ = [
     "LACKING",
     "NAMED",
     "add_pairs",
+    "add_to_bins",
     "column_ranges",
     "distances",
     "group_sums",
@@ -68,6 +69,7 @@ distances = plain.distances
 silhouette_sums = plain.silhouette_sums
 group_sums = plain.group_sums
 tally = plain.tally
+add_to_bins = plain.add_to_bins
 column_ranges = plain.column_ranges
 add_pairs = pairs.add_pairs
 memberships = plain_mixture.memberships
@@ -112,6 +114,7 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         silhouette_sums = compiled.silhouette_sums
         group_sums = compiled.group_sums
         tally = compiled.tally
+        add_to_bins = compiled.add_to_bins
         column_ranges = compiled.column_ranges
         add_pairs = compiled.add_pairs
         grow_tree = compiled.grow_tree
