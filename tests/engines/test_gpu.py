@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ilk
-from ilk.engines import gpu
+from ilk.engines import devices, gpu
 from ilk.engines.gpu import FlowingRows, GpuRows, placed
 from ilk.engines.memory import MemoryRows
 from ilk.errors import EngineError, IlkWarning, UsageError
@@ -83,6 +83,31 @@ def test_missing_values_and_small_tables_stay_on_the_cpu(monkeypatch, table):
     for rows, why in ((memory_rows(gaps), "missing values"), (memory_rows(table[:100]), "fewer than")):
         with pytest.warns(IlkWarning, match=why):
             assert placed(rows, "cuda") is rows
+
+
+def test_auto_goes_by_the_number_of_cells(monkeypatch, table):
+    """K-means pays for large tables alone, Student components much earlier; what was asked for is not weighed."""
+    gone = []
+    monkeypatch.setattr(gpu, "placed", lambda rows, device, **_: gone.append(device) or rows)
+    rows = memory_rows(table)
+    cells = table.size
+    for device, pays_from, goes in (
+        ("auto", cells, True),
+        ("auto", cells + 1, False),
+        ("cuda", cells + 1, True),
+        ("cpu", 1, False),
+    ):
+        devices.asked_rows(rows, device, pays_from=pays_from)
+        assert bool(gone) == goes
+        gone.clear()
+    assert devices.AUTO_CELLS > 1 << 20
+    X = table[: 1 << 17]
+    monkeypatch.setattr(ilk.StudentMixture, "_pays_from", X.size)
+    for model in (ilk.KMeans(2, max_iter=1), ilk.StudentMixture(2, dof=5.0, max_iter=1, init=X[:, 0] > 0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X)
+        assert gone == (["auto"] if isinstance(model, ilk.StudentMixture) else [])
 
 
 def test_too_old_a_card_and_no_driver_are_one_sentence(monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ilk.engines.base import Rows
-from ilk.engines.devices import asked_rows, check_device, may_be_on_device
+from ilk.engines.devices import AUTO_CELLS, asked_rows, check_device, may_be_on_device
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.frames import check_count, frame_rows, is_frame, opened, read_numbers, without_weight
@@ -126,9 +126,10 @@ def training_rows(
     k: int,
     device: str = "cpu",
     gaps: bool = False,
+    pays_from: int = AUTO_CELLS,
 ) -> Rows:
     """The rows of a fit, checked and conditioned; where the data lie decides the engine, and `device`. `gaps` says that
-    the method takes missing cells there."""
+    the method takes missing cells there, `pays_from` for how many cells "auto" is a device."""
     check_device(device)
     if device != "cpu" and may_be_on_device(X):
         from ilk.engines.gpu import is_on_device
@@ -152,7 +153,7 @@ def training_rows(
     encoding = (sparse_encoding if sparse else encoding_of)(raw, facts, scale=scale, weight=weight)
     encoding = replace(encoding, weight_unit=unit)
     rows = MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
-    return asked_rows(rows, device, gaps=gaps)
+    return asked_rows(rows, device, gaps=gaps, pays_from=pays_from)
 
 
 def _device_rows(

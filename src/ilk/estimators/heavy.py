@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
+from ilk.engines.devices import AUTO_STUDENT_CELLS
 from ilk.estimators.base import Callback, one_of, real_number
 from ilk.estimators.components import NumericMixture
 from ilk.estimators.constants import full_matrices
@@ -67,6 +68,8 @@ class StudentMixture(NumericMixture):
     >>> model.weights_.round(1)
     array([0.6, 0.4])
     """
+
+    _pays_from = AUTO_STUDENT_CELLS
 
     def __init__(
         self,

@@ -19,6 +19,9 @@ FUSED_COMPONENTS = {
 DIAGONAL_TILES = 16  # blocks of columns times tiles of components, up to which one kernel does it all
 CHUNK_BYTES = 1 << 29  # of memberships at a time
 SUM_WARPS = 8
+ROWS_AT_ONCE = {
+    2: (128, 64, 32, 16)
+}  # in shared memory, by blocks of columns, where more than 64 were faster
 MOST_STUDENTS = 96  # Student components: three of a lane, with nine sums each
 
 Tile = tuple[int, int, int]
@@ -124,7 +127,7 @@ class MixtureLaunch:
 
     def sums(self) -> Build:
         wide_group, shared, rows = up(self.group, 16), 0, 16
-        for rows in (64, 32, 16) if self.blocks <= 8 else (32, 16):
+        for rows in ROWS_AT_ONCE.get(self.blocks, (64, 32, 16)) if self.blocks <= 8 else (32, 16):
             row_bytes = (self.wide + 4) * self.size + (wide_group + 4) * 8
             shared = 2 * rows * row_bytes + self.group * self.wide * 8
             if shared <= self.room:
