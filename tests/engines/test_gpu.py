@@ -102,7 +102,8 @@ def test_auto_goes_by_the_number_of_cells(monkeypatch, table):
         gone.clear()
     assert devices.AUTO_CELLS > 1 << 20
     X = table[: 1 << 17]
-    monkeypatch.setattr(ilk.StudentMixture, "_pays_from", X.size)
+    monkeypatch.setattr(ilk.StudentMixture, "_pays_from", staticmethod(lambda k: X.size))
+    assert devices.mixture_pays_from(8) > devices.mixture_pays_from(32) > devices.AUTO_CELLS
     for model in (ilk.KMeans(2, max_iter=1), ilk.StudentMixture(2, dof=5.0, max_iter=1, init=X[:, 0] > 0)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

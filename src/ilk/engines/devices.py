@@ -14,9 +14,16 @@ from ilk.table.block import is_sparse
 
 DEVICES = ("auto", "cpu", "cuda")
 # Cells of a table in memory from which a device is faster than 16 cores of a CPU, copy counted in, as measured on an
-# H200 (docs/gpu.md): of K-means and mixtures; of Student components, which the CPU has in NumPy, with time to compile.
-AUTO_CELLS, AUTO_STUDENT_CELLS = 1 << 26, 1 << 21
+# H200 (docs/gpu.md): of K-means; of Gaussian mixtures of many components (few never gain); of Student components, which
+# the CPU has in NumPy, with time to compile.
+AUTO_CELLS, AUTO_MIXTURE_CELLS, AUTO_STUDENT_CELLS = 1 << 26, 1 << 28, 1 << 21
+AUTO_COMPONENTS, NEVER = 32, 1 << 62
 LEAST_ROWS = 4096  # of a table that a GPU gains anything on
+
+
+def mixture_pays_from(k: int) -> int:
+    """Cells from which "auto" is a device for a Gaussian mixture of K components."""
+    return AUTO_MIXTURE_CELLS if k >= AUTO_COMPONENTS else NEVER
 
 
 def check_device(device: object) -> None:

@@ -69,7 +69,7 @@ class StudentMixture(NumericMixture):
     array([0.6, 0.4])
     """
 
-    _pays_from = AUTO_STUDENT_CELLS
+    _pays_from = staticmethod(lambda k: AUTO_STUDENT_CELLS)
 
     def __init__(
         self,
@@ -109,10 +109,8 @@ class StudentMixture(NumericMixture):
         self.scale = scale
         self.random_state = random_state
         self.device = device
-        self.threads = threads
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+        self.threads, self.n_jobs = threads, n_jobs
+        self.callback, self.verbose = callback, verbose
 
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Student:
         one_of("membership", self.membership, ("soft", "hard"))

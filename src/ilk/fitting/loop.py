@@ -242,8 +242,7 @@ def walked_block(rows: Rows, family: Family[Any], alone: bool) -> Block | None:
 def _gathered(rows: Rows, state: _Pass) -> _Partials:
     """What one pass tells all starts; rows on a device are walked for each."""
     if rows.resident is not None:
-        steps = zip(state.families, state.params, state.cuts, strict=True)
-        return _Partials(device_step(rows, *step) for step in steps)
+        return _Partials(map(device_step, [rows] * len(state.cuts), state.families, state.params, state.cuts))
     whole = walked_block(rows, state.families[0], len(state.families) == 1)
     return rows.reduce(_visit, state) if whole is None else _visit(state, whole)
 
