@@ -313,9 +313,8 @@ class NumericMixture(MixtureEstimator, ABC):
         if init is not None and init.ndim == 2:
             init = init[:, varies]
         family = self._make_family(rows, moments, k)
-        found = solve(
-            rows, family, k, seed_of(self.random_state), plan, init=init, callback=callback_of(self)
-        )
+        seed, options = seed_of(self.random_state), {"init": init, "callback": callback_of(self)}
+        found = solve(rows, family, k, seed, plan, **options)
         n_before = len(found.size)
         found = without_small(rows, family, found, plan, min_weight / rows.encoding.weight_unit)
         if len(found.size) < n_before:
