@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
 import ilk
-from ilk.engines import gpu
+from ilk.engines import devices, gpu
 from ilk.engines.gpu import FlowingRows, GpuRows, placed
 from ilk.engines.memory import MemoryRows
 from ilk.errors import EngineError, IlkWarning, UsageError
@@ -82,6 +83,32 @@ def test_missing_values_and_small_tables_stay_on_the_cpu(monkeypatch, table):
     for rows, why in ((memory_rows(gaps), "missing values"), (memory_rows(table[:100]), "fewer than")):
         with pytest.warns(IlkWarning, match=why):
             assert placed(rows, "cuda") is rows
+
+
+def test_auto_goes_by_the_number_of_cells(monkeypatch, table):
+    """K-means pays for large tables alone, Student components much earlier; what was asked for is not weighed."""
+    gone = []
+    monkeypatch.setattr(gpu, "placed", lambda rows, device, **_: gone.append(device) or rows)
+    rows = memory_rows(table)
+    cells = table.size
+    for device, pays_from, goes in (
+        ("auto", cells, True),
+        ("auto", cells + 1, False),
+        ("cuda", cells + 1, True),
+        ("cpu", 1, False),
+    ):
+        devices.asked_rows(rows, device, pays_from=pays_from)
+        assert bool(gone) == goes
+        gone.clear()
+    assert devices.AUTO_CELLS > 1 << 20
+    X = table[: 1 << 17]
+    monkeypatch.setattr(ilk.StudentMixture, "_pays_from", staticmethod(lambda k: X.size))
+    assert devices.mixture_pays_from(8) > devices.mixture_pays_from(32) > devices.AUTO_CELLS
+    for model in (ilk.KMeans(2, max_iter=1), ilk.StudentMixture(2, dof=5.0, max_iter=1, init=X[:, 0] > 0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X)
+        assert gone == (["auto"] if isinstance(model, ilk.StudentMixture) else [])
 
 
 def test_too_old_a_card_and_no_driver_are_one_sentence(monkeypatch):
@@ -202,6 +229,92 @@ def test_mixed_tables_give_the_answer_of_the_cpu(card):
     ):
         cpu, cuda = make("cpu").fit(table), make("cuda").fit(table)
         assert (cpu.labels_ == cuda.labels_).mean() > 0.9999
+
+
+def with_counts(n=70_001):
+    """The mixed table and a count, of which some are missing."""
+    draw = np.random.default_rng(3)
+    table = mixed_table(n)
+    visits = draw.poisson(np.where(table["shape"] == "round", 2.0, 7.0)).astype(float)
+    visits[draw.random(n) < 0.05] = np.nan
+    return table | {"visits": visits}
+
+
+def gapped(table, share=0.02):
+    X = table.copy()
+    X[np.random.default_rng(2).random(X.shape) < share] = np.nan
+    return X
+
+
+@pytest.mark.filterwarnings("error::ilk.errors.IlkWarning")  # all of it has kernels
+def test_tails_counts_and_missing_cells_give_the_answer_of_the_cpu(card, table):
+    X, gaps, mixed = table, gapped(table), with_counts()
+    types = {"types": {"visits": "count"}}
+    for data, make in (
+        (X, lambda device: ilk.StudentMixture(5, random_state=0, max_iter=15, tol=1e-6, device=device)),
+        (X, lambda device: ilk.StudentMixture(5, structure="VVI", dof=4.0, random_state=0, device=device)),
+        (X, lambda device: ilk.StudentMixture(3, dof=4.0, trim=0.02, random_state=0, device=device)),
+        (gaps, lambda device: ilk.StudentMixture(3, dof=4.0, random_state=0, device=device)),
+        (gaps, lambda device: ilk.GaussianMixture(5, structure="VVI", random_state=0, device=device)),
+        (
+            gaps,
+            lambda device: ilk.GaussianMixture(4, structure="EII", trim=0.02, random_state=0, device=device),
+        ),
+        (gaps, lambda device: ilk.GaussianMixture(5, structure="VVV", random_state=0, device=device)),
+        (gaps, lambda device: ilk.GaussianMixture(5, structure="EEE", random_state=0, device=device)),
+        (mixed, lambda device: ilk.MixedMixture(3, **types, smoothing=1, random_state=0, device=device)),
+        (X, lambda device: ilk.KMeans(5, init="k-means||", random_state=0, device=device)),
+    ):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*did not converge|.*max_iter")
+            cpu, cuda = make("cpu").fit(data), make("cuda").fit(data)
+        assert cuda.fit_.cost == pytest.approx(cpu.fit_.cost, rel=1e-7), cpu
+        assert (cpu.labels_ == cuda.labels_).mean() > 0.9999, cpu
+
+
+def test_mixed_tables_larger_than_the_card_pass_through_it(card, table, monkeypatch):
+    types = {"types": {"visits": "count"}}
+    for data, make in (
+        (
+            with_counts(),
+            lambda device: ilk.MixedMixture(3, **types, smoothing=1, random_state=0, device=device),
+        ),
+        (mixed_table(), lambda device: ilk.AssortedMixture(3, random_state=0, device=device)),
+        (
+            gapped(table),
+            lambda device: ilk.GaussianMixture(4, structure="VVI", random_state=0, device=device),
+        ),
+        (table, lambda device: ilk.StudentMixture(3, dof=4.0, random_state=0, device=device)),
+    ):
+        cpu = make("cpu").fit(data)
+        with monkeypatch.context() as small:
+            small.setattr(gpu, "_has_room", lambda *_: False)
+            small.setattr("ilk.kernels.gpu.flow.PART_BYTES", 20_000 * 32)
+            small.setattr(gpu, "_moved", lambda *_: pytest.fail("there is no room for it"))
+            cuda = make("cuda").fit(data)
+        assert cuda.fit_.cost == pytest.approx(cpu.fit_.cost, rel=1e-7)
+        assert (cpu.labels_ == cuda.labels_).mean() > 0.9999
+
+
+def test_categories_on_disk_pass_through_the_card(card):
+    from ilk.engines.stream import StreamRows
+    from ilk.families.covariance import Structure
+    from ilk.families.product import Categories, Product
+
+    draw = np.random.default_rng(0)
+    codes = draw.integers(0, 4, (50_001, 3)).astype(np.int16)
+    raw = np.empty((len(codes), 0))
+    held = MemoryRows(raw, encoding_of(raw, survey(raw)), codes=codes.astype(np.int32))
+    rows = StreamRows(raw, held.encoding, codes=codes)
+    start = np.arange(0, 13, 4)
+    family = Product(Structure("VVI"), np.empty(0), categories=Categories(start, np.full(12, 0.25)))
+    params = family.start(np.empty((2, 0)))
+    params = type(params)(**{**vars(params), "share": draw.dirichlet(np.ones(4), (2, 3)).reshape(2, 12)})
+    there = placed(rows, "cuda", cells=True)
+    assert isinstance(there, FlowingRows)
+    one, other = (run_starts(each, [family], [params])[0] for each in (held, there))
+    assert one.cost == pytest.approx(other.cost, rel=1e-9)
+    assert np.allclose(one.params.share, other.params.share, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", ["auto", "assorted", "k-means"])

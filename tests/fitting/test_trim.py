@@ -43,7 +43,7 @@ def test_rows_on_a_device_are_scored_once(monkeypatch):
     X = np.random.default_rng(0).normal(size=(5000, 3))
     rows = memory_rows(X)
     there = OnDevice(rows.raw, rows.encoding)
-    monkeypatch.setattr(Means, "shares_blocks", True)
+    monkeypatch.setattr(Means, "device_rows", "complete")
     family = Means()
     starts = [family.start(rows.sample(4, seed).numbers[:4]) for seed in (0, 1)]
     usual = find_cuts(rows, [family] * 2, starts, 0.9)

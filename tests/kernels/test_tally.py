@@ -61,3 +61,15 @@ def test_labels_out_of_range_are_refused(compiled_path: ModuleType) -> None:
     """NumPy refuses in its own words."""
     with pytest.raises(ValueError, match="out of range"):
         compiled_path.group_sums(np.ones((2, 1)), np.ones((2, 1)), np.array([0, 7], np.int32), 3)
+
+
+def test_weights_are_added_to_bins_row_after_row(path: ModuleType) -> None:
+    """Over any runs of rows the sums are those of NumPy over all, to the bit."""
+    draw = np.random.default_rng(3)
+    place, weight = draw.integers(0, 7, 5000), draw.random(5000)
+    bins = np.zeros(9)
+    for first in range(0, 5000, 701):
+        path.add_to_bins(bins, place[first : first + 701], weight[first : first + 701])
+    assert np.array_equal(bins, np.bincount(place, weights=weight, minlength=9))
+    with pytest.raises((ValueError, IndexError)):
+        path.add_to_bins(bins, np.array([9]), np.ones(1))

@@ -57,6 +57,7 @@ def told_groups(
         weight=shown.weight,
         silhouette=None if sharp is None else sharp.groups,
         probability=None if shares is None else shares[np.arange(len(shares)), shown.labels],
+        threads=shown.rows.threads,
     )
     stable = grouping.stable or (None,) * len(made)
     near = [
@@ -96,12 +97,12 @@ def model_of(findings: Findings, shown: Shown, scored: Scored | None, groups: Se
         sizes=in_unit(np.asarray(grouping.size, dtype=np.float64), given.weight_unit),
         quantiles=np.zeros((n_groups, N_QUANTILES))
         if scored is None
-        else cost_quantiles(scored.cost, shown.labels, n_groups, shown.weight),
+        else cost_quantiles(scored.cost, shown.labels, n_groups, shown.weight, shown.rows.threads),
         training={
             "rows": fit.n_rows,
             "source": given.table.source,
             "ilk": ilk.__version__,
-            "columns": baseline(shown.columns, shown.weight),
+            "columns": baseline(shown.columns, shown.weight, shown.rows.threads),
         },
         treat=seen.treat,
         transforms=given.transforms,
@@ -157,6 +158,7 @@ def evidence_of(
         novelty=None if placed is None else placed.novelty,
         silhouette=None if sharp is None else (sharp.looked, sharp.values),
         ids=None if name is None else shown.cells(name),
+        threads=shown.rows.threads,
     )
 
 

@@ -22,5 +22,6 @@ def rows_where_asked(rows: Rows, method: str, device: str) -> tuple[Rows, list[C
         return rows, [Caution("no-gpu", text)] if device == "cuda" else []
     with warnings.catch_warnings(record=True) as made:
         warnings.simplefilter("always")
-        placed = asked_rows(rows, device, cells=method == ASSORTED, least=LEAST_ROWS)
+        takes = {"cells": method == ASSORTED, "gaps": METHODS[method].name == "gaussian"}
+        placed = asked_rows(rows, device, **takes, least=LEAST_ROWS)
     return placed, recorded(made)

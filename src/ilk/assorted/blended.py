@@ -59,7 +59,7 @@ class Blended:
     starts_from_partition: ClassVar[bool] = True
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
-    of_cells: ClassVar[bool] = False
+    device_rows: ClassVar[str] = ""
     runs_compiled: ClassVar[bool] = False
     wide: ClassVar[bool] = False  # a block needs rows for its covariances
     updates_compiled: ClassVar[bool] = False

@@ -69,7 +69,7 @@ class Assorted:
     starts_from_partition: ClassVar[bool] = True
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
-    of_cells: ClassVar[bool] = True
+    device_rows: ClassVar[str] = "any"
     runs_compiled: ClassVar[bool] = False
 
     @property

@@ -13,8 +13,17 @@ from ilk.errors import Option, UsageError, shown
 from ilk.table.block import is_sparse
 
 DEVICES = ("auto", "cpu", "cuda")
-AUTO_CELLS = 1 << 26  # of a table in memory: below, copying it to a device costs more than is gained
+# Cells of a table in memory from which a device is faster than 16 cores of a CPU, copy counted in, as measured on an
+# H200 (docs/gpu.md): of K-means; of Gaussian mixtures of many components (few never gain); of Student components, which
+# the CPU has in NumPy, with time to compile.
+AUTO_CELLS, AUTO_MIXTURE_CELLS, AUTO_STUDENT_CELLS = 1 << 26, 1 << 28, 1 << 21
+AUTO_COMPONENTS, NEVER = 32, 1 << 62
 LEAST_ROWS = 4096  # of a table that a GPU gains anything on
+
+
+def mixture_pays_from(k: int) -> int:
+    """Cells from which "auto" is a device for a Gaussian mixture of K components."""
+    return AUTO_MIXTURE_CELLS if k >= AUTO_COMPONENTS else NEVER
 
 
 def check_device(device: object) -> None:
@@ -40,20 +49,28 @@ def brought(data: Any, device: str) -> tuple[Any, str]:
     return (fetched(data), "cuda" if device == "auto" else device) if is_on_device(data) else (data, device)
 
 
-def asked_rows(rows: Rows, device: str, *, cells: bool = False, least: int = LEAST_ROWS) -> Rows:
-    """The rows where they were asked to be; "auto" is a device for tables that are large. `cells` says that the method
-    takes codes and missing cells there, `least` how many rows it takes for the way to pay."""
+def asked_rows(
+    rows: Rows,
+    device: str,
+    *,
+    cells: bool = False,
+    gaps: bool = False,
+    least: int = LEAST_ROWS,
+    pays_from: int = AUTO_CELLS,
+) -> Rows:
+    """The rows where they were asked to be; "auto" is a device for tables of `pays_from` cells or more. `cells` says
+    that the method takes codes and missing cells there, `gaps` missing cells, `least` how many rows it takes at all."""
     check_device(device)
     if device == "cpu" or not isinstance(rows, (MemoryRows, StreamRows)):
         return rows
     if is_sparse(rows.raw) or is_sparse(rows.codes):
         return rows
     size = rows.n_rows * (rows.n_columns + (0 if rows.codes is None else rows.codes.shape[1]))
-    if device == "auto" and (size < AUTO_CELLS or rows.n_rows < least):
+    if device == "auto" and (size < pays_from or rows.n_rows < least):
         return rows
     from ilk.engines.gpu import placed
 
-    return placed(rows, device, cells=cells, least=least)
+    return placed(rows, device, cells=cells, gaps=gaps, least=least)
 
 
 def device_of(rows: Rows) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -59,7 +60,7 @@ class GpuRows(MemoryRows):
         self.block_rows = block_rows(self.n_rows, self.n_columns)
         self._memos = [{} for _ in range(self.n_blocks)]
         self._host, self._said = host, set[str]()
-        self._cells = Resident(table, lambda: self.raw, self._say)
+        self._cells = Resident(table, lambda: self.raw, self.tell)
 
     @property
     def device_name(self) -> str:
@@ -75,8 +76,27 @@ class GpuRows(MemoryRows):
     def cells_per_row(self) -> int:
         return int(self.n_columns)
 
-    def _say(self, why: str, code: str = "on-cpu", then: str = "the CPU does it") -> None:
+    def tell(self, why: str, code: str = "on-cpu", then: str = "the CPU does it") -> None:
+        """Say once what is not done here, and why."""
         _say_once(self._said, why, code, then)
+
+    @cached_property
+    def parted(self) -> tuple[Block, MemoryRows] | None:
+        """Complete rows as a block on the device, and the others in memory; None where that is not possible."""
+        gaps = np.asarray(np.isnan(self.raw).any(axis=1))
+        try:
+            complete = _moved(self._part(~gaps, complete=True), self.table.device)
+        except Unavailable as why:
+            self.tell(str(why))
+            return None
+        there = complete.whole
+        return None if there is None else (there, self._part(gaps, complete=False))
+
+    def _part(self, which: Array, *, complete: bool) -> MemoryRows:
+        weight = None if self.weight is None else self.weight[which]
+        return MemoryRows(
+            self.raw[which], self.encoding, weight=weight, complete=complete, threads=self.threads
+        )
 
     @property
     def resident(self) -> Block | None:  # type: ignore[override]
@@ -111,7 +131,7 @@ class GpuRows(MemoryRows):
         try:
             return _moved(made, self.table.device)
         except Unavailable as why:
-            self._say(str(why))
+            self.tell(str(why))
             return made
 
     def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
@@ -123,35 +143,43 @@ class GpuRows(MemoryRows):
 
 
 class FlowingRows:
-    """Complete rows of numbers that pass through a device in parts: of tables larger than it, in memory or on disk."""
+    """Rows that pass through a device in parts: of tables larger than it, in memory or on disk."""
+
+    parted = None
 
     def __init__(self, rows: MemoryRows | StreamRows, device: Device) -> None:
         self.rows, self.device, self.encoding = rows, device, rows.encoding
-        self.n_rows, self.n_columns, self.complete = rows.n_rows, rows.n_columns, True
+        self.n_rows, self.n_columns, self.complete = rows.n_rows, rows.n_columns, rows.complete
         self.weighted, self.threads = rows.weighted, rows.threads
         heft = None if rows.weight is None else np.asarray(rows.weight[:])
         held = heft is None or isinstance(rows, MemoryRows)  # conditioned already
         self.weight = heft if held else rows.encoding.weights(cast(Array, heft))
         self._said = set[str]()
-        self._cells = Flowing(device, rows.raw, self._say)
+        self._cells = Flowing(device, rows.raw, self.tell, rows.codes)
 
     @property
     def device_name(self) -> str:
         return self.device.name
 
-    def _say(self, why: str, code: str = "on-cpu", then: str = "the CPU does it") -> None:
+    def tell(self, why: str, code: str = "on-cpu", then: str = "the CPU does it") -> None:
+        """Say once what is not done here, and why."""
         _say_once(self._said, why, code, then)
 
     @property
     def resident(self) -> Block | None:
-        raw = cast(Array, self._cells)
         return Block(
-            raw, self.encoding, weight=self.weight, part_rows=self.rows.block_rows, threads=self.threads
+            cast(Array, self._cells),
+            self.encoding,
+            weight=self.weight,
+            codes=cast("Array | None", self.rows.codes),
+            complete=self.complete,
+            part_rows=self.rows.block_rows,
+            threads=self.threads,
         )
 
     @property
     def whole(self) -> Block | None:
-        return self.resident
+        return self.resident if self.complete else None
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
         return self.rows.reduce(visit, state)
@@ -203,15 +231,18 @@ def _elsewhere(why: Unavailable) -> EngineError:
     )
 
 
-def placed(rows: Rows, device: str, *, cells: bool = False, least: int = LEAST_ROWS) -> Rows:
+def placed(
+    rows: Rows, device: str, *, cells: bool = False, gaps: bool = False, least: int = LEAST_ROWS
+) -> Rows:
     """The rows on the device that was asked for; where that cannot be, as they are, and why is said. `cells` says that
-    the method takes codes and missing cells there, `least` how many rows it takes for the way to pay."""
+    the method takes codes and missing cells there, `gaps` missing cells, `least` how many rows it takes for the way to
+    pay."""
     if device == "cpu" or not isinstance(rows, (MemoryRows, StreamRows)) or rows.resident is not None:
         return rows
     try:
         if not cells and rows.codes is not None:
             raise Unavailable("categories are the CPU's with this method")
-        if not cells and not rows.complete:
+        if not (cells or gaps or rows.complete):
             raise Unavailable("missing values are the CPU's with this method")
         if rows.n_rows < least:
             raise Unavailable(f"a table of fewer than {least:,} rows gains nothing")
@@ -250,15 +281,22 @@ def _has_room(device: Device, rows: MemoryRows) -> bool:
 
 
 def _flowing(rows: MemoryRows | StreamRows) -> FlowingRows:
-    if rows.codes is not None or not rows.complete:
-        raise Unavailable("categories and missing values of a table larger than the card are the CPU's")
+    if is_sparse(rows.raw) or is_sparse(rows.codes):
+        raise Unavailable("sparse matrices are the CPU's")
     return FlowingRows(rows, open_device())
 
 
 def rows_on_device(
-    data: Any, *, weight: Array | None, unit: float, scale: str | None, threads: int | None
+    data: Any,
+    *,
+    weight: Array | None,
+    unit: float,
+    scale: str | None,
+    threads: int | None,
+    gaps: bool = False,
 ) -> Rows:
-    """Cells that lie on a GPU as rows, surveyed and conditioned there; in memory where that cannot be."""
+    """Cells that lie on a GPU as rows, surveyed and conditioned there; in memory where that cannot be. `gaps` says that
+    the method takes missing cells there."""
     try:
         device, cells = _opened_cells(data)
         table = DeviceTable(device, cells)
@@ -272,8 +310,9 @@ def rows_on_device(
     host = _as_numbers(cells.fetch())  # what is rarer is told by the CPU, from one copy
     facts = survey(host, weight=weight)
     encoding = replace(encoding_of(host, facts, scale=scale, weight=weight), weight_unit=unit)
-    if facts.complete and table.n_rows >= LEAST_ROWS:
-        return GpuRows(table, encoding, host=host, weight=weight, threads=threads)
+    if (gaps or facts.complete) and table.n_rows >= LEAST_ROWS:
+        whole = facts.complete
+        return GpuRows(table, encoding, host=host, weight=weight, complete=whole, threads=threads)
     return MemoryRows(host, encoding, weight=weight, complete=facts.complete, threads=threads)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from ilk.engines.base import Rows
-from ilk.engines.devices import asked_rows, check_device, may_be_on_device
+from ilk.engines.devices import AUTO_CELLS, asked_rows, check_device, may_be_on_device
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.frames import check_count, frame_rows, is_frame, opened, read_numbers, without_weight
@@ -125,14 +125,18 @@ def training_rows(
     threads: int | None,
     k: int,
     device: str = "cpu",
+    gaps: bool = False,
+    pays_from: int = AUTO_CELLS,
 ) -> Rows:
-    """The rows of a fit, checked and conditioned; where the data lie decides the engine, and `device`."""
+    """The rows of a fit, checked and conditioned; where the data lie decides the engine, and `device`. `gaps` says that
+    the method takes missing cells there, `pays_from` for how many cells "auto" is a device."""
     check_device(device)
     if device != "cpu" and may_be_on_device(X):
         from ilk.engines.gpu import is_on_device
 
         if is_on_device(X):
-            return _device_rows(estimator, X, sample_weight, scale=scale, threads=threads, k=k)
+            options: Any = {"scale": scale, "threads": threads, "k": k, "gaps": gaps}
+            return _device_rows(estimator, X, sample_weight, **options)
     X = opened(X)
     if is_frame(X):
         return frame_rows(estimator, X, sample_weight, scale=scale, threads=threads, k=k)
@@ -149,7 +153,7 @@ def training_rows(
     encoding = (sparse_encoding if sparse else encoding_of)(raw, facts, scale=scale, weight=weight)
     encoding = replace(encoding, weight_unit=unit)
     rows = MemoryRows(raw, encoding, weight=weight, complete=facts.complete, threads=threads)
-    return asked_rows(rows, device)
+    return asked_rows(rows, device, gaps=gaps, pays_from=pays_from)
 
 
 def _device_rows(
@@ -160,6 +164,7 @@ def _device_rows(
     scale: str | None,
     threads: int | None,
     k: int,
+    gaps: bool,
 ) -> Rows:
     """The same of cells that lie on a GPU already."""
     from ilk.engines.gpu import rows_on_device
@@ -170,7 +175,7 @@ def _device_rows(
     vars(estimator).pop("feature_names_in_", None)
     weight, unit = given_weight(sample_weight, int(X.shape[0]))
     _check_count(int(X.shape[0]), weight, k)
-    return rows_on_device(X, weight=weight, unit=unit, scale=scale, threads=threads)
+    return rows_on_device(X, weight=weight, unit=unit, scale=scale, threads=threads, gaps=gaps)
 
 
 def _check_count(n_rows: int, weight: Array | None, k: int) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ilk import kernels
 from ilk.engines.base import Rows
+from ilk.engines.devices import mixture_pays_from
 from ilk.engines.memory import MemoryRows
 from ilk.errors import DataError, UsageError, warn
 from ilk.estimators.base import (
@@ -273,6 +274,7 @@ class NumericMixture(MixtureEstimator, ABC):
     """Mixtures over numbers: everything but what a component is."""
 
     device: str = "cpu"  # those that run elsewhere have it as a parameter
+    _pays_from = staticmethod(mixture_pays_from)
 
     @abstractmethod
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Any:
@@ -302,7 +304,7 @@ class NumericMixture(MixtureEstimator, ABC):
         k = whole_number("n_components", self.n_components)
         plan, min_weight = self._plan(), real_number("min_weight", self.min_weight, 0.0, np.inf)
         options: Any = {"scale": self.scale, "threads": threads_of(self), "device": self.device}
-        rows = training_rows(self, X, sample_weight, k=k, **options)
+        rows = training_rows(self, X, sample_weight, k=k, gaps=True, pays_from=self._pays_from(k), **options)
         if rows.n_rows < 2:
             raise DataError("one-row", "n_samples=1: one row has no spread", do="Give at least 2 rows")
         init = None if isinstance(self.init, str) else given_start(self.init, rows, k)
@@ -311,9 +313,8 @@ class NumericMixture(MixtureEstimator, ABC):
         if init is not None and init.ndim == 2:
             init = init[:, varies]
         family = self._make_family(rows, moments, k)
-        found = solve(
-            rows, family, k, seed_of(self.random_state), plan, init=init, callback=callback_of(self)
-        )
+        seed, options = seed_of(self.random_state), {"init": init, "callback": callback_of(self)}
+        found = solve(rows, family, k, seed, plan, **options)
         n_before = len(found.size)
         found = without_small(rows, family, found, plan, min_weight / rows.encoding.weight_unit)
         if len(found.size) < n_before:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
+from ilk.engines.devices import AUTO_STUDENT_CELLS
 from ilk.estimators.base import Callback, one_of, real_number
 from ilk.estimators.components import NumericMixture
 from ilk.estimators.constants import full_matrices
@@ -33,7 +34,7 @@ class StudentMixture(NumericMixture):
     dof : "own", "shared" or float, default="own"
         Degrees of freedom: one for each component, one for all, or this number.
     {init/partitions} {n_init/partitions} {membership} {prior} {noise} {trim} {min_weight}
-    {tol/likelihood} {max_iter} {scale} {random_state} {threads} {n_jobs} {callback} {verbose}
+    {tol/likelihood} {max_iter} {scale} {random_state} {device} {threads} {n_jobs} {callback} {verbose}
 
     Attributes
     ----------
@@ -68,6 +69,8 @@ class StudentMixture(NumericMixture):
     array([0.6, 0.4])
     """
 
+    _pays_from = staticmethod(lambda k: AUTO_STUDENT_CELLS)
+
     def __init__(
         self,
         n_components: int = 1,
@@ -85,6 +88,7 @@ class StudentMixture(NumericMixture):
         max_iter: int = 1000,
         scale: str | None = None,
         random_state: Any = None,
+        device: str = "auto",
         threads: int | None = None,
         n_jobs: int | None = None,
         callback: Callback | None = None,
@@ -104,10 +108,9 @@ class StudentMixture(NumericMixture):
         self.max_iter = max_iter
         self.scale = scale
         self.random_state = random_state
-        self.threads = threads
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+        self.device = device
+        self.threads, self.n_jobs = threads, n_jobs
+        self.callback, self.verbose = callback, verbose
 
     def _make_family(self, rows: Rows, moments: TableMoments, k: int) -> Student:
         one_of("membership", self.membership, ("soft", "hard"))

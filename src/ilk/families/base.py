@@ -112,9 +112,9 @@ class Family(Protocol, Generic[Params]):
         ...
 
     @property
-    def of_cells(self) -> bool:
-        """Whether `step` and `assign` are kernels of products of columns, which walk a table on a device with its codes
-        and missing cells."""
+    def device_rows(self) -> str:
+        """Tables that the kernels of `step` and `assign` walk on a device: "any", with codes and missing cells;
+        "complete" ones alone; "parted", whose incomplete rows are the CPU's; none where it is empty."""
         ...
 
     @property

@@ -34,7 +34,7 @@ class Centroid:
 
     starts_from_partition = False
     shares_blocks: ClassVar[bool] = False
-    of_cells: ClassVar[bool] = False
+    device_rows: ClassVar[str] = ""
     runs_compiled: ClassVar[bool] = False
 
     def start(self, centres: Array) -> Centroids:
@@ -74,6 +74,7 @@ class Means(Centroid):
     name: str = "means"
     n_phases: int = 1
     shares_blocks: ClassVar[bool] = kernels.COMPILED
+    device_rows: ClassVar[str] = "complete" if kernels.COMPILED else ""
     density: ClassVar[str] = "normal"  # whose log-likelihood the cost is part of
 
     def cost(self, params: Centroids, block: Block) -> Array:

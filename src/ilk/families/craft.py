@@ -103,7 +103,7 @@ class Paper:
     most_variance: float = 0.5  # approximate budget: variance below which a number is chosen
     name: str = "craft as printed"
     shares_blocks: ClassVar[bool] = False
-    of_cells: ClassVar[bool] = False
+    device_rows: ClassVar[str] = ""
     runs_compiled: ClassVar[bool] = False
 
     @property

@@ -58,7 +58,7 @@ class DirichletProcess(MixtureFamily[Posteriors]):
     categories: Categories = field(default=NO_CATEGORIES, kw_only=True)
 
     name = "dirichlet process"
-    of_cells: ClassVar[bool] = True
+    device_rows: ClassVar[str] = "any"
 
     # --- from rows to sums
 

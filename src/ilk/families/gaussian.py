@@ -80,18 +80,37 @@ class Gaussian(MixtureFamily[Mixture]):
     def always_kept(self) -> bool:
         return self.prior is not None
 
+    @property
+    def device_rows(self) -> str:  # type: ignore[override]
+        along = self.structure.for_columns(len(self.column_variances)).orientation == "I"
+        return "" if not kernels.COMPILED else "any" if along else "parted"
+
     # --- from rows to sums
 
     def step(self, params: Mixture, block: Block, cut: Trim) -> Partial:
         if not block.complete:
-            membership, cost = self.counted(self.scores(params, block), block, cut)
-            return Partial(missing.gather(params, block, membership), cost)
+            return self._incomplete_step(params, block, cut)
         mean, whiten, log_weight = self._components(params)
         rules, parts = (self.hard, cut.limit, cut.share), (block.part_rows, block.threads)
         count, shift, scatter, total = kernels.mixture_step(
             *coded(block), block.weight, mean, whiten, log_weight, *rules, *parts
         )
-        return Partial({"count": count, "shift": shift, "scatter": scatter}, ExactPair(total))
+        k = len(params.mean)  # the noise has no mean to move
+        return Partial({"count": count, "shift": shift[:k], "scatter": scatter[:k]}, ExactPair(total))
+
+    def _incomplete_step(self, params: Mixture, block: Block, cut: Trim) -> Partial:
+        """The same over the observed cells: along the columns by the kernel of products, which drops a missing cell."""
+        if params.covariance.axes is None:
+            given = block.weight, *self._cells(params), self.hard, cut.limit, cut.share
+            found, total, _ = kernels.product_step(*coded(block), None, *given)
+            own = {"shift": found.first, "scatter": found.second, "cells": found.observed}
+            sums = {"count": found.weight} | {name: each[: len(params.mean)] for name, each in own.items()}
+            return Partial(sums, ExactPair(np.array([total, 0.0])))
+        membership, cost = self.counted(self.scores(params, block), block, cut)
+        sums = missing.gather(params, block, membership)
+        if self._tied(params):  # as of complete rows, to whose sums these may be added
+            sums["scatter"] = sums["scatter"].sum(axis=0, keepdims=True)
+        return Partial(sums, cost)
 
     def gather(self, params: Mixture, block: Block, membership: Array) -> dict[str, Array]:
         """Sums under given memberships (rows, K), of complete rows also under labels (rows,), about `params.mean`; for
@@ -116,6 +135,8 @@ class Gaussian(MixtureFamily[Mixture]):
     def ranked(self, params: Mixture, block: Block, *, hard: bool) -> tuple[Array, Array, Array]:
         if block.complete and params.dof is None:
             return kernels.mixture_labels(*coded(block), *self._components(params), hard)
+        if params.covariance.axes is None and params.dof is None:
+            return kernels.product_labels(*coded(block), None, *self._cells(params), hard=hard)
         return super().ranked(params, block, hard=hard)
 
     def ending(self, params: Mixture, block: Block) -> Ending | None:
@@ -151,6 +172,19 @@ class Gaussian(MixtureFamily[Mixture]):
             np.concatenate([whiten, extra[None]]),
             np.append(params.log_weight, log_weight),
         )
+
+    def _cells(self, params: Mixture) -> tuple[Array, ...]:
+        """Components along the columns as the product kernels take them, the noise as one more."""
+        logs, mean, log_mixing = params.covariance.log_variance, params.mean, params.log_mixing
+        precision, log_norm = np.exp(-logs), -(logs + LOG_2_PI) / 2
+        if self.noise is not None:
+            mean = np.vstack([mean, self.noise.mean])
+            precision = np.vstack([precision, np.square(self.noise.precision)])
+            log_norm = np.vstack([log_norm, self.noise.log_density])
+            with np.errstate(divide="ignore"):
+                log_mixing = np.append(log_mixing, np.log(params.noise_share))
+        no_levels = np.empty((len(mean), 0)), np.zeros(1, dtype=np.int64)
+        return log_mixing, mean, precision, log_norm, *no_levels
 
     # --- from sums to parameters
 

@@ -87,7 +87,7 @@ class MixtureFamily(ABC, Generic[Params]):
     starts_from_partition: ClassVar[bool] = True
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
-    of_cells: ClassVar[bool] = False
+    device_rows: ClassVar[str] = ""
 
     @property
     def hard(self) -> bool:

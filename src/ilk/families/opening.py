@@ -98,6 +98,7 @@ class OpenMeans(Means):
     open_cost: float = 0.0
     name: str = "open means"
     shares_blocks: ClassVar[bool] = False
+    device_rows: ClassVar[str] = ""
 
     def step(self, params: Centroids, block: Block, cut: Trim) -> Partial:
         return self._gathered(params, block, cut, max(PROPOSALS // len(params.centre), LEAST_PROPOSALS))

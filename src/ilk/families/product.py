@@ -25,6 +25,7 @@ from ilk.families.covariance import Covariance
 from ilk.families.gaussian import LOG_2_PI, Gaussian, Mixture
 from ilk.families.mixture import Components, MixtureFamily, anything_observed
 from ilk.families.prior import Prior
+from ilk.kernels.plain_product import ProductSums
 from ilk.table.block import Array, Block, is_sparse
 
 SMALLEST = float(np.finfo(np.float64).tiny)
@@ -122,26 +123,28 @@ class Product(MixtureFamily[ProductMixture]):
         return len(self.column_variances) > 0
 
     @cached_property
-    def _fused(self) -> bool:
-        """Whether one kernel does it all: numbers along their columns, no counts."""
+    def _along(self) -> bool:
+        """Whether all columns are independent given the component."""
         along = self.structure.for_columns(len(self.column_variances)).orientation == "I"
-        return not self.is_count.any() and (along or not self._has_numbers)
+        return along or not self._has_numbers
+
+    def _fused(self, block: Block) -> bool:
+        """Whether one kernel does it all: numbers along their columns, and no counts but on a device."""
+        return self._along and (block.on_device or not self.is_count.any())
 
     @property
-    def of_cells(self) -> bool:  # type: ignore[override]
-        return self._fused
+    def device_rows(self) -> str:  # type: ignore[override]
+        return "any" if self._along else ""
 
     # --- from rows to sums
 
     def step(self, params: ProductMixture, block: Block, cut: Trim) -> Partial:
-        if not self._fused:
+        if not self._fused(block):
             membership, cost = self.counted(self.scores(params, block), block, cut)
             return Partial(self._gather(params, block, membership), cost)
-        parts = self._cells(params)
-        sums, total, _ = kernels.product_step(
-            *coded(block), block.codes, block.weight, *parts, self.hard, cut.limit, cut.share
-        )
-        return Partial(_named(sums, block), ExactPair(np.array([total, 0.0])))
+        given = block.weight, *self._cells(params), self.hard, cut.limit, cut.share
+        sums, total, _ = kernels.product_step(*coded(block), block.codes, *given, **self._counts)
+        return Partial(self._named(sums, block), ExactPair(np.array([total, 0.0])))
 
     def gather(self, params: ProductMixture, block: Block, membership: Array) -> dict[str, Array]:
         """Sums under given memberships (rows, K), about `params.mean`; for starts."""
@@ -149,11 +152,11 @@ class Product(MixtureFamily[ProductMixture]):
         return self._gather(params, block, membership * counted[:, None])
 
     def _gather(self, params: ProductMixture, block: Block, membership: Array) -> dict[str, Array]:
-        if self._fused:
+        if self._fused(block):
             sums = kernels.product_sums(
                 *coded(block), block.codes, membership, params.mean, self.categories.level_start
             )
-            return _named(sums, block)
+            return self._named(sums, block)
         nothing = coded(_only(block, np.zeros(block.n_columns, dtype=bool)))
         none = np.empty((len(params.mean), 0))
         levels = kernels.product_sums(
@@ -172,9 +175,9 @@ class Product(MixtureFamily[ProductMixture]):
 
     def scores(self, params: ProductMixture, block: Block) -> Array:
         """Log of mixing share times density of the observed cells (rows, K)."""
-        if self._fused:
+        if self._fused(block):
             return kernels.product_scores(*coded(block), block.codes, *self._cells(params))
-        _, _, _, _, log_level, level_start = self._cells(params)
+        *_, log_level, level_start = self._cells(params)
         none = np.empty((len(params.mean), 0))
         nothing = coded(_only(block, np.zeros(block.n_columns, dtype=bool)))
         scores = kernels.product_scores(
@@ -188,21 +191,38 @@ class Product(MixtureFamily[ProductMixture]):
         return np.asarray(scores - log_factorials(events)[:, None])
 
     def ranked(self, params: ProductMixture, block: Block, *, hard: bool) -> tuple[Array, Array, Array]:
-        if not self._fused:
+        if not self._fused(block):
             return super().ranked(params, block, hard=hard)
-        return kernels.product_labels(*coded(block), block.codes, *self._cells(params), hard=hard)
+        given = self._cells(params)
+        return kernels.product_labels(*coded(block), block.codes, *given, hard=hard, **self._counts)
 
-    def _cells(self, params: ProductMixture) -> tuple[Array, Array, Array, Array, Array, Array]:
+    @property
+    def _counts(self) -> dict[str, Array]:
+        """Which columns are counts, for the product kernels, where any are."""
+        return {"counts": self.is_count} if self.is_count.any() else {}
+
+    def _cells(self, params: ProductMixture) -> tuple[Array, ...]:
         """The components as the product kernels take them."""
         logs = params.covariance.log_variance
-        return (
-            params.log_mixing,
-            params.mean,
-            np.exp(-logs),
-            -(logs + LOG_2_PI) / 2,
-            self.categories.logs(params.share),
-            self.categories.level_start,
-        )
+        numbers = params.mean, np.exp(-logs), -(logs + LOG_2_PI) / 2
+        if self.is_count.any():
+            log_rate = np.log(np.maximum(params.rate, SMALLEST))
+            events = np.zeros_like(log_rate), log_rate, -params.rate
+            numbers = tuple(map(self._beside_counts, numbers, events))  # type: ignore[assignment]
+        return params.log_mixing, *numbers, self.categories.logs(params.share), self.categories.level_start
+
+    def _beside_counts(self, measured: Array, events: Array) -> Array:
+        """What measured columns and counts have, in the order of the table (K, columns)."""
+        found = np.empty((len(measured), len(self.is_count)))
+        found[:, ~self.is_count], found[:, self.is_count] = measured, events
+        return found
+
+    def _named(self, sums: ProductSums, block: Block) -> dict[str, Array]:
+        if not self.is_count.any():
+            return named_sums(sums, block)
+        events, exposure = sums.first[:, self.is_count], sums.observed[:, self.is_count]
+        measured = {name: getattr(sums, name)[:, ~self.is_count] for name in ("observed", "first", "second")}
+        return named_sums(sums._replace(**measured), block) | {"events": events, "exposure": exposure}
 
     # --- from sums to parameters
 
@@ -308,7 +328,8 @@ def log_factorials(events: Any) -> Array:
     return np.asarray(logs.sum(axis=1))
 
 
-def _named(sums: Any, block: Block) -> dict[str, Array]:
+def named_sums(sums: ProductSums, block: Block) -> dict[str, Array]:
+    """Sums of a product kernel by the names that updates know."""
     named = {"count": sums.weight, "shift": sums.first, "scatter": sums.second, "levels": sums.counts}
     return named if block.complete else named | {"cells": sums.observed}
 

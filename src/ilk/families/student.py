@@ -25,8 +25,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.special import betaln, gammaln
 
+from ilk import kernels
 from ilk.families import missing
-from ilk.families.base import Partial, Trim
+from ilk.families.base import ExactPair, Partial, Trim
+from ilk.families.centroid import coded
 from ilk.families.covariance import Covariance
 from ilk.families.gaussian import Gaussian, Mixture
 from ilk.families.missing import ComponentDistances
@@ -64,6 +66,10 @@ class Student(Gaussian):
         return False
 
     @property
+    def device_rows(self) -> str:  # type: ignore[override]
+        return "complete" if super().device_rows == "any" else super().device_rows
+
+    @property
     def n_phases(self) -> int:  # type: ignore[override]
         return 2 if isinstance(self.dof, str) else 1
 
@@ -71,6 +77,8 @@ class Student(Gaussian):
 
     def step(self, params: Mixture, block: Block, cut: Trim) -> Partial:
         """Sums for the next degrees of freedom, or, where these are known, those for means and covariances."""
+        if block.on_device:
+            return self._device_step(params, block, cut)
         found = missing.distances(params, block)
         membership, cost = self.counted(self._scores(params, block, found), block, cut)
         next_dof = self._next_dof(params)
@@ -79,6 +87,38 @@ class Student(Gaussian):
         pull = (next_dof + found.n_observed) / (next_dof + found.squared)
         pulled = (membership[:, : len(next_dof)] * pull * (found.n_observed > 0)).sum(axis=0)
         return Partial(missing.gather(params, block, membership, pull) | {"pulled": pulled}, cost)
+
+    def _device_step(self, params: Mixture, block: Block, cut: Trim) -> Partial:
+        """The same of complete rows, by the kernels of a device."""
+        components, k = self._tailed(params), len(params.mean)
+        next_dof, q = self._next_dof(params), block.n_columns
+        sought = nodes_near(degrees(params)) if next_dof is None else next_dof
+        more = np.full((len(components[0]) - k, *sought.shape[1:]), np.inf)  # of the noise
+        given = *coded(block), block.weight, *components, np.concatenate([sought, more])
+        rules = self.hard, cut.limit, cut.share
+        if next_dof is None:
+            count, tails, cost = kernels.student_tails(*given, *rules)
+            density = count[:k, None] * (-betaln(sought / 2, q / 2) - q / 2 * np.log(sought))
+            density -= (sought + q) / 2 * tails[:k]
+            return Partial({"density": density}, ExactPair(cost))
+        count, pulled, shift, scatter, cost = kernels.student_step(*given, *rules)
+        sums = {"shift": shift[:k], "scatter": scatter[:k], "pull": pulled[:k], "pulled": pulled[:k]}
+        return Partial({"count": count} | sums, ExactPair(cost))
+
+    def _tailed(self, params: Mixture) -> tuple[Array, Array, Array, Array]:
+        """Means, whitening, constants and degrees of freedom; the noise as one more, without tails."""
+        dof, half = degrees(params), params.mean.shape[1] / 2
+        constant = params.log_mixing + gammaln(half) - betaln(dof / 2, half) - half * np.log(np.pi * dof)
+        constant -= params.covariance.log_determinants() / 2
+        if self.noise is None:
+            return params.mean, params.whiten, constant, dof
+        mean, whiten, log_weight = self._components(params)
+        return mean, whiten, np.append(constant, log_weight[-1]), np.append(dof, np.inf)
+
+    def ranked(self, params: Mixture, block: Block, *, hard: bool) -> tuple[Array, Array, Array]:
+        if block.on_device:
+            return kernels.student_labels(*coded(block), *self._tailed(params), hard)
+        return super().ranked(params, block, hard=hard)
 
     def _next_dof(self, params: Mixture) -> Array | None:
         if not isinstance(self.dof, str):

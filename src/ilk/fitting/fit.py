@@ -192,7 +192,7 @@ def finish(
     labels, row_cost = np.empty(rows.n_rows, np.int32), np.empty(rows.n_rows if trim else 0)
     size, cost, log_certainty = np.zeros(n_components), ExactPair(np.zeros(2)), 0.0
     state = LabelState(family, best.params, cut, bool(trim))
-    whole = rows.whole if shared else walked_block(rows, family, False)
+    whole = (rows.whole if shared else None) or walked_block(rows, family, False)
     for part in rows.scan(visit, state) if whole is None else [visit(state, whole)]:
         here = slice(part.first, part.first + len(part.label))
         labels[here] = part.label

@@ -18,8 +18,9 @@ from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Family, Partial, Trim
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import heard
+from ilk.fitting.on_device import device_step, on_device
 from ilk.fitting.recall import under_way
-from ilk.fitting.trim import find_cuts, on_device
+from ilk.fitting.trim import find_cuts
 from ilk.store.journal import Piece
 from ilk.table.block import Array, Block
 from ilk.table.content import content_keys
@@ -238,15 +239,21 @@ def walked_block(rows: Rows, family: Family[Any], alone: bool) -> Block | None:
     return rows.whole if there is None and family.shares_blocks and alone else there
 
 
+def _gathered(rows: Rows, state: _Pass) -> _Partials:
+    """What one pass tells all starts; rows on a device are walked for each."""
+    if rows.resident is not None:
+        return _Partials(map(device_step, [rows] * len(state.cuts), state.families, state.params, state.cuts))
+    whole = walked_block(rows, state.families[0], len(state.families) == 1)
+    return rows.reduce(_visit, state) if whole is None else _visit(state, whole)
+
+
 def advance(rows: Rows, runs: Sequence[Run], number: int, trim: float, stop: Stop) -> None:
     """One update of every running start; parameters change only once the whole update is known."""
     families = [run.family for run in runs]
     after = [run.params for run in runs]
     cuts = find_cuts(rows, families, after, 1.0 - trim) if trim else [KEEP_ALL] * len(runs)
     for _ in range(families[0].n_phases):
-        whole = walked_block(rows, families[0], len(runs) == 1)
-        state = _Pass(families, after, cuts)
-        partials = rows.reduce(_visit, state) if whole is None else _visit(state, whole)
+        partials = _gathered(rows, _Pass(families, after, cuts))
         updates = zip(families, after, partials, strict=True)
         after = [family.update(old, gathered.sums) for family, old, gathered in updates]
     for run, cut, new, gathered in zip(runs, cuts, after, partials, strict=True):

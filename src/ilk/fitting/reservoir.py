@@ -10,6 +10,7 @@ or none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -130,6 +131,10 @@ class Reservoir:
         )
 
     def __add__(self, other: Reservoir) -> Reservoir:
+        other = other._above(self)
+        if not len(other.key):
+            return self
+
         def both(name: str) -> Array:
             return np.append(getattr(self, name), getattr(other, name))
 
@@ -149,6 +154,20 @@ class Reservoir:
             raw=stacked([self.raw, other.raw])[rows],
             codes=codes,
             n_wanted=self.n_wanted,
+        )
+
+    def _above(self, full: Reservoir) -> Reservoir:
+        """Only the rows that can be among the largest beside those of another, which may have all that are wanted;
+        equal rows have one key, so that all of them stay or none."""
+        if len(full.key) < self.n_wanted:
+            return self
+        there = self.key >= full.key[-1]
+        if there.all():
+            return self
+        names = ("key", "name", "worth", "weight", "square", "known", "raw")
+        kept: dict[str, Any] = {name: getattr(self, name)[there] for name in names}
+        return Reservoir(
+            **kept, codes=None if self.codes is None else self.codes[there], n_wanted=self.n_wanted
         )
 
 

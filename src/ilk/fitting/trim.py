@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ilk.engines.base import Rows
+from ilk.engines.memory import MemoryRows
 from ilk.families.base import Family, Trim
+from ilk.fitting.on_device import on_device
 from ilk.table.block import Array, Block
 from ilk.table.quantiles import QuantileSearch
 
@@ -23,23 +25,20 @@ class _TrimState:
 
 def find_cuts(rows: Rows, families: Sequence[Family[Any]], params: Sequence[Any], keep: float) -> list[Trim]:
     """Per start, the cut that keeps exactly the share `keep` of the weight: the cheapest rows. Costs that a device
-    tells are kept for all digits, and are those that its steps compare with the cut."""
+    tells are kept for all digits, and are those that its steps compare with the cut; so are those of rows in memory
+    under one start, where weights do not make sums depend on blocks."""
     there = on_device(rows, families[0])
     if there is not None:
         pairs = zip(families, params, strict=True)
         return [cut_of(family.assign(own, there)[1], there.weights, keep) for family, own in pairs]
+    if isinstance(rows, MemoryRows) and not rows.weighted and len(params) == 1:
+        costs = np.concatenate([*rows.scan(_visit_costs, (families[0], params[0]))])
+        return [cut_of(costs, np.ones(rows.n_rows), keep)]
     searches = [QuantileSearch.begin(keep, (1,))] * len(params)
     while not searches[0].done:
         counts = rows.reduce(_visit, _TrimState(families, params, searches))
         searches = [search.narrow(count) for search, count in zip(searches, counts, strict=True)]
     return [Trim(float(search.value[0]), float(search.share_at[0])) for search in searches]
-
-
-def on_device(rows: Rows, family: Family[Any]) -> Block | None:
-    """All rows as a block on a device, where the kernels of the family walk it."""
-    if family.of_cells:
-        return rows.resident
-    return rows.whole if family.shares_blocks and rows.resident is not None else None
 
 
 def cut_of(cost: Array, weight: Array, keep: float) -> Trim:
@@ -54,6 +53,11 @@ def cut_of(cost: Array, weight: Array, keep: float) -> Trim:
         fits = search.shares_digits(cost)
         cost, weight = cost[fits], weight[fits]
     return Trim(float(search.value[0]), float(search.share_at[0]))
+
+
+def _visit_costs(state: tuple[Family[Any], Any], block: Block) -> Array:
+    family, params = state
+    return family.assign(params, block)[1]
 
 
 def _visit(state: _TrimState, block: Block) -> Array:

@@ -16,7 +16,16 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ilk.kernels import pairs, plain, plain_hull, plain_mixture, plain_product, plain_tree, sparse
+from ilk.kernels import (
+    pairs,
+    plain,
+    plain_hull,
+    plain_mixture,
+    plain_product,
+    plain_student,
+    plain_tree,
+    sparse,
+)
 from ilk.kernels.pairs import round_pairs
 
 __all__ = [
@@ -25,6 +34,7 @@ __all__ = [
     "LACKING",
     "NAMED",
     "add_pairs",
+    "add_to_bins",
     "column_ranges",
     "content_sums",
     "distances",
@@ -45,6 +55,9 @@ __all__ = [
     "product_sums",
     "round_pairs",
     "silhouette_sums",
+    "student_labels",
+    "student_step",
+    "student_tails",
     "tally",
 ]
 
@@ -57,6 +70,7 @@ distances = plain.distances
 silhouette_sums = plain.silhouette_sums
 group_sums = plain.group_sums
 tally = plain.tally
+add_to_bins = plain.add_to_bins
 column_ranges = plain.column_ranges
 content_sums = plain.content_sums
 add_pairs = pairs.add_pairs
@@ -66,9 +80,9 @@ mixture_scores = plain_mixture.mixture_scores
 mixture_labels = plain_mixture.mixture_labels
 mixture_gather = plain_mixture.mixture_gather
 mixture_ending = plain_mixture.mixture_ending
-product_scores = plain_product.product_scores
-product_step = plain_product.product_step
-product_sums = plain_product.product_sums
+product_scores: Callable[..., pairs.Array] = plain_product.product_scores
+product_step: Callable[..., tuple[plain_product.ProductSums, float, float]] = plain_product.product_step
+product_sums: Callable[..., plain_product.ProductSums] = plain_product.product_sums
 grow_tree = plain_tree.grow_tree
 lower_hull = plain_hull.lower_hull
 
@@ -102,6 +116,7 @@ if os.environ.get("ILK_KERNELS", "") != "numpy":
         silhouette_sums = compiled.silhouette_sums
         group_sums = compiled.group_sums
         tally = compiled.tally
+        add_to_bins = compiled.add_to_bins
         column_ranges = compiled.column_ranges
         content_sums = compiled.content_sums
         add_pairs = compiled.add_pairs
@@ -132,10 +147,24 @@ product_step = sparse.or_sparse(product_step, sparse.product_step, CODES)
 product_sums = sparse.or_sparse(product_sums, sparse.product_sums, CODES)
 
 
-def product_labels(raw: Any, *given: Any, hard: bool = False) -> tuple[Any, Any, Any]:
+def _or_counts(kernel: Called, plain: Callable[..., Any]) -> Called:
+    """The kernel; the one in NumPy where some numbers are counts, which the compiled one does not know."""
+
+    @wraps(kernel)
+    def run(*given: Any, counts: Any = None, **named: Any) -> Any:
+        return kernel(*given, **named) if counts is None else plain(*given, counts=counts, **named)
+
+    return cast(Called, run)
+
+
+product_scores = _or_counts(product_scores, plain_product.product_scores)
+product_step = _or_counts(product_step, plain_product.product_step)
+
+
+def product_labels(raw: Any, *given: Any, hard: bool = False, counts: Any = None) -> tuple[Any, Any, Any]:
     """The likeliest component of each row, its score and the cost of the row; components as `product_scores` takes
     them."""
-    scores = product_scores(raw, *given)
+    scores = product_scores(raw, *given, counts=counts)
     return scores.argmax(axis=1).astype(np.int32), scores.max(axis=1), memberships(scores, hard)[1]
 
 
@@ -143,5 +172,8 @@ nearest_step, nearest = _where_rows_lie(nearest_step), _where_rows_lie(nearest)
 mixture_step, mixture_gather = _where_rows_lie(mixture_step), _where_rows_lie(mixture_gather)
 mixture_ending, mixture_labels = _where_rows_lie(mixture_ending), _where_rows_lie(mixture_labels)
 product_step, product_labels = _where_rows_lie(product_step), _where_rows_lie(product_labels)
+student_tails = _where_rows_lie(plain_student.student_tails)
+student_step = _where_rows_lie(plain_student.student_step)
+student_labels = _where_rows_lie(plain_student.student_labels)
 
 NAMED: str = f"compiled, {INSTRUCTIONS}" if COMPILED else "NumPy"

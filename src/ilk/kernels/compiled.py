@@ -249,6 +249,10 @@ def group_sums(values: Array, weight: Array, label: Array, n_groups: int) -> Arr
     return sums
 
 
+def add_to_bins(bins: Array, place: Array, weight: Array) -> None:
+    native.add_to_bins(bins, np.ascontiguousarray(place, np.int64), np.ascontiguousarray(weight, np.float64))
+
+
 def tally(
     label: Array,
     cost: Array,

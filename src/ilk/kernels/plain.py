@@ -272,6 +272,12 @@ def tally(
     return size, first_row, group_sums(cost[:, None], counted[:, None], everyone, 1)[0, 0]
 
 
+def add_to_bins(bins: Array, place: Array, weight: Array) -> None:
+    """Adds the weight of each row to the bin that it falls into, row after row: as `np.bincount` does, over any runs of
+    rows."""
+    np.add.at(bins, place, weight)
+
+
 def column_ranges(rows: Array, pivot: Array) -> tuple[Array, Array, Array]:
     """Smallest and largest value of each column and the sum of `value - pivot`.
 

@@ -35,7 +35,7 @@ class NoPredictionRule:
     starts_from_partition: ClassVar[bool] = False
     n_phases: ClassVar[int] = 1
     shares_blocks: ClassVar[bool] = False
-    of_cells: ClassVar[bool] = False
+    device_rows: ClassVar[str] = ""
     runs_compiled: ClassVar[bool] = False
 
     def refuse(self) -> NoReturn:

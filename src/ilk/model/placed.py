@@ -11,6 +11,7 @@ from ilk.engines.base import Rows
 from ilk.families.mixture import shares_of
 from ilk.model.grouped import Grouped
 from ilk.table.block import Array, Block
+from ilk.threads import in_order
 
 N_QUANTILES = 201  # costs at every half per cent of the rows of a group
 
@@ -25,19 +26,23 @@ def novelty_of(cost: Array, quantiles: Array) -> Array:
     return np.asarray((below + upto) / (2 * len(quantiles)))
 
 
-def cost_quantiles(cost: Array, labels: Array, n_groups: int, weight: Array | None) -> Array:
+def cost_quantiles(
+    cost: Array, labels: Array, n_groups: int, weight: Array | None, threads: int = 1
+) -> Array:
     """Per group, the costs of its training rows at equal steps of their weight."""
     weight = np.ones(len(cost)) if weight is None else weight
     steps = np.linspace(0.0, 1.0, N_QUANTILES)
-    made = np.zeros((n_groups, N_QUANTILES))
-    for g in range(n_groups):
+
+    def of_group(g: int) -> Array:
         mine = (labels == g) & (weight > 0)
-        if mine.any():
-            order = np.argsort(cost[mine], kind="stable")
-            reached = np.cumsum(weight[mine][order])
-            at = np.searchsorted(reached, steps * reached[-1], side="left")
-            made[g] = cost[mine][order][np.minimum(at, len(order) - 1)]
-    return made
+        if not mine.any():
+            return np.zeros(N_QUANTILES)
+        order = np.argsort(cost[mine], kind="stable")
+        reached = np.cumsum(weight[mine][order])
+        at = np.searchsorted(reached, steps * reached[-1], side="left")
+        return np.asarray(cost[mine][order][np.minimum(at, len(order) - 1)])
+
+    return np.array([*in_order(of_group, range(n_groups), threads)]).reshape(n_groups, N_QUANTILES)
 
 
 @dataclass(frozen=True)

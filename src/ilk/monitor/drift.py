@@ -26,6 +26,7 @@ from ilk.measures.drift import (
 )
 from ilk.model.model import Model
 from ilk.model.placed import Placed
+from ilk.report.bins import each_column
 from ilk.report.facts import Described, decimals_of, settled
 from ilk.table.block import Array, Encoding
 from ilk.table.cells import as_numbers, level_codes
@@ -48,13 +49,19 @@ MOST_CELLS = 1 << 20  # that are looked at together
 LEVELS_TOLD = 5
 
 
-def baseline(columns: Sequence[Described], weight: Array | None) -> list[dict[str, Any]]:
+def baseline(columns: Sequence[Described], weight: Array | None, threads: int = 1) -> list[dict[str, Any]]:
     """What a model remembers of the columns it was fitted on."""
     heft = np.ones(len(columns[0].values) if columns else 0) if weight is None else weight
     each = effective(np.ones(1), heft)  # rows that a weight of one stands for
     used = [column for column in columns if column.used]
-    known = _complete_numbers([c for c in used if c.is_number]) if weight is None and len(heft) else {}
-    return [_remembered_column(column, heft, each, known.get(column.name)) for column in used]
+    known: dict[str, dict[str, Any]] = {}
+    if weight is None and len(heft):
+        known = _complete_numbers([c for c in used if c.is_number], threads)
+
+    def remembered(column: Described) -> dict[str, Any]:
+        return _remembered_column(column, heft, each, known.get(column.name))
+
+    return each_column(remembered, used, len(heft), threads)
 
 
 def _remembered_column(
@@ -73,30 +80,37 @@ def _remembered_column(
     return {**entry, "counts": counts * each}
 
 
-def _complete_numbers(columns: Sequence[Described]) -> dict[str, dict[str, Any]]:
+def _complete_numbers(columns: Sequence[Described], threads: int) -> dict[str, dict[str, Any]]:
     """The same of columns without gaps and without repeated edges, whose rows count one each: many at a time."""
+    if not columns:
+        return {}
+    n_rows = len(columns[0].values)
+    size = max(1, MOST_CELLS // max(1, n_rows))
+    batches = [columns[first : first + size] for first in range(0, len(columns), size)]
+    found = each_column(_complete_batch, batches, n_rows, threads)
+    return {name: entry for batch in found for name, entry in batch.items()}
+
+
+def _complete_batch(batch: Sequence[Described]) -> dict[str, dict[str, Any]]:
     made: dict[str, dict[str, Any]] = {}
-    size = max(1, MOST_CELLS // max(1, len(columns[0].values))) if columns else 1
-    for first in range(0, len(columns), size):
-        batch = columns[first : first + size]
-        values = np.array([column.values for column in batch], dtype=np.float64)
-        edges, counts = tenths_of_rows(values)
-        plain = np.isfinite(values).all(axis=1) & (edges[:, 1:] > edges[:, :-1]).all(axis=1)
-        names = [batch[i].name for i in np.flatnonzero(plain).tolist()]
-        values, edges, counts = values[plain], edges[plain], counts[plain]
-        unit = np.abs(values).max(axis=1)
-        unit = np.where(unit > 0, unit, 1.0)
-        scaled = values / unit[:, None]
-        mean = scaled.sum(axis=1) / values.shape[1]
-        spread = np.sqrt(((scaled - mean[:, None]) ** 2).sum(axis=1) / values.shape[1])
-        for i, name in enumerate(names):
-            own = float(unit[i])
-            made[name] = {
-                "edges": edges[i],
-                "mean": settled(float(mean[i]) * own, own),
-                "decimals": decimals_of(values[i], float(spread[i]) * own),
-                "counts": counts[i],
-            }
+    values = np.array([column.values for column in batch], dtype=np.float64)
+    edges, counts = tenths_of_rows(values)
+    plain = np.isfinite(values).all(axis=1) & (edges[:, 1:] > edges[:, :-1]).all(axis=1)
+    names = [batch[i].name for i in np.flatnonzero(plain).tolist()]
+    values, edges, counts = values[plain], edges[plain], counts[plain]
+    unit = np.abs(values).max(axis=1)
+    unit = np.where(unit > 0, unit, 1.0)
+    scaled = values / unit[:, None]
+    mean = scaled.sum(axis=1) / values.shape[1]
+    spread = np.sqrt(((scaled - mean[:, None]) ** 2).sum(axis=1) / values.shape[1])
+    for i, name in enumerate(names):
+        own = float(unit[i])
+        made[name] = {
+            "edges": edges[i],
+            "mean": settled(float(mean[i]) * own, own),
+            "decimals": decimals_of(values[i], float(spread[i]) * own),
+            "counts": counts[i],
+        }
     return made
 
 

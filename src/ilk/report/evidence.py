@@ -49,6 +49,7 @@ class Evidence:
     silhouette: tuple[Array, Array] | None = None
     ids: Sequence[Any] | None = None
     seed: int = 0
+    threads: int = 1  # that may look at columns of all rows
 
     @property
     def n_rows(self) -> int:

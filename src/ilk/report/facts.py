@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ilk.report.bins import binned, each_column, group_moments
 from ilk.report.figures import letter, level_text, value_text
 from ilk.report.groups import Fact, Group, Sign
 
@@ -57,6 +58,7 @@ def describe(
     weight: Array | None = None,
     silhouette: Sequence[float | None] | None = None,
     probability: Array | None = None,
+    threads: int = 1,
 ) -> tuple[Group, ...]:
     """Facts of every group; `labels` holds 0 .. k-1, `probability` that of each row's own group.
 
@@ -66,9 +68,12 @@ def describe(
     """
     heft = np.ones(len(labels)) if weight is None else weight
     facts: list[list[Fact]] = [[] for _ in range(k)]
-    for column in columns:
-        make = _number_facts if column.is_number else _category_facts
-        for group, fact in zip(facts, make(column, labels, k, heft), strict=True):
+
+    def told(column: Described) -> list[Fact]:
+        return (_number_facts if column.is_number else _category_facts)(column, labels, k, heft)
+
+    for of_column in each_column(told, columns, len(labels), threads):
+        for group, fact in zip(facts, of_column, strict=True):
             group.append(fact)
     ordered = [tuple(sorted(group, key=lambda fact: -fact.nats)) for group in facts]
     rows = np.bincount(labels, minlength=k)
@@ -95,7 +100,7 @@ def describe(
 
 def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list[Fact]:
     present = ~np.isnan(column.values)
-    values, label, part = column.values.astype(np.float64), labels, heft
+    values, label, part = column.values.astype(np.float64, copy=False), labels, heft
     if not present.all():
         values, label, part = values[present], labels[present], heft[present]
     missing, cells = _missing_shares(present, labels, k, heft), np.bincount(label, minlength=k).tolist()
@@ -115,7 +120,7 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
             )
             for m, n in zip(missing, cells, strict=True)
         ]
-    size = np.bincount(label, weights=part, minlength=k)
+    size = binned(len(label), k, lambda run: (label[run], part[run]))
     middle = float(values[0])
     offset, unit = offsets(values, middle)
     mean, spread = group_moments(offset, label, part, k, size)
@@ -191,14 +196,6 @@ def offsets(values: Array, middle: float) -> tuple[Array, float]:
     return (values / 2 - middle / 2) / (unit / 2), unit
 
 
-def group_moments(values: Array, label: Array, heft: Array, k: int, size: Array) -> tuple[Array, Array]:
-    """Weighted mean and standard deviation per group, in two passes."""
-    safe = np.where(size > 0, size, 1.0)
-    mean = np.bincount(label, weights=heft * values, minlength=k) / safe
-    square = np.bincount(label, weights=heft * (values - mean[label]) ** 2, minlength=k) / safe
-    return mean, np.sqrt(square)
-
-
 def _gaussian_divergence(shift: float, spread: float, whole: float) -> float:
     if whole == 0:
         return 0.0
@@ -210,8 +207,12 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
     assert column.levels is not None
     present = column.values >= 0
     n_levels = max(1, len(column.levels))
-    cell = labels[present].astype(np.int64) * n_levels + column.values[present]
-    count = np.bincount(cell, weights=heft[present], minlength=k * n_levels).reshape(k, n_levels)
+
+    def cell(run: slice) -> tuple[Array, Array]:
+        there = present[run]
+        return labels[run][there].astype(np.int64) * n_levels + column.values[run][there], heft[run][there]
+
+    count = binned(len(labels), k * n_levels, cell).reshape(k, n_levels)
     missing = _missing_shares(present, labels, k, heft)
     cells = np.bincount(labels[present], minlength=k).tolist()
     total = float(count.sum())

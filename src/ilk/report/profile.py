@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ilk.report.bins import binned, each_column
 from ilk.report.evidence import Evidence
 from ilk.report.facts import Array, Described
 from ilk.report.groups import Group
@@ -27,9 +28,9 @@ def profile(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any]]
     """One entry per column, the most relevant first; the first `COLUMNS_TOLD` with their distributions."""
     relevance, tells = _relevance(groups)
     order = sorted(range(len(evidence.columns)), key=lambda j: -relevance[evidence.columns[j].name])
-    entries = []
-    for rank, j in enumerate(order):
-        column = evidence.columns[j]
+
+    def told(rank: int) -> dict[str, Any]:
+        column = evidence.columns[order[rank]]
         entry: dict[str, Any] = {
             "column": column.name,
             "type": "number" if column.is_number else "category",
@@ -41,8 +42,9 @@ def profile(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, Any]]
         if rank < COLUMNS_TOLD:
             tell = _numbers if column.is_number else _levels
             entry["distribution"] = tell(column, evidence)
-        entries.append(entry)
-    return entries
+        return entry
+
+    return each_column(told, range(len(order)), evidence.n_rows, evidence.threads)
 
 
 def _relevance(groups: Sequence[Group]) -> tuple[dict[str, float], dict[str, list[str]]]:
@@ -67,9 +69,14 @@ def _numbers(column: Described, evidence: Evidence) -> dict[str, Any] | None:
     k, n_bins = evidence.k, len(edges) - 1
     if n_bins < 1:  # integers that are one number as doubles
         return None
-    at = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, n_bins - 1)
-    cell = evidence.labels[present].astype(np.int64) * n_bins + at
-    counts = np.bincount(cell, weights=evidence.heft[present], minlength=k * n_bins).reshape(k, n_bins)
+
+    def cell(run: slice) -> tuple[Array, Array]:
+        there = present[run]
+        own = column.values[run][there].astype(np.float64, copy=False)
+        at = np.clip(np.searchsorted(edges, own, side="right") - 1, 0, n_bins - 1)
+        return evidence.labels[run][there].astype(np.int64) * n_bins + at, evidence.heft[run][there]
+
+    counts = binned(evidence.n_rows, k * n_bins, cell).reshape(k, n_bins)
     return {
         "low": low,
         "high": high,
@@ -134,8 +141,13 @@ def _levels(column: Described, evidence: Evidence) -> dict[str, Any] | None:
     assert column.levels is not None
     present = (column.values >= 0) & (evidence.labels >= 0)
     k, n_levels = evidence.k, max(1, len(column.levels))
-    cell = evidence.labels[present].astype(np.int64) * n_levels + column.values[present]
-    counts = np.bincount(cell, weights=evidence.heft[present], minlength=k * n_levels).reshape(k, n_levels)
+
+    def cell(run: slice) -> tuple[Array, Array]:
+        there = present[run]
+        codes = column.values[run][there]
+        return evidence.labels[run][there].astype(np.int64) * n_levels + codes, evidence.heft[run][there]
+
+    counts = binned(evidence.n_rows, k * n_levels, cell).reshape(k, n_levels)
     whole = counts.sum(axis=0)
     if not whole.sum():
         return None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ilk.measures.silhouettes import silhouette
+from ilk.report.bins import each_column
 from ilk.report.evidence import Evidence
 from ilk.report.facts import Array
 from ilk.report.groups import Group
@@ -54,16 +55,14 @@ def silhouettes(evidence: Evidence, groups: Sequence[Group]) -> list[dict[str, A
 
 def overlap(evidence: Evidence) -> list[list[float]] | None:
     """Mean probability of each group (column) over the rows given to a group (line)."""
-    if evidence.probabilities is None or evidence.k < 2:
+    shares = evidence.probabilities
+    if shares is None or evidence.k < 2:
         return None
-    lines = []
-    for g in range(evidence.k):
+
+    def line(g: int) -> list[float]:
         mine = evidence.labels == g
         heft = evidence.heft[mine]
-        mean = (
-            heft @ evidence.probabilities[mine] / heft.sum()
-            if heft.sum() > 0
-            else np.full(evidence.k, np.nan)
-        )
-        lines.append([float(v) for v in mean])
-    return lines
+        mean = heft @ shares[mine] / heft.sum() if heft.sum() > 0 else np.full(evidence.k, np.nan)
+        return [float(v) for v in mean]
+
+    return each_column(line, range(evidence.k), evidence.n_rows, evidence.threads)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ilk.report.bins import each_column
 from ilk.report.evidence import Evidence
 from ilk.report.facts import Array, Described
 from ilk.report.groups import Group
@@ -55,14 +56,16 @@ def rules(evidence: Evidence, groups: Sequence[Group]) -> list[Rule | None]:
     if evidence.k < 2:
         return [None] * evidence.k
     columns = {column.name: column for column in evidence.columns}
-    made = []
-    for number, group in enumerate(groups):
+    place = evidence.sample.place
+
+    def told(number: int) -> Rule | None:
+        group = groups[number]
         tried = [fact for fact in group.facts if fact.distinctive][:COLUMNS_TRIED]
-        place = evidence.sample.place
         views = [_RuleColumn(columns[f.column], columns[f.column].values[place], f.decimals) for f in tried]
         terms = _grown(views, number, evidence) if group.rows else ()
-        made.append(_counted(terms, columns, group.letter, number, evidence) if terms else None)
-    return made
+        return _counted(terms, columns, group.letter, number, evidence) if terms else None
+
+    return each_column(told, range(len(groups)), evidence.n_rows, evidence.threads)
 
 
 def _grown(views: Sequence[_RuleColumn], number: int, evidence: Evidence) -> tuple[Term, ...]:

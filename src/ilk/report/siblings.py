@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ilk.report.bins import group_moments
 from ilk.report.evidence import Evidence
 from ilk.report.facts import (
     NARROWEST,
@@ -23,7 +24,6 @@ from ilk.report.facts import (
     NOTABLE_SHIFT,
     Array,
     Described,
-    group_moments,
     moved_levels,
     offsets,
 )

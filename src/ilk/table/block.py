@@ -134,6 +134,11 @@ class Block:
         return int(self.raw.shape[1])
 
     @property
+    def on_device(self) -> bool:
+        """Whether the cells lie on a device, where kernels alone see them."""
+        return hasattr(self.raw, "run")
+
+    @property
     def n_parts(self) -> int:
         """Blocks in this one: 1 but for a whole table."""
         return 1 if self.part_rows is None else max(-(-self.n_rows // self.part_rows), 1)

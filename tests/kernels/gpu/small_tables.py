@@ -9,6 +9,7 @@ from ilk.kernels.gpu.launch import Device, open_device
 from tests.kernels.gpu import test_mixture_on_card as mixtures
 from tests.kernels.gpu import test_on_card as k_means
 from tests.kernels.gpu import test_product_on_card as products
+from tests.kernels.gpu import test_student_on_card as students
 
 ROWS = 6001
 
@@ -33,11 +34,18 @@ def every_kernel(device: Device) -> None:
         mean, whiten, logs = mixtures.components(numbers, k, diagonal)
         resident._mixture_step(*code, None, mean, whiten, logs)
         resident._mixture_labels(*code, mean, whiten, logs)
+        parts = students.students(numbers, k, diagonal)
+        resident._student_tails(*code, None, *parts, parts[-1][:, None] * np.linspace(0.5, 2, 8))
+        resident._student_step(*code, None, *parts, parts[-1])
+        resident._student_labels(*code, *parts)
     for columns, levels, k in products.SHAPES:
         _, codes, resident = products.table_of(device, ROWS, columns, levels)
         parts = products.components(columns, levels, k)
         resident._product_step(*products.code_of(columns), codes, None, *parts)
         resident._product_labels(*products.code_of(columns), codes, *parts)
+        if columns:
+            counts = np.arange(columns) % 2 == 0
+            resident._product_step(*products.code_of(columns), codes, None, *parts, counts=counts)
     in_parts(device)
 
 
@@ -49,6 +57,17 @@ def in_parts(device: Device) -> None:
     encoding = k_means.encoded(x)
     given = encoding.power, encoding.centre, encoding.factor, None, x[:10].astype(np.float64) * encoding.power
     cells.run("nearest_step", lambda *_: None, *given)
+    raw, codes, _ = products.table_of(device, 3 * 4096, 4, (2, 5, 3))
+    flow.PART_BYTES = 4096 * 44
+    cells = flow.Flowing(device, raw, print, codes)
+    cells.run(
+        "product_step",
+        lambda *_: None,
+        *products.code_of(4),
+        codes,
+        None,
+        *products.components(4, (2, 5, 3), 3),
+    )
 
 
 if __name__ == "__main__":

@@ -86,7 +86,8 @@ def builds_elsewhere():
         mixture = MixtureLaunch(*shape, "float64", AMPERE_SHARED)
         yield from (mixture.scores(fused=mixture.fused), mixture.memberships(), mixture.sums())
         yield mixture.whole() if mixture.at_once else None
-    product = ProductPlan(3, (5, 300), 7, "float32", True, AMPERE_SHARED)
+        yield from (mixture.student(0), mixture.student(8))
+    product = ProductPlan(3, (5, 300), 7, "float32", True, AMPERE_SHARED, counts=True)
     yield from (product.build("product_memberships"), product.sums())
     yield ClassPlan((2, 4, 6, 8, 10, 12, 14, 16, 18, 20), 16).build("latent_classes")
     yield from (plans.table("survey", 20, "float64", **PLAIN), plans.reduction(True), plans.seeding(32))
@@ -97,6 +98,20 @@ def test_what_runs_on_other_cards(architecture, monkeypatch):
     for build in filter(None, builds_elsewhere()):
         assert build.fits_in(AMPERE_SHARED), build
         assert compiled(build, monkeypatch, architecture) == 0 or build.name != "kmeans_mma", build
+
+
+@pytest.mark.parametrize("k", [1, 5, 32, 96])
+@pytest.mark.parametrize("nodes", [0, 8])
+def test_students(k, nodes, monkeypatch):
+    build = MixtureLaunch(9, k, False, "float64").student(nodes)
+    assert compiled(build, monkeypatch) <= 32
+    assert build.macros["LANES"] * build.macros["PARTS"] >= k
+
+
+def test_products_with_counts(monkeypatch):
+    plan = ProductPlan(4, (5, 3), 6, "float32", True, counts=True)
+    assert compiled(plan.build("product_memberships"), monkeypatch) <= 32
+    assert compiled(plan.sums(), monkeypatch) <= 32
 
 
 @pytest.mark.parametrize("shape", [(0, (11,) * 10, 16), (10, (5, 3, 300), 40), (3, (), 1), (0, (70_000,), 5)])

@@ -20,6 +20,9 @@ NAMES = [
     "mixture_labels",
     "product_step",
     "product_labels",
+    "student_tails",
+    "student_step",
+    "student_labels",
 ]
 
 

@@ -95,6 +95,32 @@ def test_weights_hard_memberships_trimming_and_factors(device, columns, levels, 
         close(found[1:], expected[1:])
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("columns", "levels", "k"), [(5, (2, 5, 3), 3), (2, (), 40)])
+def test_counts(device, columns, levels, k, dtype):
+    raw, codes, resident = table_of(device, 9_013, columns, levels, dtype)
+    counts = np.arange(columns) % 2 == 0
+    draw = np.random.default_rng(6)
+    events = draw.poisson(4, raw.shape)
+    raw[:, counts] = np.where(np.isnan(raw), np.nan, events)[:, counts]
+    resident.table.raw.fill(raw)
+    logs, mean, precision, norm, *rest = components(columns, levels, k)
+    rate = draw.random((k, int(counts.sum()))) * 9
+    mean[:, counts], precision[:, counts], norm[:, counts] = 0, np.log(rate), -rate
+    weight = draw.integers(0, 4, len(raw)) / 2
+    for heft, hard in ((None, False), (weight, True)):
+        given = codes, heft, logs, mean, precision, norm, *rest, hard
+        found = resident._product_step(*code_of(columns), *given, counts=counts)
+        expected = plain_product.product_step(raw, *code_of(columns), *given, counts=counts)
+        close(found[0], expected[0])
+        close(found[1:], expected[1:])
+    given = codes, logs, mean, precision, norm, *rest
+    label, top, cost = resident._product_labels(*code_of(columns), *given, counts=counts)
+    scores = plain_product.product_scores(raw, *code_of(columns), *given, counts=counts)
+    assert (label != scores.argmax(axis=1)).mean() < 1e-4
+    close((top, cost), (scores.max(axis=1), memberships(scores, False)[1]))
+
+
 def test_labels(device):
     raw, codes, resident = table_of(device, 9_013, 4, (2, 5, 3))
     parts = components(4, (2, 5, 3), 6)

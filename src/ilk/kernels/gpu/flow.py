@@ -17,31 +17,37 @@ import numpy as np
 from ilk.kernels.gpu.launch import Array, Device, DeviceArray
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import LEAST_ROWS, up
+from ilk.kernels.gpu.product_plans import ProductPlan
 from ilk.kernels.gpu.resident import Resident
 from ilk.kernels.gpu.table import DeviceTable, Ranges
 from ilk.kernels.pairs import add_pairs
 from ilk.kernels.plain_mixture import Ending, ending_of, mixture_labels
+from ilk.kernels.plain_product import ProductSums
 
 PART_BYTES = 1 << 28
 BUFFERS = 3
 FILLERS = 8  # threads that fill a buffer
 WEIGHT, MEMBERSHIP = 3, 5  # places among the arguments of the kernels, after the cells
+CODES, PRODUCT_WEIGHT = 3, 4  # of products
 
 
 class Source:
-    """The cells of a table, in memory, mapped or on disk, as bytes that the card can read."""
+    """The cells of a table, in memory, mapped or on disk: bytes that a card can read, in this type or their own."""
 
-    def __init__(self, device: Device, raw: Any) -> None:
+    def __init__(self, device: Device, raw: Any, dtype: Any = None) -> None:
         self.device, self.raw = device, raw
-        first = np.asarray(raw[:1])
-        self.dtype, self.width = first.dtype, int(raw.shape[1]) * first.dtype.itemsize
-        plain = type(raw) is np.ndarray and raw.flags.c_contiguous
+        own = np.asarray(raw[:1]).dtype
+        self.dtype = own if dtype is None else np.dtype(dtype)
+        self.width = int(raw.shape[1]) * self.dtype.itemsize
+        plain = type(raw) is np.ndarray and raw.flags.c_contiguous and own == self.dtype and self.width > 0
         self._locked = raw.ctypes.data if plain and device.lock_pages(raw.ctypes.data, raw.nbytes) else 0
         self._stream, self._buffers = device.other_stream(), [0] * BUFFERS
         self._crew = None if self._locked else ThreadPoolExecutor(FILLERS)
 
     def copy(self, first: int, last: int, place: int, to: DeviceArray) -> None:
         """Rows first .. last to the device, through buffer `place` where their own pages are not locked."""
+        if not self.width:
+            return
         if self._locked:
             address = self._locked + first * self.width
         else:
@@ -74,12 +80,24 @@ class Source:
 
 
 class _PartOnCard(Resident):
-    """The part that lies on the device now; its weights are a stretch of those of the table."""
+    """The part that lies on the device now, with its codes as they came; its weights are a stretch of the table's."""
 
+    still = False
     heft: tuple[DeviceArray | None, float] = None, 1.0
+    came: DeviceArray | None = None
 
     def weight(self, weight: Array | None) -> tuple[DeviceArray | None, float]:
         return self.heft
+
+    def _packed(self, codes: Array, plan: ProductPlan) -> DeviceArray:
+        n, came, device = self.table.n_rows, self.came, self.table.device
+        assert came is not None
+        room = ("codes", plan.levels)
+        found: DeviceArray = self.table.kept(room, lambda: device.empty((came.shape[1], n), plan.code_type))
+        start = device.array(plan.start, np.int64)
+        pack = self.table.build(plan.build("pack_codes"))
+        pack(self.table.grid, 256, came, n, 0, n, start, found)
+        return found
 
 
 class Flowing:
@@ -87,24 +105,30 @@ class Flowing:
 
     ndim = 2
 
-    def __init__(self, device: Device, raw: Any, say: Callable[..., None]) -> None:
+    def __init__(self, device: Device, raw: Any, say: Callable[..., None], codes: Any = None) -> None:
         self.device, self.shape, self._say = device, tuple(raw.shape), say
-        self.source, self.raw = Source(device, raw), raw
-        self.dtype = self.source.dtype
-        n, columns = self.shape
-        n_parts = -(-n // max(LEAST_ROWS, PART_BYTES // self.source.width))
+        self.sources, self.raw = [Source(device, raw)], raw
+        if codes is not None:
+            self.sources.append(Source(device, codes, np.int32))
+        self.dtype = self.sources[0].dtype
+        n = self.shape[0]
+        n_parts = -(-n // max(LEAST_ROWS, PART_BYTES // sum(source.width for source in self.sources)))
         self.step = up(-(-n // n_parts), 64)  # parts of equal size: none too small for the kernels
-        self._buffers = [device.empty((self.step, columns), self.dtype) for _ in range(BUFFERS)]
+        self._buffers = [[self._room(source) for source in self.sources] for _ in range(BUFFERS)]
         self._parts: dict[int, _PartOnCard] = {}
         self._ranges: Ranges | None = None
         self._weight: tuple[Array, DeviceArray, float] | None = None
         self._on_cpu: Callable[..., Any] | None = None
         self._copier = ThreadPoolExecutor(1)
 
+    def _room(self, source: Source) -> DeviceArray:
+        return self.device.empty((self.step, int(source.raw.shape[1])), source.dtype)
+
     def __del__(self) -> None:
         if hasattr(self, "_copier"):
             self._copier.shutdown(wait=True)
-            self.source.close()
+            for source in self.sources:
+                source.close()
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -121,10 +145,7 @@ class Flowing:
 
         def ask(number: int) -> None:
             if number < len(cuts):
-                here, place = cuts[number], number % BUFFERS
-                ahead[number] = self._copier.submit(
-                    self.source.copy, here.start, here.stop, place, self._buffers[place]
-                )
+                ahead[number] = self._copier.submit(self._copy, cuts[number], number % BUFFERS)
 
         for number in range(BUFFERS - 1):
             ask(number)
@@ -133,14 +154,19 @@ class Flowing:
             ask(number + BUFFERS - 1)  # the buffer of the part before is free
             yield here, self._turn(number, here)
 
+    def _copy(self, here: slice, place: int) -> None:
+        for source, room in zip(self.sources, self._buffers[place], strict=True):
+            source.copy(here.start, here.stop, place, room)
+
     def _turn(self, number: int, here: slice) -> _PartOnCard:
         rows = here.stop - here.start
-        cells = self._buffers[number % BUFFERS].rows(0, rows)
+        cells, *codes = (room.rows(0, rows) for room in self._buffers[number % BUFFERS])
         if rows not in self._parts:
             table = DeviceTable(self.device, cells)
             self._parts[rows] = _PartOnCard(table, lambda: np.asarray(self.raw[:]), self._say)
         part = self._parts[rows]
         part.table.turn(cells, number)
+        part.came = codes[0] if codes else None
         if self._ranges is not None:
             part.table.kept("ranges", lambda: self._ranges)
         return part
@@ -172,7 +198,8 @@ class Flowing:
             self._say(f"{name.replace('_', ' ')} has no kernel for tables larger than the card")
             return on_cpu(np.asarray(self.raw[:]), *given, **named)
         try:
-            self._survey()
+            if not name.startswith("product"):
+                self._survey()
             return here(*given, **named)
         except Unavailable as why:
             self._say(str(why))
@@ -182,8 +209,11 @@ class Flowing:
         finally:
             self._on_cpu = None
 
-    def _each(self, name: str, given: tuple[Any, ...], *by_row: int) -> Iterator[Any]:
-        """What the kernel tells of each part; the arguments at `by_row` have an entry for each row."""
+    def _each(
+        self, name: str, given: tuple[Any, ...], *by_row: int, weight: int | None = None, **named: Any
+    ) -> Iterator[Any]:
+        """What the kernel tells of each part; the arguments at `by_row` and the `weight` have an entry for each row."""
+        by_row = by_row if weight is None else (*by_row, weight)
 
         def of(here: slice) -> list[Any]:
             return [
@@ -194,14 +224,16 @@ class Flowing:
         if self._on_cpu is not None:
             for at in range(0, len(self), self.step):
                 here = slice(at, min(at + self.step, len(self)))
-                yield self._on_cpu(np.asarray(self.raw[here]), *of(here))
+                yield self._on_cpu(np.asarray(self.raw[here]), *of(here), **named)
             return
         for here, part in self.parts():
-            part.heft = self._hefts(given[WEIGHT] if WEIGHT in by_row else None, here)
-            yield getattr(part, "_" + name)(*of(here))
+            part.heft = self._hefts(None if weight is None else given[weight], here)
+            yield getattr(part, "_" + name)(*of(here), **named)
 
     def _nearest_step(self, *given: Any) -> tuple[Array, Array, Array]:
-        found = self._each("nearest_step", given[:7], WEIGHT)  # what else there is serves blocks in memory
+        found = self._each(
+            "nearest_step", given[:7], weight=WEIGHT
+        )  # what else there is serves blocks in memory
         sums, weights, cost = next(found)
         for more, others, theirs in found:
             sums, weights, cost = add_pairs(sums, more), weights + others, add_pairs(cost, theirs)
@@ -211,7 +243,7 @@ class Flowing:
         return _stacked(self._each("nearest", given))
 
     def _mixture_step(self, *given: Any) -> tuple[Array, ...]:
-        return _added(self._each("mixture_step", given[:10], WEIGHT))
+        return _added(self._each("mixture_step", given[:10], weight=WEIGHT))
 
     def _mixture_labels(self, *given: Any) -> tuple[Array, ...]:
         return _stacked(self._each("mixture_labels", given))
@@ -221,7 +253,26 @@ class Flowing:
         return ending_of(label, top, cost, given[WEIGHT], given[7], bool(given[8:9] and given[8]))
 
     def _mixture_gather(self, *given: Any) -> tuple[Array, ...]:
-        return _added(self._each("mixture_gather", given[:7], WEIGHT, MEMBERSHIP))
+        return _added(self._each("mixture_gather", given[:7], MEMBERSHIP, weight=WEIGHT))
+
+    def _student_tails(self, *given: Any) -> tuple[Array, ...]:
+        return _added(self._each("student_tails", given, weight=WEIGHT))
+
+    def _student_step(self, *given: Any) -> tuple[Array, ...]:
+        return _added(self._each("student_step", given, weight=WEIGHT))
+
+    def _student_labels(self, *given: Any) -> tuple[Array, ...]:
+        return _stacked(self._each("student_labels", given))
+
+    def _product_step(self, *given: Any, **named: Any) -> tuple[ProductSums, float, float]:
+        found = self._each("product_step", given, CODES, weight=PRODUCT_WEIGHT, **named)
+        sums, cost, entropy = next(found)
+        for more, theirs, surprise in found:
+            sums, cost, entropy = ProductSums(*_added(iter([sums, more]))), cost + theirs, entropy + surprise
+        return sums, cost, entropy
+
+    def _product_labels(self, *given: Any, **named: Any) -> tuple[Array, ...]:
+        return _stacked(self._each("product_labels", given, CODES, **named))
 
 
 def _added(found: Iterator[tuple[Array, ...]]) -> tuple[Array, ...]:

@@ -6,6 +6,7 @@ order and partials are added in order, so that the same card gives the same bits
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 import numpy as np
@@ -77,17 +78,14 @@ class DeviceMixture(Workspace):
         label, top, cost = np.empty(self.n, dtype=np.int32), np.empty(self.n), np.empty(self.n)
         self._components(mean, whiten, log_weight)
         for first, last in self._chunks():
-            rows = last - first
-            told = (
-                self.memory("label", rows, np.int32),
-                self.memory("top", rows, "f8"),
-                self.memory("cost", rows, "f8"),
-            )
+            told = self._room_for_labels(last - first)
             self._memberships(first, last, False, hard, None, (inf, 1.0), told)
-            told[0].fetch(label[first:last])
-            told[1].fetch(top[first:last])
-            told[2].fetch(cost[first:last])
+            fetch_each(told, (label[first:last], top[first:last], cost[first:last]))
         return label, top, cost
+
+    def _room_for_labels(self, rows: int) -> tuple[DeviceArray, ...]:
+        kinds = ("label", np.int32), ("top", "f8"), ("cost", "f8")
+        return tuple(self.memory(name, rows, kind) for name, kind in kinds)
 
     def gather(
         self, mean: Array, label: Array | None, weight: DeviceArray | None
@@ -146,8 +144,16 @@ class DeviceMixture(Workspace):
         told: tuple[DeviceArray | None, ...] = (None, None, None),
     ) -> None:
         """Memberships of a chunk of rows, and what these cost."""
+        plan, out, fused = self.plan, self._memory["memberships"], plain and self.plan.fused
+        cost = self._scores(first, last, fused=fused)
+        if not fused:
+            heft = None if weight is None else weight.rows(first, last)
+            given = out, last - first, heft, int(hard), self.given("rules", np.array(rules))
+            self.table.build(plan.memberships())(self.grid * 8, 256, *given, *told, cost)
+
+    def _scores(self, first: int, last: int, *, fused: bool) -> DeviceArray:
+        """Scores of a chunk of rows, or all that becomes of them at once; where its cost goes."""
         plan, out = self.plan, self._memory["memberships"]
-        fused = plain and plan.fused
         build, x = plan.scores(fused=fused), self.x.rows(first, last)
         kernel, group = self.table.build(build), plan.score_group
         number = first // self.plan.chunk(self.n)
@@ -155,10 +161,7 @@ class DeviceMixture(Workspace):
         for at in range(0, plan.pitch, group):
             parts = (self._memory[name].rows(at, at + group) for name in ("whiten", "offset", "log_weight"))
             kernel(self.grid, build.threads, x, last - first, *parts, out, at, cost)
-        if not fused:
-            heft = None if weight is None else weight.rows(first, last)
-            given = out, last - first, heft, int(hard), self.given("rules", np.array(rules))
-            self.table.build(plan.memberships())(self.grid * 8, 256, *given, *told, cost)
+        return cost
 
     # --- sums
 
@@ -231,6 +234,12 @@ class DeviceMixture(Workspace):
         found = out.fetch()
         sums = plan.sums(found[:-4].reshape(plan.moments, plan.pitch), mean)
         return *sums, float(found[-4:].sum())
+
+
+def fetch_each(told: Sequence[DeviceArray], out: Sequence[Array]) -> None:
+    """What a device tells, to where it belongs on the host."""
+    for found, place in zip(told, out, strict=True):
+        found.fetch(place)
 
 
 def _padded(values: Array, shape: tuple[int, ...]) -> Array:

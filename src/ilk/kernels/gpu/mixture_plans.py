@@ -19,6 +19,10 @@ FUSED_COMPONENTS = {
 DIAGONAL_TILES = 16  # blocks of columns times tiles of components, up to which one kernel does it all
 CHUNK_BYTES = 1 << 29  # of memberships at a time
 SUM_WARPS = 8
+ROWS_AT_ONCE = {
+    2: (128, 64, 32, 16)
+}  # in shared memory, by blocks of columns, where more than 64 were faster
+MOST_STUDENTS = 96  # Student components: three of a lane, with nine sums each
 
 Tile = tuple[int, int, int]
 
@@ -123,7 +127,7 @@ class MixtureLaunch:
 
     def sums(self) -> Build:
         wide_group, shared, rows = up(self.group, 16), 0, 16
-        for rows in (64, 32, 16) if self.blocks <= 8 else (32, 16):
+        for rows in ROWS_AT_ONCE.get(self.blocks, (64, 32, 16)) if self.blocks <= 8 else (32, 16):
             row_bytes = (self.wide + 4) * self.size + (wide_group + 4) * 8
             shared = 2 * rows * row_bytes + self.group * self.wide * 8
             if shared <= self.room:
@@ -192,6 +196,13 @@ class MixtureLaunch:
         lanes = next((n for n in (4, 8, 16) if n >= self.k), 32)
         macros = {"LANES": lanes, "COMPS": self.k}
         return Build(name, ("common.cuh", "gmm.cu"), macros | self._macros, 0, 256)
+
+    def student(self, nodes: int) -> Build:
+        """Memberships of Student components; tails are summed at so many degrees of freedom, or rows pull."""
+        lanes = next((n for n in (4, 8, 16) if n >= self.k), 32)
+        macros = {"LANES": lanes, "PARTS": -(-self.k // lanes), "COMPS": self.k, "PITCH": self.pitch}
+        macros |= {"D": self.columns, "NODES": nodes}
+        return Build("student_memberships", ("common.cuh", "student.cu"), macros, 0, 256)
 
     @property
     def _macros(self) -> dict[str, object]:

@@ -34,6 +34,7 @@ class Products:
     precision: Array
     log_norm: Array
     log_level: Array
+    counts: Array | None = None  # which numbers are
 
 
 def packed_codes(table: DeviceTable, codes: Array, plan: ProductPlan) -> DeviceArray:
@@ -49,17 +50,23 @@ def packed_codes(table: DeviceTable, codes: Array, plan: ProductPlan) -> DeviceA
 
 
 class DeviceProduct(Workspace):
-    """All that passes over one table with K components share."""
+    """All that passes over one table with K components share; where its cells are not `still`, other parts of a larger
+    table take turns in their place."""
 
     def __init__(
-        self, table: DeviceTable, encoding: CellEncoding, plan: ProductPlan, codes: DeviceArray | None
+        self,
+        table: DeviceTable,
+        encoding: CellEncoding,
+        plan: ProductPlan,
+        codes: DeviceArray | None,
+        still: bool = True,
     ) -> None:
         super().__init__(table.device)
         if not plan.fits:
             raise Unavailable(f"no kernel is made for a mixture of products of {plan.k} components")
         self.table, self.encoding, self.plan, self.codes = table, encoding, plan, codes
         self.n, self.grid = table.n_rows, table.device.multiprocessors
-        self._looked, self._fast = False, cast("DeviceClasses | None", None)
+        self._looked, self._fast = not still, cast("DeviceClasses | None", None)
 
     def step(
         self,
@@ -116,7 +123,11 @@ class DeviceProduct(Workspace):
         logs = np.full(pitch, -inf)
         logs[:k] = given.log_mixing
         numbers = np.zeros((self.plan.columns, 3, pitch))
-        for place, values in enumerate((given.mean, given.precision / 2, given.log_norm)):
+        half = given.precision / 2
+        if given.counts is not None:
+            half[:, given.counts] = given.precision[:, given.counts]
+            self.given("counted", given.counts.astype(np.uint8))
+        for place, values in enumerate((given.mean, half, given.log_norm)):
             numbers[:, place, :k] = values.T
         levels = np.zeros((int(self.plan.start[-1]), pitch))
         levels[:, :k] = given.log_level.T
@@ -129,7 +140,7 @@ class DeviceProduct(Workspace):
             self.given(name, values)
 
     def _rows(self, first: int, last: int) -> tuple[DeviceArray | int | None, ...]:
-        """Numbers, how they are encoded, codes and how far their columns are apart, of some rows."""
+        """Numbers, how they are encoded, codes and how far their columns are apart, of some rows; which are counts."""
         codes, at = self.codes, None
         if codes is not None:
             place = codes.address + first * codes.dtype.itemsize
@@ -140,6 +151,7 @@ class DeviceProduct(Workspace):
             at,
             self.n,
             last - first,
+            self._memory.get("counted"),
         )
 
     def _memberships(

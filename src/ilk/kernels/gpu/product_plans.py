@@ -31,6 +31,7 @@ class ProductPlan:
     dtype: str
     factor: bool = False
     room: int = SHARED_LIMIT  # of a block, in shared memory
+    counts: bool = False  # some numbers are
 
     @property
     def fits(self) -> bool:
@@ -84,6 +85,7 @@ class ProductPlan:
     def macros(self) -> dict[str, Any]:
         made: dict[str, Any] = {
             "D": self.columns,
+            "COUNTS": int(self.counts),
             "COLS": len(self.levels),
             "LEVELS": int(self.start[-1]),
             "K": self.k,

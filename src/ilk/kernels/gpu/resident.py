@@ -7,6 +7,7 @@ that is said once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -19,6 +20,7 @@ from ilk.kernels.gpu.mixture import DeviceMixture
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.product import DeviceProduct, Products, packed_codes
 from ilk.kernels.gpu.product_plans import ProductPlan
+from ilk.kernels.gpu.student import DeviceStudent
 from ilk.kernels.gpu.table import CellEncoding, DeviceTable
 from ilk.kernels.plain_mixture import Ending, ending_of
 from ilk.kernels.plain_product import ProductSums
@@ -31,6 +33,7 @@ class Resident:
     this card, and why."""
 
     ndim = 2
+    still = True  # the cells are the same in every pass
 
     def __init__(self, table: DeviceTable, host: Callable[[], Array], say: Callable[..., None]) -> None:
         self.table, self.host, self._say = table, host, say
@@ -193,24 +196,90 @@ class Resident:
         count, shift, scatter = job.gather(mean, membership, self.weight(weight)[0])
         return count, shift, scatter.sum(axis=0, keepdims=True) if scatters == "pooled" else scatter
 
+    def _student(
+        self, encoding: CellEncoding, mean: Array, whiten: Array, hard: bool, weight: Any, rules: Any
+    ) -> DeviceStudent:
+        self._in_doubles("a Student mixture")
+        k, diagonal = len(mean), whiten.ndim == 2
+        key = "student", encoding.key, k, diagonal
+        made: DeviceStudent = self.job(key, lambda: DeviceStudent(self.table, encoding, k, diagonal))
+        return made.under(hard, self.weight(weight)[0], rules)
+
+    def _student_tails(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        mean: Array,
+        whiten: Array,
+        constant: Array,
+        dof: Array,
+        nodes: Array,
+        hard: bool = False,
+        *rules: float,
+    ) -> tuple[Array, Array, Array]:
+        given = hard, weight, rules or (inf, 1.0)
+        job = self._student(CellEncoding(power, centre, factor), mean, whiten, *given)
+        count, tails, cost = job.tails(mean, whiten, np.vstack([constant, dof, nodes.T]))
+        return count, tails, np.array([cost, 0.0])
+
+    def _student_step(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        weight: Array | None,
+        mean: Array,
+        whiten: Array,
+        constant: Array,
+        dof: Array,
+        next_dof: Array,
+        hard: bool = False,
+        *rules: float,
+    ) -> tuple[Array, ...]:
+        given = hard, weight, rules or (inf, 1.0)
+        job = self._student(CellEncoding(power, centre, factor), mean, whiten, *given)
+        *sums, cost = job.pulls(mean, whiten, np.vstack([constant, dof, next_dof]))
+        return *sums, np.array([cost, 0.0])
+
+    def _student_labels(
+        self,
+        power: float,
+        centre: Array,
+        factor: Array | None,
+        mean: Array,
+        whiten: Array,
+        constant: Array,
+        dof: Array,
+        hard: bool = False,
+    ) -> tuple[Array, Array, Array]:
+        given = hard, None, (inf, 1.0)
+        job = self._student(CellEncoding(power, centre, factor), mean, whiten, *given)
+        return job.placed(mean, whiten, np.vstack([constant, dof]))
+
     def _product(
-        self, encoding: CellEncoding, codes: Array | None, k: int, level_start: Array
+        self, encoding: CellEncoding, codes: Array | None, k: int, level_start: Array, counts: Array | None
     ) -> DeviceProduct:
         if self.shape[1]:
             self._in_doubles("a mixture with columns of numbers")
         levels = tuple(np.diff(level_start).tolist())
         room, factor = self.table.device.shared_limit, encoding.factor is not None
-        plan = ProductPlan(self.shape[1], levels, k, self.table.dtype, factor, room)
-        cells = None
-        if codes is not None:
-            if self._codes is None or self._codes[0] is not codes or self._codes[1] != levels:
-                self._jobs.clear()  # those of the codes before
-                self._codes = codes, levels, packed_codes(self.table, codes, plan)
-            cells = self._codes[2]
+        counted = counts is not None
+        plan = ProductPlan(self.shape[1], levels, k, self.table.dtype, factor, room, counted)
+        cells, still = None if codes is None else self._packed(codes, plan), self.still
         made: DeviceProduct = self.job(
-            ("product", encoding.key, levels, k), lambda: DeviceProduct(self.table, encoding, plan, cells)
+            ("product", encoding.key, levels, k, counted),
+            lambda: DeviceProduct(self.table, encoding, plan, cells, still),
         )
         return made
+
+    def _packed(self, codes: Array, plan: ProductPlan) -> DeviceArray:
+        """The codes on the device, copied once."""
+        if self._codes is None or self._codes[0] is not codes or self._codes[1] != plan.levels:
+            self._jobs.clear()  # those of the codes before
+            self._codes = codes, plan.levels, packed_codes(self.table, codes, plan)
+        return self._codes[2]
 
     def _product_step(
         self,
@@ -220,12 +289,14 @@ class Resident:
         codes: Array | None,
         weight: Array | None,
         *given: Any,
+        counts: Array | None = None,
     ) -> tuple[ProductSums, float, float]:
         *components, level_start = (np.asarray(part) for part in given[:6])
         hard, limit, share = (list(given[6:]) + [False, inf, 1.0][len(given) - 6 :])[:3]
-        job = self._product(CellEncoding(power, centre, factor), codes, len(components[0]), level_start)
+        shape = codes, len(components[0]), level_start, counts
+        job = self._product(CellEncoding(power, centre, factor), *shape)
         options: Any = {"hard": hard, "weight": self.weight(weight)[0], "rules": (limit, share)}
-        return job.step(Products(*components), **options)
+        return job.step(replace(Products(*components), counts=counts), **options)
 
     def _product_labels(
         self,
@@ -235,7 +306,9 @@ class Resident:
         codes: Array | None,
         *given: Any,
         hard: bool = False,
+        counts: Array | None = None,
     ) -> tuple[Array, Array, Array]:
         *components, level_start = given
-        job = self._product(CellEncoding(power, centre, factor), codes, len(components[0]), level_start)
-        return job.labels(Products(*components), hard=hard)
+        shape = codes, len(components[0]), level_start, counts
+        job = self._product(CellEncoding(power, centre, factor), *shape)
+        return job.labels(replace(Products(*components), counts=counts), hard=hard)

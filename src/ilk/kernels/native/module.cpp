@@ -249,6 +249,22 @@ void tally(const Labels& labels, const Vector& cost, const std::optional<Vector>
                   {limit, share_at_limit}, {sizes.data(), first_rows.data(), total.data()});
 }
 
+// Adds the weight of each row to the bin that it falls into, row after row.
+void add_to_bins(const Filled<double, 1>& bins, const Starts& places, const Vector& weight) {
+    require(places.shape(0) == weight.shape(0), "places and weight differ in length");
+    const Index n_bins = size_of(bins, 0), rows = size_of(places, 0);
+    const Index* place = places.data();
+    const double* own = weight.data();
+    double* total = bins.data();
+    bool inside = true;
+    {
+        nb::gil_scoped_release released;
+        for (Index row = 0; row < rows; ++row) inside &= place[row] >= 0 && place[row] < n_bins;
+        for (Index row = 0; inside && row < rows; ++row) total[place[row]] += own[row];
+    }
+    require(inside, "a place is out of range");
+}
+
 void add_pairs(const Numbers& a, const Numbers& b, const FilledNumbers& sum) {
     require(a.size() == b.size() && a.size() == sum.size() && a.size() % 2 == 0, "the arrays of pairs differ in shape");
     chosen->add_pairs(a.data(), b.data(), static_cast<Index>(a.size() / 2), sum.data());
@@ -326,6 +342,7 @@ NB_MODULE(_compiled, module) {
     module.def("group_sums", group_sums, "values"_a, "weight"_a, "labels"_a, "sums"_a.noconvert());
     module.def("tally", tally, "labels"_a, "cost"_a, "weight"_a.none(), "limit"_a, "share_at_limit"_a,
                "sizes"_a.noconvert(), "first_rows"_a.noconvert(), "total"_a.noconvert());
+    module.def("add_to_bins", add_to_bins, "bins"_a.noconvert(), "places"_a, "weight"_a);
     module.def("add_pairs", add_pairs, "a"_a, "b"_a, "sum"_a.noconvert());
     module.def("silhouette_sums", silhouette_sums, "rows"_a, "table"_a, "starts"_a, "weight"_a.none(),
                "sums"_a.noconvert());

@@ -1,13 +1,23 @@
 // Mixtures of products over columns, float64 throughout: numbers (NaN where missing) and categories of any number of levels.
 // LANES lanes share a row, each with every LANES-th component (PARTS of them). Tables of the components are [slot][KP]: a
 // slot is a level, or one of three of a number. codes: (COLS, stride), a column after the other; NONE is a missing cell.
-// Macros: D numbers, COLS, LEVELS in all, K, LANES, PARTS, CODE (type of a code), RAW, REAL, FACTOR; of the sums WARPS.
+// Where COUNTS, counted[d] says that number d is a Poisson count: its slots are 0, the log of the rate and minus the rate.
+// Macros: D numbers, COUNTS, COLS, LEVELS in all, K, LANES, PARTS, CODE (type of a code), RAW, REAL, FACTOR; of the sums WARPS.
 #define KP (LANES * PARTS)
 #define NONE ((CODE)~(CODE)0)
 #define MISSING(x) ((x) != (x))
 #define SLOTS (LEVELS + 3 * D)
 #define SMALL ((i64)LEVELS * KP < (1ll << 30))
 #define FEW_COLS (COLS <= 1024)
+
+#if COUNTS
+#define COUNTED(d) counted[d]
+#else
+#define COUNTED(d) false
+#endif
+template <class INPUT> DEVICE double cell_of(INPUT raw, const double* __restrict__ encoding, int column, bool count) {
+    return count ? (double)widened(raw) : (double)number_of(raw, encoding, column, D);
+}
 
 // Codes as they came (rows, COLS) to columns; what is no level of its column is missing.
 extern "C" __global__ __launch_bounds__(256)
@@ -23,7 +33,7 @@ void pack_codes(const int* __restrict__ from, i64 rows, i64 first, i64 stride, c
 // numbers: [D][3][KP] mean, half the precision, log norm; levels: [LEVELS][KP]. totals: (warps, 2) cost and entropy.
 extern "C" __global__ __launch_bounds__(256)
 void product_memberships(const RAW* __restrict__ raw, const double* __restrict__ encoding, const CODE* __restrict__ codes, i64 stride,
-                         i64 n, const double* __restrict__ weight, const double* __restrict__ log_mixing, const double* __restrict__ numbers,
+                         i64 n, const u8* __restrict__ counted, const double* __restrict__ weight, const double* __restrict__ log_mixing, const double* __restrict__ numbers,
                          const double* __restrict__ levels, const i64* __restrict__ start, i64 hard, const double* __restrict__ rules,
                          double* __restrict__ out, int* __restrict__ label, double* __restrict__ top_score, double* __restrict__ row_cost,
                          double* __restrict__ totals) {
@@ -45,10 +55,16 @@ void product_memberships(const RAW* __restrict__ raw, const double* __restrict__
         for (int p = 0; p < PARTS; ++p) s[p] = base_score[p];
 #if D > 0
         for (int d = 0; d < D; ++d) {
-            const double x = number_of(raw[row * D + d], encoding, d, D);
+            const double x = cell_of(raw[row * D + d], encoding, d, COUNTED(d));
             if (MISSING(x)) continue;
             told = true;
             const double* at = numbers + (i64)d * 3 * KP + own;
+            if (COUNTED(d)) {
+                const double ways = lgamma(x + 1);
+#pragma unroll
+                for (int p = 0; p < PARTS; ++p) s[p] += at[2 * KP + LANES * p] + x * at[KP + LANES * p] - ways;
+                continue;
+            }
 #pragma unroll
             for (int p = 0; p < PARTS; ++p) {
                 const double away = x - at[LANES * p];
@@ -114,7 +130,7 @@ void product_memberships(const RAW* __restrict__ raw, const double* __restrict__
 extern __shared__ __align__(128) u8 pool[];
 extern "C" __global__ __launch_bounds__(WARPS * 32)
 void product_sums(const RAW* __restrict__ raw, const double* __restrict__ encoding, const CODE* __restrict__ codes, i64 stride, i64 n,
-                  const double* __restrict__ membership, const double* __restrict__ numbers, const i64* __restrict__ start,
+                  const u8* __restrict__ counted, const double* __restrict__ membership, const double* __restrict__ numbers, const i64* __restrict__ start,
                   const i64* __restrict__ cuts, i64 slices, i64 more, double* __restrict__ partial) {
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, own = lane % LANES, sub = lane / LANES;
     const int slice = blockIdx.x % slices, part = blockIdx.x / slices % PARTS, range = blockIdx.x / (slices * PARTS), ranges = gridDim.x / (slices * PARTS);
@@ -158,7 +174,7 @@ void product_sums(const RAW* __restrict__ raw, const double* __restrict__ encodi
             double seen = 0, first = 0, second = 0;
 #pragma unroll 4
             for (int j = 0; j < rows; ++j) {
-                const double x = number_of(raw[(tile * 32 + j) * D + d], encoding, d, D), w = r[j * KP];
+                const double x = cell_of(raw[(tile * 32 + j) * D + d], encoding, d, COUNTED(d)), w = r[j * KP];
                 if (MISSING(x)) continue;
                 const double away = x - mean, weighted = w * away;
                 seen += w; first += weighted; second += weighted * away;
