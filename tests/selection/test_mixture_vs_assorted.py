@@ -13,7 +13,8 @@ from ilk.assorted.problem import AssortedProblem, ModelOptions
 from ilk.engines.memory import MemoryRows
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
-from ilk.selection.assorted import search_assorted
+from ilk.measures import ari
+from ilk.selection.assorted import plan_of, search_assorted
 from ilk.selection.mixture_vs_assorted import better, search_rival
 from ilk.selection.mixtures import search_mixtures
 from ilk.table.condition import condition
@@ -117,9 +118,24 @@ def test_who_stays_out_is_told(name):
         X[:, 1] = draws.integers(0, 2, 200) * 3.0 + draws.integers(0, 2, 200)
     rows, schema = rows_of(X), infer(read(X))
     mixtures = search_mixtures(rows, range(1, 4), 0)
-    found, grown = better(mixtures, search_rival(mixtures, rows, schema, range(1, 4), 0))
+    found, grown = better(
+        mixtures, search_rival(mixtures, rows, schema, range(1, 4), 0, plan=plan_of(rows, schema))
+    )
     assert found.fit is mixtures.fit
     assert grown is None
     assert found.chosen.method == "gaussian"
     status = {"stretched": "unpromising", "few values": "not_comparable"}[name]
     assert [c.status for c in found.candidates if c.method == "assorted"] == [status]
+
+
+@pytest.mark.parametrize("k", ["auto", 2])
+def test_amounts_that_are_mostly_zero_are_left_to_the_assorted_model(k):
+    """Densities of a value that most rows share are no measure: mixtures made 64 weak groups of such a table."""
+    draws = np.random.default_rng(3)
+    label, shape = (draws.random(2000) < 0.4).astype(int), (2000, 57)
+    there = draws.random(shape) < draws.beta(1, 3, (2, 57))[label]
+    amount = np.exp(draws.normal(-0.5, 1, (2, 57))[label] + draws.normal(0, 1, shape))
+    result = ilk.cluster(np.where(there, np.round(amount, 2), 0.0), k=k)
+    assert {candidate.method for candidate in result.candidates} == {"assorted"}
+    assert result.k == 2
+    assert ari(label, result.labels) > 0.8

@@ -87,8 +87,8 @@ def cluster(
     method : str, default="auto"
         "auto", "gaussian", "assorted", "k-means", "k-medians", "trimmed-k-means" or another method ("spectral",
         "typical-cuts", "dirichlet-process", ...; `ilk choose` says what each is for). "auto" takes the assorted
-        model where there are categories or missing values; where all columns are numbers, the better by BIC of that
-        and of Gaussian mixtures of fourteen structures.
+        model where there are categories or missing values, or most columns repeat a value, such as 0; else the better
+        by BIC of that and of Gaussian mixtures of fourteen structures.
     weight : None, str or array of shape (n_rows,), default=None
         How much a row counts: the name of a column, or a number for each row.
     weights_are : None, "counts" or "sampling", default=None

@@ -35,7 +35,7 @@ from ilk.selection.assorted import AssortedSearch, plan_of, search_assorted
 from ilk.selection.candidates import Search
 from ilk.selection.grouping import MERGES, Grouping, GroupingOptions, group, groups_by_rule
 from ilk.selection.k_range import k_most
-from ilk.selection.mixture_vs_assorted import better, search_rival
+from ilk.selection.mixture_vs_assorted import better, mostly_repeated, search_rival
 from ilk.selection.mixtures import search_mixtures
 from ilk.selection.progress import Progress, told
 from ilk.selection.search import search
@@ -255,28 +255,31 @@ def _searched(job: Job, given: Input, ks: Sequence[int], deadline: Deadline) -> 
         return _by_growth(job, given, ks, deadline, CELLS if job.asked is None else "auto")
     if method.recipe is not None:
         return _by_recipe(job, given, method.recipe, ks, deadline)
-    if job.method == "auto" and _crowded(given.rows):  # no covariances, and the cells contain what is left
+    if job.method != "auto":
+        found, own = _mixtures(job, given, ks, deadline)
+        return given, Seen(own, own.encoding), found
+    if _crowded(given.rows):  # no covariances, and the cells contain what is left
+        return _by_growth(job, given, ks, deadline)
+    plan = plan_of(given.rows, given.used)
+    if mostly_repeated(plan, given.rows):  # no densities
         return _by_growth(job, given, ks, deadline)
     try:
         found, own = _mixtures(job, given, ks, deadline)
-        if job.method != "auto":
-            return given, Seen(own, own.encoding), found
-        rival = search_rival(
-            found,
-            given.rows,
-            given.used,
-            ks,
-            job.seed,
-            most=_most(job, given, ks),
-            deadline=deadline,
-            callback=job.callback,
-        )
-        both, winner = better(found, rival)
-        return given, Seen(own, own.encoding) if winner is None else _treated(given, winner), both
     except NoModelError:
-        if job.method != "auto":
-            raise
-    return _without_mixture(job, given, ks, deadline)
+        return _without_mixture(job, given, ks, deadline)
+    rival = search_rival(
+        found,
+        given.rows,
+        given.used,
+        ks,
+        job.seed,
+        plan=plan,
+        most=_most(job, given, ks),
+        deadline=deadline,
+        callback=job.callback,
+    )
+    both, winner = better(found, rival)
+    return given, Seen(own, own.encoding) if winner is None else _treated(given, winner), both
 
 
 def _without_mixture(

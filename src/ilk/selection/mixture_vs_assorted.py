@@ -18,7 +18,7 @@ from ilk.engines.base import Rows
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import exposed
 from ilk.fitting.loop import COMPONENT_VANISHED
-from ilk.selection.assorted import ASSORTED, AssortedSearch, plan_of, search_assorted
+from ilk.selection.assorted import ASSORTED, AssortedSearch, search_assorted
 from ilk.selection.candidates import Candidate, Search
 from ilk.selection.kept_fits import best_of_each
 from ilk.selection.progress import Progress
@@ -30,6 +30,13 @@ OTHER_SCALE, FAR_OFF, CANCELLED = "not_comparable", "unpromising", "cancelled"
 NEAR = 0.1  # of what the best mixture gains on one cluster: how near a first look must come for a search
 
 
+def mostly_repeated(plan: TransformPlan, rows: Rows) -> bool:
+    """Whether most columns repeat a value, such as the 0 of amounts that are seldom there. A normal has no density for
+    it: mixtures are singular or split the table into ever narrower components, and their BIC is no match for a
+    probability. The assorted model takes such values as categories."""
+    return 2 * len(plan.categories) > rows.n_columns
+
+
 def search_rival(
     found: Search,
     rows: Rows,
@@ -37,6 +44,7 @@ def search_rival(
     ks: Sequence[int],
     seed: int,
     *,
+    plan: TransformPlan,
     most: int | None = None,
     deadline: Deadline | None = None,
     callback: Callable[[Progress], None] | None = None,
@@ -47,7 +55,6 @@ def search_rival(
         return CANCELLED if found.interrupted else "did_not_start"
     try:
         with exposed():
-            plan = plan_of(rows, schema)
             if plan.categories or plan.set_aside:
                 return OTHER_SCALE
             if not _promises(found, rows, plan):
