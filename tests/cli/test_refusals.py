@@ -145,6 +145,15 @@ def test_an_earlier_run_is_not_written_over(ilk, blobs, tmp_path):
     assert (tmp_path / "out.csv").read_text() == "mine"
 
 
+def test_the_lock_of_a_dead_writer_goes_with_the_refusal(ilk, blobs, tmp_path):
+    """Killed when the folder was whole: nothing of it is missing, and only the lock is left."""
+    assert ilk("fit", "blobs.csv", "--k", "3", "-o", "run", "-q").exit_code == 0
+    lock = tmp_path / ".run.lock"
+    lock.write_text("4194304\n")
+    refused(ilk("fit", "blobs.csv", "--k", "3", "-o", "run"), 2, "output-exists")
+    assert not lock.exists()
+
+
 @pytest.mark.badinput("E2")
 def test_links_and_the_input_itself_are_not_written(ilk, blobs, tmp_path):
     (tmp_path / "target").mkdir()

@@ -97,6 +97,8 @@ def check_free(folder: str, source: str, *, force: bool) -> None:
             "output-exists", "the output folder is a file", where=where, do="Give another: --output DIR"
         )
     if _entries(folder) and not force:
+        with contextlib.suppress(ResourceError), folders.claimed(folder, FILES):
+            pass  # a writer that died when the folder was whole may have left its lock
         raise UsageError(
             "output-exists",
             "the output folder exists already",
