@@ -106,7 +106,7 @@ def test_what_a_model_remembers_of_many_columns_is_that_of_each(monkeypatch: pyt
     together = drift.baseline(columns, None)
     monkeypatch.setattr(drift, "MOST_CELLS", 300)
     in_twos = drift.baseline(columns, None)
-    monkeypatch.setattr(drift, "_complete_numbers", lambda columns: {})
+    monkeypatch.setattr(drift, "_complete_numbers", lambda columns, threads: {})
     one_by_one = drift.baseline(columns, None)
     for many, two, one in zip(together, in_twos, one_by_one, strict=True):
         assert list(many) == list(two) == list(one)

@@ -234,10 +234,14 @@ class _Maker:
     def _written(self, made: Any, to: Path, word: str, **how: Any) -> str | None:
         from ilk.analysis.run_folder import write_run
 
+        if self.out_of_date():
+            return None
         write_run(made, str(to), force=True, parquet=self.parquet, **how)
         if not self.out_of_date():
             return word
         shutil.rmtree(to, ignore_errors=True)  # it came too late, and is of another run
+        with contextlib.suppress(OSError):
+            to.parent.rmdir()
         return None
 
 
