@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import ilk
+from ilk import kernels
 from ilk.engines.memory import MemoryRows
 from ilk.fitting.parallel import parallel_centres
 from ilk.fitting.reservoir import Repeats
 from ilk.table.condition import encoding_of, survey
 from tests.engines.twin import TwinRows
+
+pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="with NumPy's kernels no step goes to a device")
 
 
 def numbers(seed=0, n=700, gaps=0.0):
