@@ -80,7 +80,7 @@ def stop_once(monkeypatch, holder, name, at=1):
         (mixtures.Grid, "join"),
         (finalists, "run_quick"),
         (units, "deviations_within"),
-        (contest, "plan_of"),
+        (contest, "search_assorted"),
         (ilk.analysis.run, "group"),
         (ilk.analysis.run, "answer_of"),
     ],

@@ -34,7 +34,7 @@ def mostly_repeated(plan: TransformPlan, rows: Rows) -> bool:
     """Whether most columns repeat a value, such as the 0 of amounts that are seldom there. A normal has no density for
     it: mixtures are singular or split the table into ever narrower components, and their BIC is no match for a
     probability. The assorted model takes such values as categories."""
-    return 2 * len(plan.categories) > rows.n_columns
+    return 2 * sum(bool(category.of) for category in plan.categories) > rows.n_columns
 
 
 def search_rival(
