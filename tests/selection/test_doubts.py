@@ -9,7 +9,7 @@ import ilk
 from ilk import kernels
 from ilk.measures import ari
 from ilk.selection.doubts import RIGHT, Between, Doubts, Finer, expected_agreement
-from ilk.selection.reasons import against, merged_otherwise
+from ilk.selection.reasons import finer_groups, merged_otherwise, overlap
 from ilk.selection.valley import NUMBERS
 
 
@@ -33,14 +33,15 @@ def test_rows_that_are_weighted_agree_as_rows_that_are_repeated():
 
 def test_each_finding_has_its_words():
     doubts = Doubts(Finer(3, 0.94, 0.36, 1), Between(0, 1, 0.25), 0.7)
-    weak = against(doubts, "AB", NUMBERS)
+    weak = finer_groups(doubts, "AB", NUMBERS) + overlap(doubts, RIGHT)
     assert [reason.code for reason in weak] == ["finer-groups", "overlap"]
     assert "B may be several groups" in weak[0].text
     assert "(separation 0.36, threshold 0.40)" in weak[0].text
     assert "0.70, threshold 0.80" in weak[1].text
     (fair,) = merged_otherwise(doubts, "AB", NUMBERS)
     assert (fair.code, "A is not separated from B either" in fair.text) == ("between-groups", True)
-    assert not against(Doubts(), "AB", NUMBERS) + merged_otherwise(Doubts(), "AB", NUMBERS)
+    assert not finer_groups(Doubts(), "AB", NUMBERS) + merged_otherwise(Doubts(), "AB", NUMBERS)
+    assert not overlap(Doubts(), RIGHT)
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="takes a minute without a compiler")
@@ -80,3 +81,20 @@ def test_three_groups_of_which_two_show_no_dip_are_not_told_as_two_for_sure():
             told.append(ari(result.labels, label))
     assert told
     assert min(told) >= RIGHT
+
+
+@pytest.mark.skipif(not kernels.COMPILED, reason="takes a minute without a compiler")
+def test_fewer_components_do_not_answer_that_there_may_be_more_groups():
+    """Four groups of some 25 rows, two of them without a dip: as three, one component each, they would be "fair"."""
+    label = np.repeat([0, 1, 2, 3], [30, 26, 24, 20])
+    told = set()
+    for seed in range(6):
+        draws = np.random.default_rng([seed, 7])
+        X = draws.normal(size=(100, 2)) + np.array([[0.0, 0.0], [12.0, 0.0], [0.0, 12.0], [12.0, 3.6]])[label]
+        result = ilk.cluster(X, method="gaussian", threads=1)
+        codes = {reason.code for reason in result.verdict.reasons}
+        if ari(result.labels, label) < RIGHT:
+            assert result.verdict.word == "weak"
+            told |= codes
+    assert "finer-groups" in told
+    assert "fewer-components" not in told

@@ -14,6 +14,7 @@ from ilk import kernels
 from ilk.fitting.restarts import Recipe
 from ilk.model.grouped import Grouped
 from ilk.selection.candidates import Candidate, Search
+from ilk.selection.doubts import Doubts
 from ilk.selection.grouping import Grouping
 from ilk.selection.merging import Level, Merge
 from ilk.selection.valley import NUMBERS
@@ -22,7 +23,16 @@ from ilk.selection.verdict import judge
 SEEDS = range(3 if kernels.COMPILED else 1)
 
 
-def case(valley=0.8, stable=(0.9, 0.9), n_rows=500.0, icl_k=2, gain=0.0, status="ok", sizes=(300, 200)):
+def case(
+    valley=0.8,
+    stable=(0.9, 0.9),
+    n_rows=500.0,
+    icl_k=2,
+    gain=0.0,
+    status="ok",
+    sizes=(300, 200),
+    agreement=1.0,
+):
     """Two groups of which only what matters is known."""
     cells = tuple(
         Candidate("gaussian", "VVV", k, status if k == 2 else "ok", bic=9.0, icl=0.0 if k == icl_k else 1.0)
@@ -51,6 +61,7 @@ def case(valley=0.8, stable=(0.9, 0.9), n_rows=500.0, icl_k=2, gain=0.0, status=
         n_rows=n_rows,
         skewness=np.array([2.0, 0.0]),
         split_gain=gain,
+        doubts=Doubts(agreement=agreement),
     )
 
 
@@ -78,6 +89,18 @@ def test_words_at_their_thresholds():
     assert word(stable=(0.9, 0.4999)) == "weak"  # one group dissolves: instability alone is enough
     assert word(stable=None) == word(stable=None, valley=0.5) == "not tested"
     assert word(stable=None, valley=0.39) == word(stable=None, icl_k=1) == "weak"
+
+
+def test_groups_that_overlap_have_to_be_beyond_other_doubts():
+    assert word(agreement=0.95) == "solid"
+    assert word(agreement=0.9499) == word(agreement=0.8) == "fair"
+    assert word(agreement=0.7999) == "weak"
+    assert word(agreement=0.9, valley=0.5) == word(agreement=0.9, gain=3.0) == "fair"
+    assert word(agreement=0.8999, valley=0.5) == word(agreement=0.8999, gain=3.0) == "weak"
+    assert codes(agreement=0.94) == codes(agreement=0.7) == {"overlap"}
+    assert (
+        codes(agreement=0.94, valley=0.5) == codes(agreement=0.89, valley=0.5) == {"not-separated", "overlap"}
+    )
 
 
 def test_reasons_have_codes():

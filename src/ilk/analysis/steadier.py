@@ -25,6 +25,8 @@ def steadier(view: SeenTable, look: Callable[[int], SeenTable]) -> SeenTable:
     own, weak = view.grouping, view.word == "weak"
     if own.n_groups < 2 or own.pieces == own.n_groups or own.interrupted:
         return view
+    if own.doubts.finer is not None:  # more groups may be there: fewer components do not answer that
+        return view
     if not weak and (view.word != "fair" or own.doubts.between is None or own.dissolved is not None):
         return view
     try:

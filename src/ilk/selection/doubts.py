@@ -6,7 +6,8 @@
 - Labels that, by the memberships of the model itself, agree too little with the groups that they stand for.
 
 The first two count where they decide on a twentieth of the rows: of two even groups with so many rows on the wrong side
-the adjusted Rand index is 0.8, below which labels are not called right (`benchmarks.calibration`).
+the adjusted Rand index is 0.8, below which labels are not called right (`benchmarks.calibration`). The third is what
+the labels are worth if the model is true, so more is asked where something else speaks against it, and for "solid".
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from ilk.selection.valley import Ground
 from ilk.table.block import Array
 
 UNDECIDED = 0.05  # of the rows
-RIGHT = 0.8  # adjusted Rand index
+RIGHT = 0.8  # adjusted Rand index that labels have to be expected to reach
+RIGHT_IN_DOUBT, RIGHT_FOR_SURE = 0.9, 0.95  # where there is another doubt, and for "solid" (decision 53)
 MOST_LEVELS = 4  # finer ones that are looked at
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ilk.selection.doubts import RIGHT, Doubts
+from ilk.selection.doubts import Doubts
 from ilk.selection.valley import Thresholds
 
 
@@ -31,20 +31,24 @@ def separation_figures(separation: float, threshold: float) -> str:
     return f"(separation {beside(separation, threshold)}, threshold {threshold:.2f})"
 
 
-def against(doubts: Doubts, letters: Sequence[str], thresholds: Thresholds) -> list[Reason]:
-    """Findings that leave the groups open: another number of them is as stable, or the rows cannot be told apart."""
-    reasons = []
-    if (finer := doubts.finer) is not None:
-        figures = separation_figures(finer.separation, thresholds.merge)
-        text = (
-            f"{letters[finer.group]} may be several groups: no density dip separates its components {figures}, "
-            f"but as {finer.n_groups} groups in all they are recovered with mean Jaccard {finer.stability:.2f} or more"
-        )
-        reasons.append(Reason("finer-groups", text))
-    if doubts.agreement is not None and doubts.agreement < RIGHT:
-        figures = f"expected adjusted Rand index {beside(doubts.agreement, RIGHT)}, threshold {RIGHT:.2f}"
-        reasons.append(Reason("overlap", f"the groups overlap: many rows could be of either ({figures})"))
-    return reasons
+def finer_groups(doubts: Doubts, letters: Sequence[str], thresholds: Thresholds) -> list[Reason]:
+    """A larger number of groups that is as stable."""
+    if (finer := doubts.finer) is None:
+        return []
+    figures = separation_figures(finer.separation, thresholds.merge)
+    text = (
+        f"{letters[finer.group]} may be several groups: no density dip separates its components {figures}, "
+        f"but as {finer.n_groups} groups in all they are recovered with mean Jaccard {finer.stability:.2f} or more"
+    )
+    return [Reason("finer-groups", text)]
+
+
+def overlap(doubts: Doubts, threshold: float) -> list[Reason]:
+    """Labels that by the memberships of the model itself agree less than this with the groups that they stand for."""
+    if doubts.agreement is None or doubts.agreement >= threshold:
+        return []
+    figures = f"expected adjusted Rand index {beside(doubts.agreement, threshold)}, threshold {threshold:.2f}"
+    return [Reason("overlap", f"the groups overlap: some rows could be of either ({figures})")]
 
 
 def merged_otherwise(doubts: Doubts, letters: Sequence[str], thresholds: Thresholds) -> list[Reason]:

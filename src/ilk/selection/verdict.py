@@ -8,10 +8,11 @@ likelihood, too, prefers more than one group (mixtures only).
     weak              separation < 0.40, or icl_k = 1, or a group dissolves (stability < 0.50),
                       or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
                       or mean stability < 0.75 where columns are more than a fifth of the rows,
-                      or more groups than these are stable too, or the groups overlap (`doubts`)
+                      or more groups than these are stable too, or the groups overlap: the expected adjusted Rand
+                      index of the labels is below 0.8, or below 0.9 where anything keeps them from "solid"
     not tested        not weak as far as known, and stability was not measured (interrupt, budget)
     solid             separation >= 0.55, least stability >= 0.75 beyond its standard error, no finer groups that
-                      dissolved, and no component that may be of two groups
+                      dissolved, no component that may be of two groups, expected adjusted Rand index >= 0.95
     fair              otherwise
 
 Confidence, silhouette and BIC margin take no part: half of all single groups that BIC splits pass by them.
@@ -27,10 +28,11 @@ import numpy as np
 
 from ilk.methods import GIVEN
 from ilk.selection.candidates import EXACT, OK, Search
+from ilk.selection.doubts import RIGHT, RIGHT_FOR_SURE, RIGHT_IN_DOUBT
 from ilk.selection.grouping import UNSETTLED_GAIN, Grouping
 from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
 from ilk.selection.merging import lowest
-from ilk.selection.reasons import Reason, against, beside, merged_otherwise, separation_figures
+from ilk.selection.reasons import Reason, beside, finer_groups, merged_otherwise, overlap, separation_figures
 from ilk.selection.resampling import DISSOLVED, STABLE_MEAN, STABLE_MIN
 
 Word = Literal["solid", "fair", "weak", "no clear groups", "not tested"]
@@ -138,7 +140,10 @@ def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Se
         reasons = [_one_cloud(case)]
         sentence = _no_groups(case)
     else:
-        weak, fair = _weak_reasons(case), _fair_reasons(case)
+        fair = _fair_reasons(case)
+        weak = _weak_reasons(case) + overlap(grouping.doubts, RIGHT_IN_DOUBT if fair else RIGHT)
+        if not weak:
+            fair += overlap(grouping.doubts, RIGHT_FOR_SURE)
         word = "weak" if weak else "not tested" if not case.stable else "fair" if fair else "solid"
         reasons = weak + fair
         sentence = "; ".join(reason.text for reason in reasons) or _praise(case)
@@ -221,7 +226,7 @@ def _weak_reasons(case: _Case) -> list[Reason]:
         reasons.append(Reason("unstable-group", f"the groups are recovered with {text} {few}"))
     if case.icl_k == 1:
         reasons.append(Reason("icl-one", "ICL (integrated completed likelihood) prefers one group"))
-    return reasons + against(case.grouping.doubts, case.letters, case.grouping.thresholds)
+    return reasons + finer_groups(case.grouping.doubts, case.letters, case.grouping.thresholds)
 
 
 def _separated(case: _Case) -> bool:
