@@ -276,8 +276,6 @@ def _dictionary(column: Column) -> tuple[Column, Column]:
     if isinstance(column, pa.ChunkedArray):
         encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
         column = encoded.unify_dictionaries().combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], encoded.type)
     elif not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     return column.dictionary, column.indices
@@ -322,14 +320,8 @@ def as_numbers(column: Column, name: str) -> Any:
         return column.to_numpy(zero_copy_only=False)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
-    if pa.types.is_duration(kind):
-        return (
-            column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64()).to_numpy()
-            / 86_400e6
-        )
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        stamp = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        return stamp.cast(pa.float64(), safe=False).to_numpy() / 86_400e6
+    if pa.types.is_temporal(kind):
+        return as_days(column, name)
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
@@ -349,3 +341,17 @@ def as_numbers(column: Column, name: str) -> Any:
             )
         column = pc.replace_substring_regex(cells, r"^\+", "")
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def as_days(column: Column, name: str) -> Any:
+    """Durations and times of day in days, dates as days since 1970-01-01 UTC; NaN where missing."""
+    kind = column.type
+    if pa.types.is_interval(kind):
+        raise DataError(
+            "not-numeric",
+            f"column {shown(name)!r} was asked to be numeric and holds months and days, of which no number can be made",
+            do="Convert it to a number of days first",
+        )
+    fine = pa.duration if pa.types.is_duration(kind) else pa.time64 if pa.types.is_time(kind) else pa.timestamp
+    micros = column.cast(fine("us"), safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
+    return micros.to_numpy(zero_copy_only=False) / 86_400e6

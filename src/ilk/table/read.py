@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,6 @@ from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, 
 from ilk.table.ledger import Ledger
 from ilk.table.sparse import is_sparse_input, whole_table
 from ilk.threads import database_config
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)
