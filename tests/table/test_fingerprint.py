@@ -40,6 +40,12 @@ def test_texts_are_read_where_they_lie(texts):
             assert digest.hexdigest() == by_texts(plain)
 
 
+def test_columns_that_cannot_be_used_count_by_their_name():
+    odd = {"x": [1.5, 2.5], "deep": [[1], [2]]}
+    assert fingerprint(read(odd)) == fingerprint(read({**odd, "deep": [[3], [4]]}))
+    assert fingerprint(read(odd)) != fingerprint(read({"x": odd["x"], "other": odd["deep"]}))
+
+
 def test_cuts_and_kinds_of_memory_change_nothing():
     words = ["a", "bcd", "", "bcd", "é"] * 7
     whole = pa.table({"word": words, "number": np.arange(35.0)})
