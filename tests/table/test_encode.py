@@ -266,7 +266,9 @@ def test_rows_that_count_and_have_no_number_leave_nothing_to_fit():
     cells = {"x": [None] * 30 + [float(i) for i in range(30)], "kind": ["a", "b", "c"] * 20}
     for meaning in (None, "counts", "sampling"):
         with pytest.raises(IlkError, match="the table has 0 rows") as error:
-            ilk.cluster({**cells, "w": [1] * 30 + [0] * 30}, weight="w", weights_are=meaning, method="k-means", k=2)
+            ilk.cluster(
+                {**cells, "w": [1] * 30 + [0] * 30}, weight="w", weights_are=meaning, method="k-means", k=2
+            )
         assert error.value.code == "fewer-rows-than-groups"
 
 

@@ -556,7 +556,9 @@ def test_blank_json_lines_are_no_rows(put):
 
 def test_options_of_text_files_do_not_apply_to_json(put):
     for option in ({"sep": ";"}, {"header": False}, {"encoding": "cp1252"}):
-        assert "do not apply to JSON" in refused(put('{"a": 1}\n', "t.jsonl"), "bad-option", UsageError, **option)
+        assert "do not apply to JSON" in refused(
+            put('{"a": 1}\n', "t.jsonl"), "bad-option", UsageError, **option
+        )
 
 
 def test_mixed_json_column(put):

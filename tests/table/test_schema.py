@@ -255,7 +255,10 @@ def test_spans_and_times_of_day_as_numbers_when_asked():
 def test_months_and_days_are_no_number():
     spans = pa.array([(1, i, 0) for i in range(N)], pa.month_day_nano_interval())
     info, _ = only(spans)
-    assert (info.kind, info.reason) == ("left out", "months and days; write the part that matters as a number")
+    assert (info.kind, info.reason) == (
+        "left out",
+        "months and days; write the part that matters as a number",
+    )
     with pytest.raises(DataError, match="'c' was asked to be numeric and holds months and days") as error:
         only(spans, types={"c": "numeric"})
     assert error.value.code == "not-numeric"

@@ -308,7 +308,12 @@ def test_new_times_of_day_come_as_text_or_as_times():
         (DAY_FIRST, [3.5], "type-changed", "'c' held dates.*now holds double"),
         (PRICES, [datetime.date(2024, 1, 1)], "type-changed", "'c' held numbers.*now holds date32"),
         (PRICES, [datetime.timedelta(1)], "type-changed", "'c' held numbers.*now holds duration"),
-        (DAY_FIRST, ["02/13/2024"], "cells-not-read", "'c' are not written as dates, day first.*'02/13/2024'"),
+        (
+            DAY_FIRST,
+            ["02/13/2024"],
+            "cells-not-read",
+            "'c' are not written as dates, day first.*'02/13/2024'",
+        ),
         (CLOCKS, ["25:00"], "cells-not-read", "'c' are not written as times of day.*'25:00'"),
     ],
 )

@@ -126,7 +126,9 @@ def _midnights(cells: list[Any]) -> list[Any]:
     """Dates as their midnights where times stand beside them: Arrow would cut the times off, or refuse them."""
     if len({type(cell) for cell in cells if cell is not None}) < 2:
         return cells
-    plain = [cell.astype("datetime64[us]").item() if isinstance(cell, np.datetime64) else cell for cell in cells]
+    plain = [
+        cell.astype("datetime64[us]").item() if isinstance(cell, np.datetime64) else cell for cell in cells
+    ]
     return [datetime.combine(cell, time()) if type(cell) is date else cell for cell in plain]
 
 

@@ -10,7 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, names_shown, rows_shown, shown
-from ilk.table.cells import EXACT_WHOLE, MANY_LEVELS, ColumnCells, TableColumns, is_number, type_name
+from ilk.table.cells import (
+    EXACT_WHOLE,
+    MANY_LEVELS,
+    ColumnCells,
+    TableColumns,
+    is_number,
+    is_text,
+    type_name,
+)
 from ilk.table.columns import NUMBER
 from ilk.table.schema import TEXT, ColumnInfo
 
@@ -99,8 +107,7 @@ class Judge:
 
     def _free_text(self, name: str, column: ColumnCells) -> ColumnInfo:
         """A column whose words are looked at when it comes to a fit."""
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        if not is_text(column.type):
             raise DataError(
                 "not-text",
                 f"column {shown(name)!r} was asked to be text and holds {type_name(column.type)}",
