@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import io
 import json
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import duckdb
@@ -23,6 +25,7 @@ from ilk.errors import DataError, IlkError, UsageError
 from ilk.table.encode import decode, encode, encode_array, encode_new
 from ilk.table.read import read
 from ilk.table.schema import Schema, infer
+from ilk.table.weights import Divided, WeightFacts
 
 ROWS = 40
 rng = np.random.default_rng(11)
@@ -295,6 +298,22 @@ def test_columns_of_an_array_may_be_named():
     with pytest.raises(UsageError, match="1 names for 2 columns") as error:
         encode_array(np.eye(2), names=["a"])
     assert error.value.code == "bad-names"
+
+
+def test_weights_of_parts_are_refused_together():
+    """On a cluster only sums of them are known, and no row."""
+    parts = [WeightFacts.of(np.array(part)) for part in ([1.0, 2.0], [0.0], [np.nan, -1.0, 3.0], [np.inf])]
+    with pytest.raises(DataError, match="3 weights are missing, infinite or negative") as error:
+        reduce(add, parts).check()
+    assert error.value.code == "bad-weight"
+    reduce(add, parts[:2]).check()
+
+
+def test_weights_on_disk_are_divided_when_they_are_read():
+    weight = np.array([2.0, 4.0, 6.0])
+    divided = Divided(weight, 2.0)
+    assert (len(divided), divided.shape, divided.dtype) == (3, (3,), np.float64)
+    assert divided[1:].tolist() == [2.0, 3.0]
 
 
 def test_weight_column():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -217,6 +218,7 @@ def test_units_and_codes_of_one_thing():
         "male": np.where(sex == "m", 1, 0),
     }
     assert set(same(table)) == {"fahrenheit", "male"}
+    assert set(same(pd.DataFrame(table).astype({"sex": "category"}))) == {"fahrenheit", "male"}
 
 
 def test_the_same_thing_with_blanks_and_without_end():

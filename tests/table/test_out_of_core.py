@@ -15,18 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ilk.errors import DataError, ResourceError
+from ilk.errors import DataError, ResourceError, UsageError
 from ilk.table import text
 from ilk.table.cells import MANY_LEVELS
 from ilk.table.condition import encoding_of, survey
 from ilk.table.encode import encode
 from ilk.table.files import TextOptions
+from ilk.table.out_of_core import memory_limit
 from ilk.table.out_of_core import pack as packing
 from ilk.table.out_of_core.pack import Layout, pack
 from ilk.table.out_of_core.pieces import ParquetPieces
 from ilk.table.out_of_core.table import PieceTable
 from ilk.table.out_of_core.text import read_text_pieces
-from ilk.table.read import from_arrow, read
+from ilk.table.read import Table, from_arrow, read
 from ilk.table.schema import infer
 from ilk.table.understand import understand
 from tests.table.tables import arrow_tables, as_stream, in_pieces
@@ -141,13 +142,16 @@ def test_different_values_beyond_count_are_estimated_and_identifiers_counted(tmp
         assert found[name].distinct == pytest.approx(whole[name].distinct, rel=0.05)
 
 
-def test_identifiers_of_which_some_are_missing_are_counted(tmp_path):
-    """A piece without any, too."""
+@pytest.mark.parametrize("rows", [7000, 40_000])
+def test_identifiers_of_which_some_are_missing_are_counted(rows, tmp_path, monkeypatch):
+    """A part without any, too, of several pieces or of one."""
+    monkeypatch.setattr("ilk.table.out_of_core.pieces.MOST_ROWS", 5000)
     names = [None if 7000 <= i < 14_000 else f"n{i}" for i in range(40_000)]
     table = pa.table({"name": names, "x": np.arange(40_000) ** 0.5})
-    pieces = in_pieces(table, tmp_path / "t.parquet", 7000)
+    pieces = in_pieces(table, tmp_path / "t.parquet", rows)
     pieces.gather({}, 1)
     assert infer(pieces)["name"] == infer(from_arrow(table, ""))["name"]
+    assert pieces.take(np.array([39_999, 3])).column("name").to_pylist() == ["n3", "n39999"]
 
 
 def test_a_category_of_many_levels_of_which_few_occur():
@@ -158,7 +162,7 @@ def test_a_category_of_many_levels_of_which_few_occur():
     pieces = as_stream(table, 20)
     pieces.gather({}, 1)
     assert infer(pieces)["c"] == infer(from_arrow(table, ""))["c"]
-    assert infer(pieces)["c"].distinct == 3
+    assert infer(pieces)["c"].distinct == pieces.cells("c").n_distinct() == 3
 
 
 def days_and_times():
@@ -181,6 +185,7 @@ def days_and_times():
 def test_columns_of_all_types_are_understood_as_in_memory(types, tmp_path):
     table = pa.table(days_and_times())
     pieces = in_pieces(table, tmp_path / "t.parquet", 25)
+    assert {name: pieces.arrow_type(name) for name in pieces.names} == {f.name: f.type for f in table.schema}
     pieces.gather(types, 2)
     found, whole = understand(pieces, types=types), understand(read(tmp_path / "t.parquet"), types=types)
     assert found == whole
@@ -206,8 +211,8 @@ def test_columns_are_refused_in_the_words_of_memory(cells, types, code):
     pieces = as_stream(table, 15)
     with pytest.raises(DataError) as whole:
         infer(from_arrow(table, "stream"), types=types)
+    pieces.gather(types, 1)
     with pytest.raises(DataError) as parted:
-        pieces.gather(types, 1)
         infer(pieces, types=types)
     assert parted.value.code == code
     assert str(parted.value) == str(whole.value)
@@ -292,7 +297,7 @@ def test_a_parquet_file_that_changes_between_passes_is_refused(tmp_path):
     pieces = in_pieces(table, tmp_path / "t.parquet", 10)
     assert sum(part.n_rows for part in pieces.parts()) == 30
     in_pieces(pa.concat_tables([table, table]), tmp_path / "t.parquet", 10)
-    with pytest.raises(DataError, match="t.parquet changed while it was read") as error:
+    with pytest.raises(DataError, match=r"t\.parquet changed while it was read") as error:
         [*pieces.parts()]
     assert error.value.code == "file-changed"
 
@@ -357,3 +362,18 @@ def test_text_without_rows_is_refused(tmp_path):
         with pytest.raises(DataError, match=r"t\.csv has a header and no rows") as caught:
             opened(path)
         assert caught.value.code == "no-rows"
+
+
+def test_folders_and_streams_are_held_where_they_fit(tmp_path):
+    table = pa.table({"x": np.arange(4000.0), "y": np.arange(4000) % 3})
+    pq.write_table(table, tmp_path / "0.parquet")
+    for memory, kind in ((None, Table), ("100MiB", Table), (1e5, PieceTable)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(memory_limit, "LEAST", 0)
+            for data in (tmp_path, table.to_reader(max_chunksize=100)):
+                opened = memory_limit.open_table(data, memory)
+                assert isinstance(opened, kind)
+                assert opened.n_rows == 4000
+    with pytest.raises(UsageError, match="no file") as caught:
+        memory_limit.open_table(tmp_path / "none.parquet")
+    assert caught.value.code == "no-file"

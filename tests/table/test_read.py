@@ -63,6 +63,7 @@ REFUSED = {
     "D3-unclosed": (b'a,b\n1,"2\n3,4\n5,6\n', "unclosed-quote"),
     "D4-nul": (b"a,b\n1,\x002\n", "nul-byte"),
     "D4-utf16-without-mark": ("a,b\n1,2\n".encode("utf-16-le"), "nul-byte"),
+    "D3-quote-ends-early": (b'""a\n,', "rows-lost"),
     "D6-few": (b"a,b\n1,2\n3\n4,5\n", "rows-rejected"),
     "D6-many": (b"a,b\n1,2\n3,4,5\n4,5\n", "rows-rejected"),
     "D6-header": (b"a,b,c,d\n1,2\n3,4\n", "header-mismatch"),
@@ -654,6 +655,49 @@ def test_times_that_do_not_go_together_are_refused_with_their_column(cells):
     problem = read({"c": cells, "x": [1.5, 2.5]}).problems["c"]
     assert problem.code == "unsupported-type"
     assert "do not go together" in str(problem)
+
+
+@pytest.mark.badinput("C5")
+def test_arrays_of_cells_that_are_no_numbers():
+    assert rows(read(np.array([["a", "b"], ["c", ""]]))) == [("a", "b"), ("c", "")]
+    assert rows(read(np.array([[1, "x"], [None, "y"]], dtype=object))) == [(1, "x"), (None, "y")]
+    assert rows(read(np.array([[True], [False]]))) == [(True,), (False,)]
+    fields = [("n", "f8"), ("o", object), ("v", "f8", (2,)), ("z", "c16")]
+    table = read(np.array([(1.5, "a", [1, 2], 1j), (2.5, None, [3, 4], 2j)], dtype=fields))
+    assert table.column("n").to_pylist() == [1.5, 2.5]
+    assert table.column("o").to_pylist() == ["a", None]
+    assert {name: problem.code for name, problem in table.problems.items()} == dict.fromkeys(
+        "vz", "unsupported-type"
+    )
+
+
+@pytest.mark.badinput("A30")
+def test_categories_of_intervals_and_periods_are_called_as_pandas_writes_them():
+    sizes = pd.cut(pd.Series([0.5, 3.0, 9.0, np.nan] * 5), [0, 1, 5, 10])
+    months = pd.Series(pd.PeriodIndex(["2024-01", "2024-02"] * 10, freq="M")).astype("category")
+    schema = infer(read(pd.DataFrame({"size": sizes, "month": months})))
+    assert (schema["size"].kind, schema["size"].levels) == ("ordinal", ("(0, 1]", "(1, 5]", "(5, 10]"))
+    assert schema["size"].missing == 5
+    assert schema["month"].levels == ("2024-01", "2024-02")
+
+
+@pytest.mark.badinput("A22")
+def test_categories_of_several_kinds_are_refused_as_their_cells_are():
+    table = read(pd.DataFrame({"c": pd.Series([1, "a"] * 5, dtype="category"), "x": np.arange(10) / 7}))
+    assert table.problems["c"].code == "data-mixed"
+
+
+@pytest.mark.badinput("A23")
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([{"a": 1}, {"a": 2}]),
+        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16, b"1" * 16], pa.binary(16))),
+    ],
+)
+def test_categories_of_cells_that_cannot_be_used(values):
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), values)
+    assert read(pa.table({"c": column, "x": [1.5, 2.5, 4.0]})).problems["c"].code == "unsupported-type"
 
 
 @pytest.mark.badinput("D20")

@@ -192,6 +192,8 @@ def test_asked_kinds():
     assert only(["lo", "hi", "mid"] * 10, types={"c": "ignore"})[0].kind == "left out"
     assert only([1 if i % 2 else "a" for i in range(N)], types={"c": "categorical"})[0].levels == ("1", "a")
     assert only([True, None, False] * 10, types={"c": "numeric"})[0].distinct == 2
+    digits = pa.array(["10", "+9", None] * 10).dictionary_encode()
+    assert only(digits, types={"c": "numeric"})[0].distinct == 2
     info, codes = only([None] * N, types={"c": "numeric"})
     assert (info.kind, info.reason, codes) == ("left out", "all missing", ["all-missing"])
     info, _ = only(["a"] * N, types={"c": "categorical"})

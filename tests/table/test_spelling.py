@@ -124,6 +124,7 @@ UNTOUCHED = {
     "currencies": ([f"{'$€'[i % 2]}{i}.5" for i in range(N)], "cells-not-read"),
     "marks": ([f"{i},5" if i % 2 else f"{i}.5" for i in range(N)], "cells-not-read"),
     "a word": (["see note", *(f"${i}.50" for i in range(1, N))], "cells-not-read"),
+    "versions": ([f"{1 + i % 3}.{i % 10}.{100 + i}" for i in range(N)], None),
     "addresses": ([f"10.0.{i}.1" for i in range(N)], "cells-not-read"),
     "yes and no": ([("yes", "no")[i % 2] for i in range(N)], None),
     "words": ([("yes", "maybe", "no")[i % 3] for i in range(N)], None),
@@ -324,6 +325,13 @@ def test_new_cells_that_say_something_else_are_refused(old, new, code, text):
     assert error.value.code == code
 
 
+def test_the_hour_is_that_of_the_clock_on_the_wall():
+    frame = pa.array([datetime.datetime(2024, 7, 1, 12)]).cast(pa.timestamp("us", "Europe/Paris"))
+    assert Spelling("date", part="hour").read(frame, "c").to_pylist() == [14.0]  # 12:00 UTC
+    texts = pa.array(["2024-07-01 14:00+02:00"])
+    assert Spelling("date", order="ymd", part="hour").read(texts, "c").to_pylist() == [14.0]
+
+
 def test_zones_of_times_are_read():
     cells = ["2024-01-01T12:00+02:00", "2024-01-01T10:00Z", "2024-01-01T04:30-0530"]
     found = spelling_of(cells).spelling.parsed(pa.array(cells)).to_pylist()
@@ -389,6 +397,13 @@ def test_a_model_reads_new_files_as_its_own(shop, tmp_path):
     ):
         select(model, dialect_of("duckdb"), "data")
     assert ilk.cluster(pd.read_csv(path, sep=";"), seed=1).labels.tolist() == result.labels.tolist()
+
+
+def test_words_for_yes_and_no_are_not_read_by_sql():
+    cells = {"x": VALUES.tolist(), "active": [("yes", "Y", "no", "n")[i % 4] for i in range(N)]}
+    model = ilk.cluster(cells, k=2, method="assorted").model
+    with pytest.raises(UsageError, match="'active' is read as yes and no, which SQL does not do"):
+        select(model, dialect_of("duckdb"), "data")
 
 
 def test_tables_in_pieces_are_read_in_the_same_way(shop):

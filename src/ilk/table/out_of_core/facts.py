@@ -132,14 +132,12 @@ class Gathered:
         return self._ends
 
     def n_distinct(self) -> int:
-        if not self.crowded:
-            if self._numeric:
-                return 0 if self._values is None else len(self._values)
+        if self._numeric and not self.crowded:
+            return 0 if self._values is None else len(self._values)
+        if not self.crowded or self._observed:  # of a category all levels are held
             return len(self._levels())
         present = self.n_rows - self.missing
-        # A category that only knows many levels may have few; all others are known to have more than are held.
-        least = len(self._levels()) if self._observed else MANY_LEVELS + 1
-        about = min(max(self._sketch.estimate(), least), present)
+        about = min(max(self._sketch.estimate(), MANY_LEVELS + 1), present)
         if about < NEARLY_ALL * present or not self._whole:
             return about
         return self._count_exactly(present)
@@ -314,7 +312,7 @@ def mixed(keys: Array) -> Array:
 
 
 class Sketch:
-    """How many different keys there were: exact up to `MANY_LEVELS`, beyond from how low the lowest hashes lie."""
+    """How many different keys there were, of more than `MANY_LEVELS`: from how low the lowest hashes lie."""
 
     def __init__(self) -> None:
         self.lowest = np.empty(0, np.uint64)
@@ -330,6 +328,4 @@ class Sketch:
 
     def estimate(self) -> int:
         """(m - 1) / share of the range that the m lowest take (Bar-Yossef and others 2002)."""
-        if len(self.lowest) < MANY_LEVELS:
-            return len(self.lowest)
         return round((MANY_LEVELS - 1) / (float(self.lowest[-1]) / 2.0**64))
