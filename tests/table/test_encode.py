@@ -242,6 +242,8 @@ def test_rows_without_a_value_are_set_aside():
     assert encoded.ledger.set_aside[0].first == (1,)
     assert [code for code, _ in encoded.warnings] == ["empty-rows"]
     assert not encoded.complete
+    assert encoded.block().observed.tolist() == [[True], [True], [False]]
+    assert encode(table, infer(table, ignore="a")).block().observed is None
 
 
 @pytest.mark.parametrize(

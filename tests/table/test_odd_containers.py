@@ -14,6 +14,7 @@ from scipy import sparse
 from ilk.errors import DataError, ResourceError, UsageError
 from ilk.table import condition, containers
 from ilk.table import sparse as table_sparse
+from ilk.table.middle import content_rows, number_keys
 from ilk.table.read import read
 from ilk.table.words import Topic
 
@@ -113,10 +114,11 @@ def test_sparse_matrices_that_are_no_table(given, code):
 
 
 def test_a_sparse_matrix_of_which_few_rows_count():
-    """None of the rows looked at for the medians may: the encoding is that of the array."""
-    cells = np.random.default_rng(0).poisson(1.0, (6000, 3)).astype(float)
+    """None of the rows looked at for the medians does: the encoding is that of the array."""
+    cells = np.random.default_rng(0).normal(size=(6000, 3))
     weight = np.zeros(6000)
-    weight[[17, 4000]] = 1.0
+    looked = [content_rows(number_keys(cells, 2.0**exponent)) for exponent in range(-4, 5)]
+    weight[np.setdiff1d(np.arange(6000), np.concatenate(looked))[:2]] = 1.0
     found, wanted = (
         encoding(made, facts(made, weight=weight), weight=weight)
         for encoding, facts, made in (
