@@ -53,7 +53,8 @@ coverage: setup  ## lines and branches of table, store, report and export that t
 	$(RUN) coverage report
 
 COVERED = src/ilk/table src/ilk/store src/ilk/report src/ilk/export tests/table tests/sources tests/store tests/report tests/export \
-	tests/cli tests/analysis tests/app tests/contracts tests/engines/test_draw.py tests/engines/test_stream.py tests/torture
+	tests/cli tests/analysis tests/app tests/contracts tests/engines/test_draw.py tests/engines/test_frame_sample.py tests/engines/test_stream.py \
+	tests/estimators/test_sparse.py tests/torture
 
 HOURS ?=
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) \* 60),10)

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 import ilk
 from ilk.errors import DataError, UsageError
+from ilk.table.own_transforms import OwnTransform
 
 METHODS = ["k-means", "gaussian", "assorted"]
 
@@ -96,6 +97,31 @@ def test_the_command_line_and_the_select(table, method, tmp_path, ilk):
     )
     refused = ilk("export", run, "--sql", "duckdb")
     assert (ended.exit_code, refused.exit_code, "rank" in refused.stderr) == (0, 2, True)
+
+
+def test_several_transforms_each_see_their_column(table):
+    table = table.assign(size=np.sqrt(table["age"]))
+    found = ilk.cluster(
+        table, k=2, method="k-means", transforms={"income": "log", "age": "none", "size": "rank"}
+    )
+    made = table.assign(income=np.log(table["income"]), size=(rankdata(table["size"]) - 0.5) / len(table))
+    same_groups(found, ilk.cluster(made, k=2, method="k-means"))
+
+
+def test_ranks_of_many_values_are_known_by_their_quantiles():
+    draws = np.random.default_rng(0)
+    x = draws.lognormal(sigma=2, size=30_000)
+    rank = OwnTransform.of("rank", x, None)
+    assert len(rank.values) == len(rank.ranks) == 1_000
+    assert np.abs(rank(x) - (rankdata(x) - 0.5) / len(x)).max() < 1 / 999
+
+
+def test_a_table_larger_than_memory_is_not_transformed(table, tmp_path, monkeypatch):
+    monkeypatch.setattr("ilk.table.out_of_core.memory_limit.LEAST", 0)
+    table.to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(UsageError, match="need all rows in memory") as refused:
+        ilk.cluster(tmp_path / "t.parquet", k=2, transforms={"income": "log"}, memory=1000)
+    assert refused.value.code == "transforms-in-parts"
 
 
 @pytest.mark.parametrize(

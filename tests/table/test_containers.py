@@ -297,6 +297,11 @@ def test_a_zip_whose_member_has_no_text_for_a_name_is_refused(tmp_path):
     assert whole.count("tä.csv".encode()) == 2
     (tmp_path / "t.zip").write_bytes(whole.replace("tä.csv".encode(), b"t\xff\xff.csv"))
     assert "zip" in refused(tmp_path / "t.zip", "file-damaged")
+    old = b"\xd0\xcf\x11\xe0" + whole.replace(
+        "tä.csv".encode(), b"t\xff\xff.csv"
+    )  # an old workbook, it seems
+    (tmp_path / "t.xls").write_bytes(old)
+    assert "t.xls is not a readable zip file" in refused(tmp_path / "t.xls", "file-damaged")
 
 
 def _container(folder, name):

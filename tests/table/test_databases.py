@@ -67,10 +67,10 @@ def duckdb_file(folder):
     return path
 
 
-def workbook_file(folder):
+def workbook_file(folder, sheets=None):
     """The least that a workbook needs, with its texts in place."""
     pytest.importorskip("python_calamine")
-    path, sheets = folder / "shop.xlsx", {"people": PEOPLE, "orders": ORDERS}
+    path, sheets = folder / "shop.xlsx", sheets or {"people": PEOPLE, "orders": ORDERS}
     space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     related = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"
@@ -101,6 +101,40 @@ def _cell(value):
     if isinstance(value, str):
         return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
     return f"<c><v>{value}</v></c>"
+
+
+def test_one_sheet_is_read_and_the_others_are_named(tmp_path):
+    path = workbook_file(tmp_path)
+    table = read(path)
+    assert table.names == ("id", "region")
+    told = dict(table.warnings)["other-sheets"]
+    assert "sheet 'people' is read; shop.xlsx has others, too ('orders')" in told
+    assert told.endswith('sheet="orders"')
+    assert "other-sheets" not in dict(read(path, sheet="orders").warnings)
+    assert read(path, header=False).n_rows == N + 1
+    path = workbook_file(tmp_path, {"people": pd.DataFrame(), "orders": pd.DataFrame()})
+    with pytest.raises(DataError, match=r"shop\.xlsx has no sheet with cells") as error:
+        read(path)
+    assert error.value.code == "no-rows"
+
+
+def test_a_reader_of_workbooks_that_is_not_there(tmp_path, monkeypatch):
+    path = workbook_file(tmp_path)
+    monkeypatch.setitem(__import__("sys").modules, "python_calamine", None)
+    with pytest.raises(DataError, match=r"looks like an Excel workbook.*ilk\[excel\]") as error:
+        read(path)
+    assert error.value.code == "wrong-format"
+
+
+def test_a_database_without_tables(tmp_path):
+    path = tmp_path / "empty.sqlite"
+    with closing(sqlite3.connect(path)) as con:
+        con.execute("create table t (a real)")
+        con.execute("drop table t")
+        con.commit()
+    with pytest.raises(DataError, match=r"empty\.sqlite has no tables") as error:
+        read(path)
+    assert error.value.code == "no-rows"
 
 
 @pytest.mark.parametrize("made", [sqlite_file, duckdb_file, workbook_file])
@@ -194,6 +228,26 @@ def test_partitions_as_hive_writes_them(tmp_path):
     pq.write_table(pa.table({"x": [1.0]}), tmp_path / "loose.parquet")
     with pytest.raises(DataError, match="different columns"):
         read(tmp_path)
+
+
+def test_a_column_of_the_file_goes_before_that_of_its_folder(tmp_path):
+    (tmp_path / "year=2024").mkdir()
+    pq.write_table(pa.table({"x": [0.5, 1.5], "year": [1, 2]}), tmp_path / "year=2024" / "0.parquet")
+    assert read(tmp_path).arrow.to_pydict() == {"x": [0.5, 1.5], "year": [1, 2]}
+
+
+@pytest.mark.parametrize("opened", [read, lambda path: ParquetPieces(str(path))])
+def test_files_of_other_types_are_no_table(opened, tmp_path):
+    pq.write_table(pa.table({"x": [1.0]}), tmp_path / "0.parquet")
+    pq.write_table(pa.table({"x": ["a"]}), tmp_path / "1.parquet")
+    with pytest.raises(DataError, match=r"have different columns: .*Field x ") as error:
+        opened(tmp_path)
+    assert error.value.code == "schemas-differ"
+    for content, why in ((b"PAR1" + bytes(20), "it may be cut short"), (b"PAR1", "4 bytes")):
+        (tmp_path / "1.parquet").write_bytes(content)
+        with pytest.raises(DataError, match=rf"1\.parquet is not a readable Parquet file: .*{why}") as error:
+            opened(tmp_path)
+        assert error.value.code == "file-damaged"
 
 
 def test_a_plain_folder_of_parquet(tmp_path):

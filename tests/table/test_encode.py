@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import json
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 import duckdb
@@ -17,10 +20,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ilk.errors import DataError
+import ilk
+from ilk.errors import DataError, IlkError, UsageError
 from ilk.table.encode import decode, encode, encode_array, encode_new
 from ilk.table.read import read
 from ilk.table.schema import Schema, infer
+from ilk.table.weights import Divided, WeightFacts
 
 ROWS = 40
 rng = np.random.default_rng(11)
@@ -237,6 +242,8 @@ def test_rows_without_a_value_are_set_aside():
     assert encoded.ledger.set_aside[0].first == (1,)
     assert [code for code, _ in encoded.warnings] == ["empty-rows"]
     assert not encoded.complete
+    assert encoded.block().observed.tolist() == [[True], [True], [False]]
+    assert encode(table, infer(table, ignore="a")).block().observed is None
 
 
 @pytest.mark.parametrize(
@@ -257,6 +264,58 @@ def test_bad_weights(weight, text):
     with pytest.raises(DataError, match=text) as error:
         encode_array(np.eye(3), weight=weight)
     assert error.value.code == "bad-weight"
+
+
+def test_rows_that_count_and_have_no_number_leave_nothing_to_fit():
+    """All weight lies on rows that the method cannot use: a refusal, whatever the weights are."""
+    cells = {"x": [None] * 30 + [float(i) for i in range(30)], "kind": ["a", "b", "c"] * 20}
+    for meaning in (None, "counts", "sampling"):
+        with pytest.raises(IlkError, match="the table has 0 rows") as error:
+            ilk.cluster(
+                {**cells, "w": [1] * 30 + [0] * 30}, weight="w", weights_are=meaning, method="k-means", k=2
+            )
+        assert error.value.code == "fewer-rows-than-groups"
+
+
+def test_weights_of_rows_that_are_set_aside_do_not_count():
+    table = read({"x": [1.5, None, 4.0], "w": [0.5, 1000.0, 0.5]})
+    encoded = encode(table, infer(table, weight="w"))
+    assert encoded.row_numbers.tolist() == [0, 2]
+    assert encoded.weight.tolist() == [1.0, 1.0]  # where all are alike
+    assert encoded.encoding.weight_unit == 0.5
+    with pytest.raises(DataError, match="all weights are zero"):
+        encode(table, infer(table, ignore="w"), weight=[0, 1, 0])
+
+
+def test_tables_without_a_row_to_fit():
+    old = read({"x": [1.5, 2.5, 9.0]})
+    for cells, text in (({"x": []}, "dict has no rows"), ({"x": [None, None]}, "no row of dict has a value")):
+        with pytest.raises(DataError, match=text) as error:
+            encode(read(cells), infer(old))
+        assert error.value.code == "no-rows"
+
+
+def test_columns_of_an_array_may_be_named():
+    assert [c.name for c in encode_array(np.eye(2), names=["a", "b"]).schema.columns] == ["a", "b"]
+    with pytest.raises(UsageError, match="1 names for 2 columns") as error:
+        encode_array(np.eye(2), names=["a"])
+    assert error.value.code == "bad-names"
+
+
+def test_weights_of_parts_are_refused_together():
+    """On a cluster only sums of them are known, and no row."""
+    parts = [WeightFacts.of(np.array(part)) for part in ([1.0, 2.0], [0.0], [np.nan, -1.0, 3.0], [np.inf])]
+    with pytest.raises(DataError, match="3 weights are missing, infinite or negative") as error:
+        reduce(add, parts).check()
+    assert error.value.code == "bad-weight"
+    reduce(add, parts[:2]).check()
+
+
+def test_weights_on_disk_are_divided_when_they_are_read():
+    weight = np.array([2.0, 4.0, 6.0])
+    divided = Divided(weight, 2.0)
+    assert (len(divided), divided.shape, divided.dtype) == (3, (3,), np.float64)
+    assert divided[1:].tolist() == [2.0, 3.0]
 
 
 def test_weight_column():
@@ -296,6 +355,9 @@ class TestNew:
         assert error.value.code == "absent-column"
         made = self.new({"on": [False], "kind": ["c"]}, absent="missing")
         assert np.isnan(made.numbers).all()
+        made = self.new({"on": [False], "size": [3]}, absent="missing")
+        assert made.codes.tolist() == [[-1, 0]]
+        assert [code for code, _ in made.warnings] == ["absent-column"]
 
     @pytest.mark.badinput("A28")
     def test_unseen_level(self):
@@ -316,11 +378,20 @@ class TestNew:
         with pytest.raises(DataError, match=r"numbers \(double\).*now holds text") as error:
             self.new({"on": [False], "kind": ["c"], "size": ["3"]})
         assert error.value.code == "type-changed"
+        day = datetime.date(2024, 1, 1)
+        with pytest.raises(DataError, match=r"'kind' held levels \(text\).*now holds date32") as error:
+            self.new({"on": [False], "kind": [day], "size": [3]})
+        assert error.value.code == "type-changed"
+        with pytest.raises(DataError, match="'size' mixes number and text") as error:
+            self.new({"on": [False] * 2, "kind": ["c"] * 2, "size": [3, "x"]})
+        assert error.value.code == "data-mixed"
 
     def test_no_rows(self):
         made = encode_new(read(self.old.arrow.slice(0, 0)), self.schema, self.encoding)
         assert made.numbers.shape == (0, 1)
         assert made.codes.shape == (0, 2)
+        made = encode_new(read(self.old.arrow.slice(0, 0)), self.schema, self.encoding, weight=[])
+        assert made.weight.shape == (0,)
 
     @pytest.mark.badinput("A2")
     def test_infinite(self):

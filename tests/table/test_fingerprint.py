@@ -40,6 +40,21 @@ def test_texts_are_read_where_they_lie(texts):
             assert digest.hexdigest() == by_texts(plain)
 
 
+def test_columns_that_cannot_be_used_count_by_their_name():
+    odd = {"x": [1.5, 2.5], "deep": [[1], [2]]}
+    assert fingerprint(read(odd)) == fingerprint(read({**odd, "deep": [[3], [4]]}))
+    assert fingerprint(read(odd)) != fingerprint(read({"x": odd["x"], "other": odd["deep"]}))
+
+
+def test_every_type_of_cells_that_can_be_left_out_has_one():
+    spans = pa.array([(1, 2, 3), None, (0, 0, 1)], pa.month_day_nano_interval())
+    table, other = (
+        pa.table({"span": cells, "x": [1.5, 2.5, 4.0]}) for cells in (spans, spans.take([2, 1, 0]))
+    )
+    assert fingerprint(read(table)) == fingerprint(read(table.slice(0)))
+    assert fingerprint(read(table)) != fingerprint(read(other))
+
+
 def test_cuts_and_kinds_of_memory_change_nothing():
     words = ["a", "bcd", "", "bcd", "é"] * 7
     whole = pa.table({"word": words, "number": np.arange(35.0)})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import duckdb
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 
 import ilk
@@ -17,6 +19,7 @@ from ilk.table.read import read
 from ilk.table.schema import Schema, types_text
 from ilk.table.understand import understand
 from tests.conftest import OWN
+from tests.table.tables import in_pieces
 
 N = 400
 
@@ -148,6 +151,15 @@ def test_in_pieces_as_in_memory(tmp_path):
     assert whole["p0"].missing_codes == (99.0,)
 
 
+def test_codes_of_many_values_in_pieces_as_in_memory(tmp_path):
+    ages = np.random.default_rng(0).integers(18, 90, 300)
+    ages[::30] = -99
+    table = pa.table({"age": ages, "x": np.arange(300) ** 0.5})
+    pieces = in_pieces(table, tmp_path / "t.parquet", 60)
+    pieces.gather({}, 1)
+    assert understand(pieces)["age"].missing_codes == understand(read(table))["age"].missing_codes == (-99.0,)
+
+
 def likert(n_rows=800):
     """Two kinds of people, twelve items with 99, gender with 9, age with -99, ids from 10001; and who is which."""
     draws = np.random.default_rng(0)
@@ -206,6 +218,15 @@ def test_units_and_codes_of_one_thing():
         "male": np.where(sex == "m", 1, 0),
     }
     assert set(same(table)) == {"fahrenheit", "male"}
+    assert set(same(pd.DataFrame(table).astype({"sex": "category"}))) == {"fahrenheit", "male"}
+
+
+def test_the_same_thing_with_blanks_and_without_end():
+    celsius = np.random.default_rng(0).normal(20, 5, 200).round(1)
+    celsius[::9] = np.nan
+    assert set(same({"celsius": celsius, "fahrenheit": celsius * 1.8 + 32})) == {"fahrenheit"}
+    celsius[5] = np.inf  # refused later, with its row
+    assert same({"celsius": celsius, "fahrenheit": celsius * 1.8 + 32}) == {}
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e-300, 1e300])

@@ -9,10 +9,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from ilk.errors import DataError, ResourceError, UsageError
-from ilk.table import containers
+from ilk.table import condition, containers
+from ilk.table import sparse as table_sparse
+from ilk.table.middle import content_rows, number_keys
 from ilk.table.read import read
+from ilk.table.words import Topic
 
 
 def cells(table):
@@ -93,6 +97,44 @@ def test_series_of_seldom_types():
     if hasattr(np, "float128"):
         long = pd.DataFrame({"a": np.array([1.5, 2.5], dtype=np.float128)})
         assert cells(read(long)) == {"a": [1.5, 2.5]}
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (sparse.coo_array(np.ones(4)), "bad-shape"),
+        (sparse.csr_array(np.ones((2, 2)) * 1j), "bad-data"),
+        (sparse.csr_array([[1.0, np.nan]]), "sparse-missing"),
+    ],
+)
+def test_sparse_matrices_that_are_no_table(given, code):
+    with pytest.raises(DataError) as told:
+        read(given)
+    assert told.value.code == code
+
+
+def test_a_sparse_matrix_of_which_few_rows_count():
+    """None of the rows looked at for the medians does: the encoding is that of the array."""
+    cells = np.random.default_rng(0).normal(size=(6000, 3))
+    weight = np.zeros(6000)
+    looked = [content_rows(number_keys(cells, 2.0**exponent)) for exponent in range(-4, 5)]
+    weight[np.setdiff1d(np.arange(6000), np.concatenate(looked))[:2]] = 1.0
+    found, wanted = (
+        encoding(made, facts(made, weight=weight), weight=weight)
+        for encoding, facts, made in (
+            (table_sparse.encoding_of, table_sparse.survey, sparse.csr_array(cells)),
+            (condition.encoding_of, condition.survey, cells),
+        )
+    )
+    assert found.power == wanted.power
+    assert np.array_equal(found.centre, wanted.centre)
+
+
+def test_topics_of_columns_without_texts():
+    topic = Topic(("broken", "late"), (1.0, 1.0), (1.0, 0.0))
+    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["Broken!", None]))
+    assert topic.numbers(coded).to_pylist() == [1.0, None, None]
+    assert topic.numbers(pa.nulls(2)).to_pylist() == [None, None]
 
 
 def test_columns_of_a_mapping():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 
 from ilk.errors import DataError, IlkError, ResourceError, UsageError
 from ilk.table.encode import encode, encode_array
+from ilk.table.out_of_core.pieces import ParquetPieces
 from ilk.table.read import read
 from ilk.table.schema import infer
 
@@ -60,6 +63,7 @@ REFUSED = {
     "D3-unclosed": (b'a,b\n1,"2\n3,4\n5,6\n', "unclosed-quote"),
     "D4-nul": (b"a,b\n1,\x002\n", "nul-byte"),
     "D4-utf16-without-mark": ("a,b\n1,2\n".encode("utf-16-le"), "nul-byte"),
+    "D3-quote-ends-early": (b'""a\n,', "rows-lost"),
     "D6-few": (b"a,b\n1,2\n3\n4,5\n", "rows-rejected"),
     "D6-many": (b"a,b\n1,2\n3,4,5\n4,5\n", "rows-rejected"),
     "D6-header": (b"a,b,c,d\n1,2\n3,4\n", "header-mismatch"),
@@ -71,6 +75,8 @@ REFUSED = {
     "D10-magic": (b"PAR1abcd", "file-damaged"),
     "D10-arrow": (b"ARROW1\0\0abcd", "file-damaged"),
     "D12-gzip": (gzip.compress(b"a,b\n1,2\n")[:-6], "file-damaged"),
+    "D1-marked-as-utf8": (b"\xef\xbb\xbfa,b\n1,\xff\n", "bad-encoding"),
+    "D1-utf16-cut": ("a,b\n1,2\n".encode("utf-16")[:-1], "bad-encoding"),
 }
 
 
@@ -148,6 +154,7 @@ def test_separators_are_found(sep, put):
 @pytest.mark.badinput("D2")
 def test_separators_that_are_given(put):
     assert rows(read(put("a::b\n1::2\n3::4\n"), sep="::")) == [(1, 2), (3, 4)]
+    assert rows(read(put('a::b\n1::x\\"y\n3::"u::v"\n'), sep="::")) == [(1, 'x\\"y'), (3, "u::v")]
     assert rows(read(put("a b\n1 2\n3 4\n"))) == [(1, 2), (3, 4)]
     assert rows(read(put("1,5;2,5\n1,6;2,7\n"), sep=";", decimal=",")) == [(1.5, 2.5), (1.6, 2.7)]
     table = read(put("a;b\n1,5;2\n1,7;3\n1,5;4\n1,7;5\n1,7;6\n"))
@@ -336,6 +343,37 @@ def test_damaged_parquet(tmp_path):
     refused(path, "file-damaged")
 
 
+def counts_of(path, n_rows, said, which):
+    """A Parquet file of one column and group with `said` for the number of its rows, in some places of its footer."""
+    pq.write_table(pa.table({"a": list(range(n_rows))}), path)
+    whole = path.read_bytes()
+    start = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    true, false = (bytes([0x16, 2 * n & 0x7F | 0x80, 2 * n >> 7]) for n in (n_rows, said))  # as Thrift has it
+    head, *parts = whole[start:].split(true)  # of the file, of the cells of its column, of its group
+    assert len(parts) == 3
+    footer = head + b"".join((false if i in which else true) + part for i, part in enumerate(parts))
+    path.write_bytes(whole[:start] + footer)
+
+
+@pytest.mark.badinput("D10")
+@pytest.mark.parametrize(
+    ("said", "which", "text"),
+    [
+        (999, [0], "its footer counts 999 rows, its parts 1000"),
+        (999, [2], "its footer counts 1000 rows, its parts 999"),
+        (1001, [0, 2], "1001 rows, and it gives 1000|gives 1000 rows, other than its footer counts"),
+    ],
+)
+def test_parquet_that_counts_other_rows_than_it_has(said, which, text, tmp_path):
+    """In memory and in pieces alike: no row is lost or made."""
+    path = tmp_path / "t.parquet"
+    counts_of(path, 1000, said, which)
+    assert re.search(text, refused(path, "file-damaged"))
+    with pytest.raises(DataError, match=text) as error:
+        [*ParquetPieces(str(path)).read(0, ["a"])]
+    assert error.value.code == "file-damaged"
+
+
 @pytest.mark.badinput("D11")
 def test_parquet_that_declares_too_much(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
@@ -400,6 +438,7 @@ def test_file_name_that_is_not_utf8(tmp_path):
 def test_paths_that_are_no_files(tmp_path):
     refused(tmp_path, "no-file", UsageError)
     refused("/dev/zero", "not-a-file", UsageError)
+    assert "is not a file name" in refused("a\0b", "no-file", UsageError)
     fifo = tmp_path / "pipe"
     os.mkfifo(fifo)
     with subprocess.Popen(
@@ -407,6 +446,12 @@ def test_paths_that_are_no_files(tmp_path):
     ) as writer:
         assert rows(read(fifo)) == [(1, 2)]
         writer.wait()
+
+
+@pytest.mark.badinput("D16")
+def test_standard_input_that_is_closed(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    assert "standard input is closed" in refused("-", "no-file", UsageError)
 
 
 @pytest.mark.badinput("D16")
@@ -434,6 +479,7 @@ def test_addresses_are_refused(address):
 def test_missing_and_forbidden_files(tmp_path, put, monkeypatch):
     put("a\n1\n", "customers.csv")
     assert "customers.csv" in refused(tmp_path / "custmers.csv", "no-file", UsageError)
+    assert "Check the path" in refused(tmp_path / "nowhere" / "customers.csv", "no-file", UsageError)
     link = tmp_path / "link.csv"
     link.symlink_to(tmp_path / "customers.csv")
     assert read(link).n_rows == 1
@@ -495,12 +541,25 @@ def test_environment_changes_nothing(put):
         ('{"a": 1}\n{"a": tru}\n', "line 2"),
         ('{"a": 1}\n[1]\n', "not an object"),
         ('{"a": 1, "a": 2}\n', "twice"),
+        ('{"a": ' + "9" * 5000 + "}\n", "line 1: a number with too many digits"),
     ],
 )
 def test_bad_json_lines(text, word, put):
     assert word in refused(put(text, "t.jsonl"), "bad-line")
     deep = '{"a": ' + "[" * 100_000 + "\n"
     refused(put(deep, "t.jsonl"), "bad-line")
+
+
+def test_blank_json_lines_are_no_rows(put):
+    table = read(put('{"a": 1}\n\n  \n{"a": 2}\n', "t.jsonl"))
+    assert (rows(table), table.ledger.read) == ([(1,), (2,)], 2)
+
+
+def test_options_of_text_files_do_not_apply_to_json(put):
+    for option in ({"sep": ";"}, {"header": False}, {"encoding": "cp1252"}):
+        assert "do not apply to JSON" in refused(
+            put('{"a": 1}\n', "t.jsonl"), "bad-option", UsageError, **option
+        )
 
 
 def test_mixed_json_column(put):
@@ -567,3 +626,82 @@ def test_any_bytes_give_a_table_or_a_coded_refusal(tmp_path_factory, content):
 def test_an_array_in_a_dict_is_the_column_that_its_cells_make(values):
     whole, cells = read({"a": values}), read({"a": values.tolist()})
     assert whole.arrow.equals(cells.arrow)
+
+
+NOON, DAY = datetime.datetime(2020, 1, 2, 12), datetime.date(2020, 1, 1)
+
+
+@pytest.mark.badinput("A17")
+@pytest.mark.parametrize("cells", [[DAY, NOON, None], [NOON, None, DAY], [np.datetime64(DAY), NOON, None]])
+def test_a_date_beside_times_is_its_midnight(cells):
+    """A workbook gives a time at midnight as a date: no time beside it is cut off."""
+    table = read({"c": cells})
+    midnight = datetime.datetime(2020, 1, 1)
+    wanted = {None: None, NOON: NOON, DAY: midnight, np.datetime64(DAY): midnight}
+    assert table.problems == {}
+    assert table.column("c").to_pylist() == [wanted[cell] for cell in cells]
+
+
+@pytest.mark.badinput("A23")
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [datetime.time(1), datetime.timedelta(2)],
+        [datetime.timedelta(999_999_999), datetime.timedelta(1)],
+        [np.datetime64("30000-01-01"), NOON],
+    ],
+)
+def test_times_that_do_not_go_together_are_refused_with_their_column(cells):
+    problem = read({"c": cells, "x": [1.5, 2.5]}).problems["c"]
+    assert problem.code == "unsupported-type"
+    assert "do not go together" in str(problem)
+
+
+@pytest.mark.badinput("C5")
+def test_arrays_of_cells_that_are_no_numbers():
+    assert rows(read(np.array([["a", "b"], ["c", ""]]))) == [("a", "b"), ("c", "")]
+    assert rows(read(np.array([[1, "x"], [None, "y"]], dtype=object))) == [(1, "x"), (None, "y")]
+    assert rows(read(np.array([[True], [False]]))) == [(True,), (False,)]
+    fields = [("n", "f8"), ("o", object), ("v", "f8", (2,)), ("z", "c16")]
+    table = read(np.array([(1.5, "a", [1, 2], 1j), (2.5, None, [3, 4], 2j)], dtype=fields))
+    assert table.column("n").to_pylist() == [1.5, 2.5]
+    assert table.column("o").to_pylist() == ["a", None]
+    assert {name: problem.code for name, problem in table.problems.items()} == dict.fromkeys(
+        "vz", "unsupported-type"
+    )
+
+
+@pytest.mark.badinput("A30")
+def test_categories_of_intervals_and_periods_are_called_as_pandas_writes_them():
+    sizes = pd.cut(pd.Series([0.5, 3.0, 9.0, np.nan] * 5), [0, 1, 5, 10])
+    months = pd.Series(pd.PeriodIndex(["2024-01", "2024-02"] * 10, freq="M")).astype("category")
+    schema = infer(read(pd.DataFrame({"size": sizes, "month": months})))
+    assert (schema["size"].kind, schema["size"].levels) == ("ordinal", ("(0, 1]", "(1, 5]", "(5, 10]"))
+    assert schema["size"].missing == 5
+    assert schema["month"].levels == ("2024-01", "2024-02")
+
+
+@pytest.mark.badinput("A22")
+def test_categories_of_several_kinds_are_refused_as_their_cells_are():
+    table = read(pd.DataFrame({"c": pd.Series([1, "a"] * 5, dtype="category"), "x": np.arange(10) / 7}))
+    assert table.problems["c"].code == "data-mixed"
+
+
+@pytest.mark.badinput("A23")
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([{"a": 1}, {"a": 2}]),
+        pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16, b"1" * 16], pa.binary(16))),
+    ],
+)
+def test_categories_of_cells_that_cannot_be_used(values):
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), values)
+    assert read(pa.table({"c": column, "x": [1.5, 2.5, 4.0]})).problems["c"].code == "unsupported-type"
+
+
+@pytest.mark.badinput("D20")
+def test_arrow_cells_stored_in_seldom_ways():
+    runs = pa.RunEndEncodedArray.from_arrays([2, 3], [1.5, None])
+    half = pa.array([np.float16(1.5), np.float16("nan"), None])
+    assert rows(read(pa.table({"runs": runs, "half": half}))) == [(1.5, 1.5), (1.5, None), (None, None)]

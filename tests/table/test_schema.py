@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import tomllib
 
 import numpy as np
 import pandas as pd
@@ -178,6 +179,9 @@ def test_no_usable_column_lists_the_reasons():
     assert error.value.code == "no-columns"
     with pytest.raises(DataError, match="at least one column whose cells differ"):
         infer(read({"a": [1, 1, 1], "b": [None, None, None]}))
+    with pytest.raises(DataError, match="list has no columns") as error:
+        infer(read([[], []]))
+    assert error.value.code == "no-columns"
 
 
 def test_asked_kinds():
@@ -187,6 +191,21 @@ def test_asked_kinds():
     assert only(["lo", "hi", "mid"] * 10, types={"c": ["lo", "mid", "hi"]})[0].levels == ("lo", "mid", "hi")
     assert only(["lo", "hi", "mid"] * 10, types={"c": "ignore"})[0].kind == "left out"
     assert only([1 if i % 2 else "a" for i in range(N)], types={"c": "categorical"})[0].levels == ("1", "a")
+    assert only([True, None, False] * 10, types={"c": "numeric"})[0].distinct == 2
+    digits = pa.array(["10", "+9", None] * 10).dictionary_encode()
+    assert only(digits, types={"c": "numeric"})[0].distinct == 2
+    info, codes = only([None] * N, types={"c": "numeric"})
+    assert (info.kind, info.reason, codes) == ("left out", "all missing", ["all-missing"])
+    info, _ = only(["a"] * N, types={"c": "categorical"})
+    assert (info.kind, info.reason) == ("left out", "constant")
+
+
+@pytest.mark.parametrize("cells", [[0, 1, -1], [1.0, 2.5, 3.0]])
+def test_counts_are_whole_and_not_negative(cells):
+    assert only([0, 1, 7] * 10, types={"c": "count"})[0].kind == "count"
+    with pytest.raises(DataError, match="'c' holds numbers that are not counts") as error:
+        only(cells * 10, types={"c": "count"})
+    assert error.value.code == "not-counts"
 
 
 @pytest.mark.parametrize(
@@ -213,10 +232,45 @@ def test_dates_as_numbers_when_asked():
     assert encode(table, schema).numbers[:, 0].tolist() == list(range(20))
 
 
+@pytest.mark.badinput("A17")
+def test_spans_and_times_of_day_as_numbers_when_asked():
+    """In days, with a missing cell among them, and longer than a double holds every microsecond of."""
+    cells = {
+        "span": [datetime.timedelta(1), None, datetime.timedelta(200_000), datetime.timedelta(hours=6)],
+        "clock": [datetime.time(6), datetime.time(12), None, datetime.time(18)],
+        "day": [None, datetime.date(1970, 1, 3), datetime.date(1970, 1, 2), datetime.date(1969, 12, 31)],
+    }
+    table = read(cells)
+    schema = infer(table, types=dict.fromkeys(cells, "numeric"))
+    assert [c.reason for c in schema.columns] == [
+        "as asked: days",
+        "as asked: days",
+        "as asked: days since 1970-01-01 UTC",
+    ]
+    np.testing.assert_array_equal(
+        encode(table, schema).numbers,
+        [[1, 0.25, np.nan], [np.nan, 0.5, 2], [200_000, np.nan, 1], [0.25, 0.75, -1]],
+    )
+
+
+@pytest.mark.badinput("A17")
+def test_months_and_days_are_no_number():
+    spans = pa.array([(1, i, 0) for i in range(N)], pa.month_day_nano_interval())
+    info, _ = only(spans)
+    assert (info.kind, info.reason) == (
+        "left out",
+        "months and days; write the part that matters as a number",
+    )
+    with pytest.raises(DataError, match="'c' was asked to be numeric and holds months and days") as error:
+        only(spans, types={"c": "numeric"})
+    assert error.value.code == "not-numeric"
+
+
 def test_special_columns_are_not_used():
     table = read({"x": REAL, "w": REAL, "t": ["a", "b"] * 15, "name": [f"n{i}" for i in range(N)]})
     schema = infer(table, weight="w", truth="t", id="name")
     assert [c.name for c in schema.used] == ["x"]
+    assert tomllib.loads(types_text(schema))["types"] == {"x": "numeric"}
     with pytest.raises(UsageError, match="Did you mean 'name'"):
         infer(table, id="nam")
 
@@ -269,6 +323,8 @@ def test_types_file_that_is_not_there(tmp_path):
         {"columns": [{"name": "a", "kind": "numeric", "reason": "", "missing": -1}]},
         {"columns": [{"name": "a", "kind": "numeric", "reason": ""}] * 2},
         {"columns": [], "weight": 3},
+        {"columns": [{"name": "a", "kind": "numeric", "reason": "", "missing_codes": ["99"]}]},
+        {"columns": [{"name": "a", "kind": "numeric", "reason": "", "missing_codes": [float("nan")]}]},
     ],
 )
 def test_schema_from_bad_data(plain):

@@ -124,6 +124,7 @@ UNTOUCHED = {
     "currencies": ([f"{'$€'[i % 2]}{i}.5" for i in range(N)], "cells-not-read"),
     "marks": ([f"{i},5" if i % 2 else f"{i}.5" for i in range(N)], "cells-not-read"),
     "a word": (["see note", *(f"${i}.50" for i in range(1, N))], "cells-not-read"),
+    "versions": ([f"{1 + i % 3}.{i % 10}.{100 + i}" for i in range(N)], None),
     "addresses": ([f"10.0.{i}.1" for i in range(N)], "cells-not-read"),
     "yes and no": ([("yes", "no")[i % 2] for i in range(N)], None),
     "words": ([("yes", "maybe", "no")[i % 3] for i in range(N)], None),
@@ -238,7 +239,7 @@ def test_the_schema_carries_it():
     _, schema, _ = typed([f"{i},5 kg" for i in range(N)])
     plain = json.loads(json.dumps(schema.to_dict()))
     assert Schema.from_dict(plain) == schema
-    for damage in ({"kind": "rune"}, {"origin": "now"}, {"decimal": ";"}, {"order": "ydm"}):
+    for damage in ({"kind": "rune"}, {"origin": "now"}, {"decimal": ";"}, {"order": "ydm"}, {"more": 1}):
         entry = {**plain["columns"][0], "written": {**plain["columns"][0]["written"], **damage}}
         with pytest.raises(ilk.errors.ModelFileError):
             Schema.from_dict({**plain, "columns": [entry]})
@@ -257,6 +258,103 @@ def test_new_rows_are_read_as_the_old_or_refused():
     assert new([3.5, 4.0]) == [3.5, 4.0]  # numbers are what they are
     with pytest.raises(DataError, match=r"1 cells of column 'c' are not written as numbers.*'\$5'"):
         new(["5 EUR", "$5"])
+
+
+PRICES = [f"{i},5 EUR" for i in range(N)]
+CLOCKS = [f"{8 + i % 9}:{i % 60:02}" for i in range(N)]
+ANSWERS = [("yes", "Y", "no")[i % 3] for i in range(N)]
+DAY_FIRST = [*DAYS.strftime("%d.%m.%Y")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        (PRICES, pd.Categorical(["1,5 EUR", None, "2 EUR"]), [1.5, None, 2.0]),
+        (PRICES, [None, None], [None, None]),
+        (PRICES, [True, False, None], [1.0, 0.0, None]),
+        (ANSWERS, [True, False, None], ["yes", "no", None]),
+        (ANSWERS, [1, 0, 7], ["yes", "no", None]),
+        (ANSWERS, ["JA", "n/a", "perhaps"], ["yes", None, None]),
+    ],
+    ids=["category", "nothing", "truth as number", "truth", "number as truth", "other words"],
+)
+def test_new_cells_of_other_types_are_what_they_say(old, new, wanted):
+    table, schema, _ = typed(old)
+    frame = pd.DataFrame({"c": new, "x": [1.0] * len(new)})
+    made = encode_new(read(frame), schema, encode(table, schema).encoding)
+    if schema["c"].levels is None:
+        np.testing.assert_array_equal(made.numbers[:, 0], np.array(wanted, dtype=float))
+    else:
+        levels = [*schema["c"].levels, None]
+        assert [levels[code] for code in made.codes[:, 0]] == wanted
+
+
+def test_new_times_of_day_come_as_text_or_as_times():
+    table, schema, _ = typed(CLOCKS)
+    encoding = encode(table, schema).encoding
+
+    def hours(cells):
+        return encode_new(read({"c": cells, "x": [1.0] * len(cells)}), schema, encoding).numbers[:, 0]
+
+    cells = ["9:30", "16:05", None]
+    times = [datetime.time(9, 30), datetime.time(16, 5), None]
+    np.testing.assert_array_equal(hours(times), hours(cells))
+    assert hours(cells)[1] - hours(cells)[0] == pytest.approx(6 + 35 / 60)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "text"),
+    [
+        (CLOCKS, [datetime.datetime(2024, 1, 1)], "type-changed", "'c' held times.*now holds timestamp"),
+        (DAY_FIRST, [3.5], "type-changed", "'c' held dates.*now holds double"),
+        (PRICES, [datetime.date(2024, 1, 1)], "type-changed", "'c' held numbers.*now holds date32"),
+        (PRICES, [datetime.timedelta(1)], "type-changed", "'c' held numbers.*now holds duration"),
+        (
+            DAY_FIRST,
+            ["02/13/2024"],
+            "cells-not-read",
+            "'c' are not written as dates, day first.*'02/13/2024'",
+        ),
+        (CLOCKS, ["25:00"], "cells-not-read", "'c' are not written as times of day.*'25:00'"),
+    ],
+)
+def test_new_cells_that_say_something_else_are_refused(old, new, code, text):
+    table, schema, _ = typed(old)
+    with pytest.raises(DataError, match=text) as error:
+        encode_new(read({"c": new, "x": [1.0]}), schema, encode(table, schema).encoding)
+    assert error.value.code == code
+
+
+def test_the_hour_is_that_of_the_clock_on_the_wall():
+    frame = pa.array([datetime.datetime(2024, 7, 1, 12)]).cast(pa.timestamp("us", "Europe/Paris"))
+    assert Spelling("date", part="hour").read(frame, "c").to_pylist() == [14.0]  # 12:00 UTC
+    texts = pa.array(["2024-07-01 14:00+02:00"])
+    assert Spelling("date", order="ymd", part="hour").read(texts, "c").to_pylist() == [14.0]
+
+
+def test_zones_of_times_are_read():
+    cells = ["2024-01-01T12:00+02:00", "2024-01-01T10:00Z", "2024-01-01T04:30-0530"]
+    found = spelling_of(cells).spelling.parsed(pa.array(cells)).to_pylist()
+    assert found == pytest.approx([found[0]] * 3)
+
+
+def test_a_column_asked_for_by_its_categories_is_not_read():
+    order = ["$1", "$5", "$20"]
+    _, schema, codes = typed([order[i % 3] for i in range(N)], types={"c": order})
+    assert (schema["c"].kind, schema["c"].levels, schema["c"].written) == ("ordinal", tuple(order), None)
+    assert "numbers-read" not in codes
+
+
+def test_columns_without_a_cell_are_not_read():
+    _, schema, codes = typed(pa.nulls(N, pa.string()).to_pylist())
+    assert (schema["c"].kind, schema["c"].reason) == ("left out", "all missing")
+    assert "cells-not-read" not in codes
+
+
+def test_epochs_that_stand_still_count_nothing():
+    _, schema, codes = typed([1_700_000_000 + i % 3 for i in range(N)])
+    assert schema["c"].used
+    assert "counts-rows" not in codes
 
 
 @pytest.fixture(scope="module")
@@ -301,6 +399,13 @@ def test_a_model_reads_new_files_as_its_own(shop, tmp_path):
     assert ilk.cluster(pd.read_csv(path, sep=";"), seed=1).labels.tolist() == result.labels.tolist()
 
 
+def test_words_for_yes_and_no_are_not_read_by_sql():
+    cells = {"x": VALUES.tolist(), "active": [("yes", "Y", "no", "n")[i % 4] for i in range(N)]}
+    model = ilk.cluster(cells, k=2, method="assorted").model
+    with pytest.raises(UsageError, match="'active' is read as yes and no, which SQL does not do"):
+        select(model, dialect_of("duckdb"), "data")
+
+
 def test_tables_in_pieces_are_read_in_the_same_way(shop):
     path, _ = shop
     whole = ilk.cluster(path, seed=1)
@@ -326,7 +431,10 @@ def read_in_pieces(path, **reading):
     return table
 
 
-def test_a_column_in_pieces_that_changes_its_writing_is_said(tmp_path):
+@pytest.mark.parametrize("at_once", [1_000, 100_000])
+def test_a_column_in_pieces_that_changes_its_writing_is_said(at_once, tmp_path, monkeypatch):
+    """Also beyond the texts that are looked at."""
+    monkeypatch.setattr("ilk.table.text.CUT_ROWS", at_once)
     path = tmp_path / "late.csv"
     lines = [f"${i}.5,{i}" for i in range(20_000)]
     path.write_text("c,x\n" + "\n".join(lines) + "\n5 bananas,1\n")

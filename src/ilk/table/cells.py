@@ -276,8 +276,6 @@ def _dictionary(column: Column) -> tuple[Column, Column]:
     if isinstance(column, pa.ChunkedArray):
         encoded = column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
         column = encoded.unify_dictionaries().combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], encoded.type)
     elif not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     return column.dictionary, column.indices
@@ -322,30 +320,54 @@ def as_numbers(column: Column, name: str) -> Any:
         return column.to_numpy(zero_copy_only=False)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
-    if pa.types.is_duration(kind):
-        return (
-            column.cast(pa.duration("us"), safe=False).cast(pa.int64()).cast(pa.float64()).to_numpy()
-            / 86_400e6
-        )
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        stamp = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        return stamp.cast(pa.float64(), safe=False).to_numpy() / 86_400e6
+    if pa.types.is_temporal(kind):
+        return as_days(column, name)
     if pa.types.is_dictionary(kind):
         column = column.cast(kind.value_type)
         kind = column.type
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif not is_number(kind):
-        cells = pc.utf8_trim_whitespace(column)
-        bad = pc.invert(pc.match_substring_regex(cells, "^" + NUMBER.pattern.replace(r"\d", "[0-9]") + "$"))
-        rows = pc.indices_nonzero(pc.fill_null(bad, False)).to_pylist()
-        if rows:
-            cell = shown(column[rows[0]].as_py())
-            raise DataError(
-                "not-numeric",
-                f"column {shown(name)!r} was asked to be numeric; {len(rows)} cells are no numbers",
-                where=f"{cell!r} first; {rows_shown(rows)}",
-                do='Correct the cells, or ask for "categorical"',
-            )
-        column = pc.replace_substring_regex(cells, r"^\+", "")
+        if rows := not_numbers(column):
+            raise not_numeric(name, column[rows[0]].as_py(), rows)
+        column = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), r"^\+", "")
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def is_text(kind: Any) -> bool:
+    """Whether cells of an Arrow type are texts, categories of texts among them."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def not_numbers(column: Column) -> list[int]:
+    """Places of the texts that are no numbers."""
+    plain = "^" + NUMBER.pattern.replace(r"\d", "[0-9]") + "$"
+    bad = pc.invert(pc.match_substring_regex(pc.utf8_trim_whitespace(column), plain))
+    return list(pc.indices_nonzero(pc.fill_null(bad, False)).to_pylist())
+
+
+def not_numeric(name: str, cell: str, rows: Sequence[int]) -> DataError:
+    """The refusal of a column of texts, of which those in `rows` are no numbers, and `cell` is the first."""
+    return DataError(
+        "not-numeric",
+        f"column {shown(name)!r} was asked to be numeric; {len(rows)} cells are no numbers",
+        where=f"{shown(cell)!r} first; {rows_shown(rows)}",
+        do='Correct the cells, or ask for "categorical"',
+    )
+
+
+def as_days(column: Column, name: str) -> Any:
+    """Durations and times of day in days, dates as days since 1970-01-01 UTC; NaN where missing."""
+    kind = column.type
+    if pa.types.is_interval(kind):
+        raise DataError(
+            "not-numeric",
+            f"column {shown(name)!r} was asked to be numeric and holds months and days, of which no number can be made",
+            do="Convert it to a number of days first",
+        )
+    fine = (
+        pa.duration if pa.types.is_duration(kind) else pa.time64 if pa.types.is_time(kind) else pa.timestamp
+    )
+    micros = column.cast(fine("us"), safe=False).cast(pa.int64()).cast(pa.float64(), safe=False)
+    return micros.to_numpy(zero_copy_only=False) / 86_400e6

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import os
 import re
 import threading
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ilk.errors import Caution, DataError, Option, ResourceError, UsageError, shown
-from ilk.table.files import copy_capped
 from ilk.table.scratch import spool
 
 MAX_LINE_BYTES = 256 * 2**20
@@ -35,20 +32,6 @@ class TextFacts:
     lines: int
     blank: int
     longest: int = 0
-
-
-def unpack(path: str, folder: str, name: str) -> str:
-    target = os.path.join(folder, "unpacked")
-    try:
-        with gzip.open(path, "rb") as stream:
-            copy_capped(stream.read, target, name, os.path.getsize(path))
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(
-            "file-damaged",
-            f"{name} is not a readable gzip file: {shown(str(error), 120)}",
-            do="Fetch it again",
-        ) from None
-    return target
 
 
 def clean(path: str, folder: str, name: str, encoding: str | None) -> str:

@@ -114,10 +114,22 @@ def from_objects(values: Sequence[Any], name: str) -> tuple[Column, DataError | 
     if kind == "number":
         return _numbers(values), None
     cells = [None if _missing(v) else v for v in values]
+    if kind == "text":
+        cells = [v if v is None else sound(v) for v in cells]
     try:
-        return pa.array([v if v is None else sound(v) for v in cells] if kind == "text" else cells), None
-    except (pa.ArrowException, OverflowError):
+        return pa.array(_midnights(cells) if kind == "date" else cells), None
+    except (pa.ArrowException, TypeError, OverflowError):
         return pa.nulls(len(values)), unsupported(name, f"cells of type {kind} that do not go together")
+
+
+def _midnights(cells: list[Any]) -> list[Any]:
+    """Dates as their midnights where times stand beside them: Arrow would cut the times off, or refuse them."""
+    if len({type(cell) for cell in cells if cell is not None}) < 2:
+        return cells
+    plain = [
+        cell.astype("datetime64[us]").item() if isinstance(cell, np.datetime64) else cell for cell in cells
+    ]
+    return [datetime.combine(cell, time()) if type(cell) is date else cell for cell in plain]
 
 
 def unsupported(name: str, what: str) -> DataError:

@@ -44,17 +44,25 @@ WORKBOOK = 'Install its reader (pip install "ilk[excel]"), or save the sheet as 
 
 def unpack_one(path: str, folder: str, name: str, head: bytes) -> tuple[str, str] | None:
     """The one file in an archive, unpacked, and its ending; None where the file is no archive of one file."""
-    target = os.path.join(folder, "unpacked")
-    inner = os.path.splitext(name)[0]
     if head.startswith(ZIP):
-        return _unzipped(path, target, name)
+        return _unzipped(path, os.path.join(folder, "unpacked"), name)
     kind, opened = ("gzip", _gzip) if head.startswith(GZIP) else ("zstd", _zstd)
+    return _unpacked(path, folder, name, kind, opened), Path(os.path.splitext(name)[0]).suffix.lower()
+
+
+def unpack_gzip(path: str, folder: str, name: str) -> str:
+    """What a gzip file holds, as a file in `folder`."""
+    return _unpacked(path, folder, name, "gzip", _gzip)
+
+
+def _unpacked(path: str, folder: str, name: str, kind: str, opened: Callable[[str], Any]) -> str:
+    target = os.path.join(folder, "unpacked")
     try:
         with closing(opened(path)) as stream:
             copy_capped(stream.read, target, name, os.path.getsize(path))
     except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
         raise damaged(name, kind, str(error)) from None
-    return target, Path(inner).suffix.lower()
+    return target
 
 
 def _gzip(path: str) -> Any:

@@ -62,8 +62,6 @@ def _encoded(column: Column) -> Any:
     """A dictionary of values in the order they first come, and the place of each row among them (null where
     missing)."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(whole, pa.ChunkedArray):
-        whole = whole.chunk(0) if whole.num_chunks else pa.array([], column.type)
     if pa.types.is_dictionary(whole.type):
         whole = whole.cast(whole.type.value_type)
     return pc.dictionary_encode(whole)

@@ -259,18 +259,25 @@ def _read_parquet(path: str, name: str, *, cut_short: bool) -> Table:
     try:
         with pa.OSFile(path) as handle, pq.ParquetFile(handle, arrow_extensions_enabled=False) as file:
             _check_declared(file.metadata, name)
-            return from_arrow(file.read(), name)
+            arrow, counted = file.read(), file.metadata.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(name, "Parquet", str(error)) from None
+    if arrow.num_rows != counted:
+        raise damaged(name, "Parquet", f"its footer counts {counted} rows, and it gives {arrow.num_rows}")
+    return from_arrow(arrow, name)
+
+
+def check_row_counts(facts: Any, name: str) -> None:
+    """Refuse a Parquet file whose footer counts other rows than its parts."""
+    rows = sum(facts.row_group(i).num_rows for i in range(facts.num_row_groups))
+    if rows != facts.num_rows or rows < 0:
+        raise damaged(name, "Parquet", f"its footer counts {facts.num_rows} rows, its parts {rows}")
 
 
 def _check_declared(facts: Any, name: str) -> None:
     """Refuse before anything is allocated what would not fit into memory."""
-    groups = range(facts.num_row_groups)
-    declared = sum(max(facts.row_group(i).total_byte_size, 0) for i in groups)
-    rows = sum(facts.row_group(i).num_rows for i in groups)
-    if rows != facts.num_rows or facts.num_rows < 0:
-        raise damaged(name, "Parquet", f"its footer counts {facts.num_rows} rows, its parts {rows}")
+    check_row_counts(facts, name)
+    declared = sum(max(facts.row_group(i).total_byte_size, 0) for i in range(facts.num_row_groups))
     declared = max(declared, facts.num_rows * max(facts.num_columns, 1))
     if declared > MAX_PARQUET_BYTES:
         raise ResourceError(

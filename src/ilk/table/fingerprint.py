@@ -56,6 +56,8 @@ def _add(digest: Any, cells: Any) -> None:
         values = (cells if whole else pc.fill_null(cells, 0)).to_numpy(zero_copy_only=False)
         digest.update(np.ascontiguousarray(values).tobytes())
         return
+    if pa.types.is_interval(cells.type):  # which Arrow does not write as text
+        cells = pa.array([None if cell is None else str(cell) for cell in cells.to_pylist()])
     text = pc.fill_null(cells.cast(pa.large_string()), "")
     digest.update(pc.binary_length(text).to_numpy(zero_copy_only=False).tobytes())
     digest.update(_joined(text))

@@ -10,7 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, names_shown, rows_shown, shown
-from ilk.table.cells import EXACT_WHOLE, MANY_LEVELS, ColumnCells, TableColumns, is_number, type_name
+from ilk.table.cells import (
+    EXACT_WHOLE,
+    MANY_LEVELS,
+    ColumnCells,
+    TableColumns,
+    is_number,
+    is_text,
+    type_name,
+)
 from ilk.table.columns import NUMBER
 from ilk.table.schema import TEXT, ColumnInfo
 
@@ -99,8 +107,7 @@ class Judge:
 
     def _free_text(self, name: str, column: ColumnCells) -> ColumnInfo:
         """A column whose words are looked at when it comes to a fit."""
-        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        if not is_text(column.type):
             raise DataError(
                 "not-text",
                 f"column {shown(name)!r} was asked to be text and holds {type_name(column.type)}",
@@ -121,9 +128,7 @@ class Judge:
             return ColumnInfo(name, "left out", "all missing", **facts)
         kind = column.type
         if pa.types.is_temporal(kind):
-            what = "duration or time" if pa.types.is_duration(kind) or pa.types.is_time(kind) else "date"
-            reason = f"{what}; as type numeric it is a number of days"
-            return ColumnInfo(name, "left out", reason, **facts)
+            return ColumnInfo(name, "left out", _time_reason(kind), **facts)
         if pa.types.is_dictionary(kind):
             return self._category(name, column, facts)
         if pa.types.is_boolean(kind):
@@ -238,7 +243,7 @@ class Judge:
         if asked in ("numeric", "count"):
             count, reason = column.n_numbers(name, counts=asked == "count"), "as asked"
             if pa.types.is_temporal(column.type):
-                since = "" if pa.types.is_duration(column.type) else " since 1970-01-01 UTC"
+                since = "" if _is_span(column.type) else " since 1970-01-01 UTC"
                 reason = f"as asked: days{since}"
             return ColumnInfo(name, str(asked), reason, distinct=count, **facts)
         if not isinstance(asked, str):
@@ -284,6 +289,18 @@ class Judge:
                 do="Add them to the list in types",
             )
         return ColumnInfo(name, "ordinal", "as asked", levels=levels, distinct=len(found), **facts)
+
+
+def _is_span(kind: Any) -> bool:
+    """Whether cells of an Arrow type say how long, or how late in the day, rather than when."""
+    return bool(pa.types.is_duration(kind) or pa.types.is_time(kind))
+
+
+def _time_reason(kind: Any) -> str:
+    """Why a column of times is left out."""
+    if pa.types.is_interval(kind):
+        return "months and days; write the part that matters as a number"
+    return f"{'duration or time' if _is_span(kind) else 'date'}; as type numeric it is a number of days"
 
 
 def _is_run(column: ColumnCells) -> bool:

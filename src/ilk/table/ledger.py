@@ -21,11 +21,6 @@ class SetAside:
     first: tuple[int, ...] = ()
     unit: str = "row"
 
-    def __str__(self) -> str:
-        numbers = ", ".join(str(i) for i in self.first[:SHOWN_ROWS])
-        more = ", …" if self.count > min(len(self.first), SHOWN_ROWS) else ""
-        return f"{self.count} {self.reason}" + (f" ({self.unit} {numbers}{more})" if numbers else "")
-
 
 @dataclass(frozen=True)
 class Ledger:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,6 @@ from ilk.table.columns import Column, from_objects, plain_arrow, plain_or_list, 
 from ilk.table.ledger import Ledger
 from ilk.table.sparse import is_sparse_input, whole_table
 from ilk.threads import database_config
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,8 +228,7 @@ def from_array(array: Array) -> Table:
     True
     """
     if array.dtype.names is not None and array.ndim == 1:
-        columns = {name: array[name] for name in array.dtype.names}
-        return _from_cells({k: v.tolist() if v.dtype == object else v for k, v in columns.items()}, "array")
+        return _from_cells({name: array[name] for name in array.dtype.names}, "array")
     if array.ndim != 2:
         raise UsageError(
             "bad-shape",
@@ -252,8 +248,7 @@ def from_array(array: Array) -> Table:
     array, cautions = _native_numbers(array)
     if array.dtype.kind in "fiu":
         return Table("array", names, ledger, array=array, warnings=cautions)
-    cells = {name: array[:, j] for j, name in enumerate(names)}
-    return _from_cells({k: v.tolist() if v.dtype.kind == "O" else v for k, v in cells.items()}, "array")
+    return _from_cells({name: array[:, j] for j, name in enumerate(names)}, "array")
 
 
 def _native_numbers(array: Array) -> tuple[Array, tuple[Caution, ...]]:
@@ -332,8 +327,11 @@ def from_arrow(arrow: Any, source: str) -> Table:
     columns, problems = [], {}
     for name, column in zip(names, arrow.columns, strict=True):
         plain = plain_arrow(column)
-        kind = plain.type
-        if pa.types.is_nested(kind) or "binary" in str(kind):
+        kind = plain.type.value_type if pa.types.is_dictionary(plain.type) else plain.type
+        stored_otherwise = isinstance(
+            kind, pa.BaseExtensionType
+        )  # of a category; all others are plain by now
+        if stored_otherwise or pa.types.is_nested(kind) or "binary" in str(kind):
             problems[name] = unsupported(name, f"cells of type {shown(str(kind))}")
         columns.append(plain)
     n_rows = arrow.num_rows
@@ -382,10 +380,12 @@ def _from_series(series: Any, name: str) -> tuple[Column, DataError | None]:
         series = series.sparse.to_dense()
     if kind == "float128":
         series = series.astype("float64")
+    if kind == "category" and str(series.cat.categories.dtype).startswith(("interval", "period")):
+        series = series.cat.rename_categories(str)  # as `pandas.cut` makes them
     try:
         column = pa.array(series, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # A type of pandas that Arrow lacks (periods, intervals, extension types): by its values.
+        # What Arrow lacks (categories of several kinds, types of other packages): by its values.
         return from_objects(series.astype(object).tolist(), name)
     table = from_arrow(pa.table({name: column}), "")
     return table.columns[0] if table.columns else column, table.problems.get(name)

@@ -91,10 +91,6 @@ class Schema:
     def used(self) -> tuple[ColumnInfo, ...]:
         return tuple(c for c in self.columns if c.used)
 
-    @property
-    def left_out(self) -> tuple[ColumnInfo, ...]:
-        return tuple(c for c in self.columns if not c.used)
-
     def __getitem__(self, name: str) -> ColumnInfo:
         return self._by_name[name]
 
@@ -110,11 +106,6 @@ class Schema:
         2
         """
         return cls(tuple(ColumnInfo(name, "numeric", "number", "float64") for name in names))
-
-    @classmethod
-    def infer(cls, table: TableColumns, **asked: Any) -> Schema:
-        """The schema of a table; see `infer`."""
-        return infer(table, **asked)
 
     def print_lines(self) -> list[dict[str, str]]:
         """One row of plain text per column, for a terminal: name, type, categories, missing, reason."""

@@ -98,13 +98,13 @@ def refuse_cells(cells: Any, which: Array, code: str, what: str, do: str) -> Non
 
 
 def survey(cells: Any, weight: Array | None = None) -> Survey:
-    """Range and mean of each column over the rows that count."""
+    """Range and mean of each column over the rows that count, of which there are some."""
     if weight is not None:
         cells, weight = cells[weight > 0], weight[weight > 0]
     n_rows, n_columns = cells.shape
     counted = np.ones(n_rows) if weight is None else weight
     stored = np.bincount(cells.indices, minlength=n_columns)
-    low, high = (np.zeros(n_columns), np.zeros(n_columns)) if n_rows else (np.full(n_columns, np.inf),) * 2
+    low, high = np.zeros((2, n_columns))
     by_column = cells.tocsc()
     filled = np.flatnonzero(stored)
     if len(filled):
@@ -116,7 +116,7 @@ def survey(cells: Any, weight: Array | None = None) -> Survey:
     total = float(counted.sum())
     return Survey(
         low=low,
-        high=high if n_rows else -high,
+        high=high,
         mean=_means(cells, counted, total),
         missing=np.zeros(n_columns, dtype=np.int64),
         total_weight=np.full(n_columns, total),
@@ -126,8 +126,6 @@ def survey(cells: Any, weight: Array | None = None) -> Survey:
 
 def _means(cells: Any, counted: Array, total: float) -> Array:
     """Weighted means; by shares of the weight where the sum runs over."""
-    if not total > 0:
-        return np.zeros(cells.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
         mean = (counted @ cells.astype(np.float64)) / total
     return np.asarray(mean if np.isfinite(mean).all() else (counted / total) @ cells.astype(np.float64))

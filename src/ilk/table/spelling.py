@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ilk.errors import DataError, Option, rows_shown, shown
+from ilk.table.cells import as_days
 from ilk.table.columns import NUMBER, Column, number_text
 from ilk.table.spelled_dates import (
     date_order,
@@ -129,9 +130,9 @@ class Spelling:
         """Cells that are no text: numbers are what they are, dates and times days."""
         temporal = pa.types.is_timestamp(column.type) or pa.types.is_date(column.type)
         if self.kind == "date" and temporal:
-            return self._of_days(_stamp_days(column, local=bool(self.part)))
+            return self._of_days(_stamp_days(column, name, local=bool(self.part)))
         if self.kind == "time" and pa.types.is_time(column.type):
-            return self._of_days(_time_parts(column))
+            return self._of_days(as_days(column, name))
         if self.kind in ("date", "time") or temporal or pa.types.is_temporal(column.type):
             raise DataError(
                 "type-changed",
@@ -184,16 +185,10 @@ def _truth(text: str | None) -> str | None:
     return "yes" if word in YES else "no" if word in NO else None
 
 
-def _time_parts(column: Column) -> Any:
-    micros = column.cast(pa.time64("us"), safe=False).cast(pa.int64())
-    return micros.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / 86_400e6
-
-
-def _stamp_days(column: Column, *, local: bool = False) -> Any:
+def _stamp_days(column: Column, name: str, *, local: bool) -> Any:
     if local and pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = pc.local_timestamp(column)
-    stamp = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-    return stamp.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) / 86_400e6
+    return as_days(column, name)
 
 
 def _strange(texts: Column, values: Column, kind: str) -> Column:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ilk.errors import SHOWN_ROWS, Caution, DataError, Option, UsageError, shown
-from ilk.table.clean import MAX_LINE_BYTES, TextFacts, any_length, plain_text, unpack
+from ilk.table.clean import MAX_LINE_BYTES, TextFacts, any_length, plain_text
 from ilk.table.columns import NUMBER, Column, usable_names
 from ilk.table.files import TextOptions
 from ilk.table.ledger import Ledger, SetAside
@@ -55,11 +55,9 @@ class CsvDialect:
     names: tuple[str, ...] | None
 
 
-def read_text(path: str, name: str, options: TextOptions, *, packed: bool = False) -> Table:
+def read_text(path: str, name: str, options: TextOptions) -> Table:
     """A table from a delimited text file; every line ends in a row or in the ledger."""
     with scratch() as folder:
-        if packed:
-            path = unpack(path, folder, name)
         plain, facts, told = plain_text(path, folder, name, options.encoding)
         dialect, cautions = dialect_of(plain, name, options)
         cautions += told
@@ -220,8 +218,6 @@ def _above_header(
     while first < len(records) - 1:
         fields = records[first][1]
         if not (fields[0].lstrip().startswith("#") or (width > 1 and len(fields) <= width / 2)):
-            break
-        if len(fields) == width and not fields[0].lstrip().startswith("#"):
             break
         first += 1
     if first == 0:

@@ -22,7 +22,10 @@ from ilk.table.cells import (
     check_counts,
     is_number,
     is_sentinel,
+    is_text,
     level_texts,
+    not_numbers,
+    not_numeric,
     null_codes,
     sorted_texts,
 )
@@ -36,10 +39,15 @@ Again = Callable[[], Iterator[tuple[int, Column]]]
 
 
 class Gathered:
-    """The facts of one column, so far. `as_number` says that the user asked for numbers."""
+    """The facts of one column, so far. `as_number` says that the user asked for numbers: cells that are no text are
+    taken as such from the start, texts once it is known how they are written."""
 
     def __init__(self, type: Any, again: Again, *, as_number: bool = False) -> None:
-        self.type, self._again, self._as_number = type, again, as_number
+        self.type, self._again = type, again
+        self._as_number = as_number and not is_text(type) and not pa.types.is_interval(type)
+        self._numbers: Gathered | None = (
+            None  # texts as the numbers that they are, where these were asked for
+        )
         self.n_rows = self.missing = 0
         self._whole = True
         self._ends: tuple[Any, Any] | None = None
@@ -102,8 +110,9 @@ class Gathered:
         if later._values is not None:
             self._hold(later._values if self._values is None else np.union1d(self._values, later._values))
             self.crowded |= later.crowded
-        self._texts.update(later._texts)
-        self._observed |= later._observed
+        if not self.crowded or later._observed:
+            self._texts.update(later._texts)
+            self._observed |= later._observed
         self.crowded |= len(self._texts) > MANY_LEVELS
         self._sketch.add_hashed(later._sketch.lowest)
         return self
@@ -117,16 +126,18 @@ class Gathered:
         return self._whole
 
     def ends(self) -> tuple[Any, Any]:
+        if self._numbers is not None:
+            return self._numbers.ends()
         assert self._ends is not None
         return self._ends
 
     def n_distinct(self) -> int:
-        if not self.crowded:
-            if self._numeric:
-                return 0 if self._values is None else len(self._values)
+        if self._numeric and not self.crowded:
+            return 0 if self._values is None else len(self._values)
+        if not self.crowded or self._observed:  # of a category all levels are held
             return len(self._levels())
         present = self.n_rows - self.missing
-        about = min(self._sketch.estimate(), present)
+        about = min(max(self._sketch.estimate(), MANY_LEVELS + 1), present)
         if about < NEARLY_ALL * present or not self._whole:
             return about
         return self._count_exactly(present)
@@ -156,11 +167,10 @@ class Gathered:
                     others = numbers[numbers != value].astype(np.float64) - float(value)
                     count, rest = count + len(numbers), rest + len(others)
                     first, second = first + others.sum(), second + others @ others
-                if rest:
-                    mean = first / rest
-                    deviation = float(np.sqrt(max(second / rest - mean**2, 0.0)))
-                    if is_sentinel(value, count, rest, mean + float(value), deviation):
-                        return True
+                mean = first / rest  # there are others: a column of one value is constant
+                deviation = float(np.sqrt(max(second / rest - mean**2, 0.0)))
+                if is_sentinel(value, count, rest, mean + float(value), deviation):
+                    return True
         return False
 
     def parts(self) -> Iterator[Column]:
@@ -201,9 +211,10 @@ class Gathered:
         return [t for t in self._texts if t in self._observed] if self._observed else list(self._texts)
 
     def levels(self, *, ordered: bool = False) -> tuple[str, ...]:
+        levels = self._levels()[:MANY_LEVELS]
         if ordered and pa.types.is_dictionary(self.type) and self.type.ordered:
-            return tuple(self._levels())
-        return sorted_texts(self._levels())
+            return tuple(levels)
+        return sorted_texts(levels)
 
     def rows_outside(self, texts: Sequence[str]) -> tuple[int, int, list[int], str]:
         among = outside = 0
@@ -219,11 +230,29 @@ class Gathered:
         return among, outside, rows, cell
 
     def n_numbers(self, name: str, *, counts: bool) -> int:
-        for _, column in self._again():
-            numbers = as_numbers(column, name)
-            if counts:
-                check_counts(numbers, name)
-        return self.n_distinct()
+        if not self._numeric:
+            self._refuse_words(name)
+            self._numbers = self.as_read(lambda column: _number_column(column, name), pa.float64())
+        found = self._numbers or self
+        for numbers in found.number_parts() if counts else ():
+            check_counts(numbers, name)
+        return found.n_distinct()
+
+    def _refuse_words(self, name: str) -> None:
+        rows: list[int] = []
+        cell = ""
+        for first, column in self._again() if is_text(self.type) else ():
+            texts = column.cast(pa.large_string())
+            strange = not_numbers(texts)
+            if strange and not rows:
+                cell = texts[strange[0]].as_py()
+            rows += [first + row for row in strange]
+        if rows:
+            raise not_numeric(name, cell, rows)
+
+
+def _number_column(column: Column, name: str) -> Column:
+    return pa.array(as_numbers(column, name), from_pandas=True)
 
 
 def _plain_numbers(column: Column, *, as_number: bool) -> Array:
@@ -283,7 +312,7 @@ def mixed(keys: Array) -> Array:
 
 
 class Sketch:
-    """How many different keys there were: exact up to `MANY_LEVELS`, beyond from how low the lowest hashes lie."""
+    """How many different keys there were, of more than `MANY_LEVELS`: from how low the lowest hashes lie."""
 
     def __init__(self) -> None:
         self.lowest = np.empty(0, np.uint64)
@@ -299,6 +328,4 @@ class Sketch:
 
     def estimate(self) -> int:
         """(m - 1) / share of the range that the m lowest take (Bar-Yossef and others 2002)."""
-        if len(self.lowest) < MANY_LEVELS:
-            return len(self.lowest)
         return round((MANY_LEVELS - 1) / (float(self.lowest[-1]) / 2.0**64))

@@ -133,9 +133,9 @@ def _first_cells(table: PieceTable, layout: PartCells) -> tuple[RowCells, float]
     """The first rows, and the seconds it took to decode them."""
     for piece in range(table.n_pieces):
         began = time.perf_counter()
-        for part in table.parts_of(piece, layout.columns):
-            if part.n_rows:
-                return layout.cells(part), time.perf_counter() - began
+        part = next(table.parts_of(piece, layout.columns), None)
+        if part is not None:
+            return layout.cells(part), time.perf_counter() - began
     return layout.cells(table.take(np.empty(0, np.intp))), 0.0
 
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from ilk.errors import DataError, shown
-from ilk.table.files import FolderFile, damaged, is_cut_short, parquet_files
+from ilk.table.files import FolderFile, check_row_counts, damaged, is_cut_short, parquet_files
 from ilk.table.scratch import room
 
 BATCH_BYTES = 4 << 20
@@ -81,6 +81,7 @@ class ParquetPieces:
             with _readable(file.name), pq.ParquetFile(file.path, arrow_extensions_enabled=False) as opened:
                 schemas.append(file.with_given(opened.schema_arrow.empty_table()).schema)
                 facts = opened.metadata
+                check_row_counts(facts, file.name)
                 groups += [_RowGroup(file, facts, number) for number in range(facts.num_row_groups)]
         try:
             self.schema = pa.unify_schemas(schemas, promote_options="default")

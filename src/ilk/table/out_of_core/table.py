@@ -49,10 +49,6 @@ class PieceTable:
         return self.ledger.used
 
     @property
-    def n_columns(self) -> int:
-        return len(self.names)
-
-    @property
     def n_pieces(self) -> int:
         return len(self.pieces.first_rows) - 1
 

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ilk.errors import DataError
-from ilk.table.clean import plain_text, unpack
+from ilk.table.clean import plain_text
 from ilk.table.columns import usable_names
+from ilk.table.containers import unpack_gzip
 from ilk.table.files import TextOptions
 from ilk.table.out_of_core.pieces import KeptPieces
 from ilk.table.out_of_core.table import PieceTable
@@ -45,7 +46,7 @@ def read_text_pieces(path: str, name: str, options: TextOptions, *, packed: bool
     """As `read_text`, for a file larger than memory."""
     with scratch() as folder:
         if packed:
-            path = unpack(path, folder, name)
+            path = unpack_gzip(path, folder, name)
         plain, facts, told = plain_text(path, folder, name, options.encoding)
         dialect, cautions = dialect_of(plain, name, options)
         cautions += told
