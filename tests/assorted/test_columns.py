@@ -193,3 +193,17 @@ def test_what_scales_cost_is_known_once_for_a_plan(monkeypatch):
     assert moved is not None
     assert moved[0].family.offset != scene.family.offset
     assert len(made) == 1
+
+
+def test_columns_of_many_values_are_known_at_once_as_one_by_one():
+    draws = np.random.default_rng(5)
+    raw = draws.normal(0, 1, (100, 24))
+    raw[:, :6] = np.round(raw[:, :6] * np.arange(1, 7) * 2)
+    for j in range(6, 18):  # one value in 12 to 23 rows: 15 may be an atom, 20 is one
+        raw[: 6 + j, j] = 0.5
+    raw[3, 18:20] = np.nan
+    plain, _ = plan_of(draws.permuted(raw, axis=0))
+    doubled, _ = plan_of(draws.permuted(raw, axis=0), weight=np.full(100, 2.0))
+    assert [(n.name, n.atom) for n in plain.numbers] == [(n.name, n.atom) for n in doubled.numbers]
+    assert [(c.name, c.names) for c in plain.categories] == [(c.name, c.names) for c in doubled.categories]
+    assert [n.name for n in plain.numbers if n.atom is not None] == [f"x{j}" for j in range(14, 18)]

@@ -197,3 +197,29 @@ def test_numbers_paste_into_other_programs():
     assert score_text(-0.25) == "-.25"
     assert share_text(0.5) == "50%"
     assert count_text(8412).isascii()
+
+
+def test_columns_looked_at_together_have_the_moments_of_each_alone():
+    draws = np.random.default_rng(3)
+    labels, heft = draws.integers(0, 3, 500), draws.integers(0, 4, 500).astype(float)
+    values = draws.normal(0, 1, (7, 500)) * 10.0 ** np.arange(-9, 12, 3)[:, None] + 5.0
+    values[2, 4:60] = np.nan
+    values[3] = 1.25
+    values[4, :2] = 1.7e308, -1.7e308
+    columns = [number(row, f"x{j}") for j, row in enumerate(values)]
+    together = [
+        {fact.column: fact for fact in group.facts} for group in describe(columns, labels, 3, weight=heft)
+    ]
+    for column in columns:
+        for g, group in enumerate(describe([column], labels, 3, weight=heft)):
+            assert group.facts == (together[g][column.name],)
+    for j in (0, 1, 2, 3, 5, 6):
+        for g in range(3):
+            mine = (labels == g) & ~np.isnan(values[j])
+            mean = np.average(values[j, mine], weights=heft[mine])
+            square = np.average((values[j, mine] - mean) ** 2, weights=heft[mine])
+            fact = together[g][f"x{j}"]
+            assert (fact.value, fact.spread) == (
+                pytest.approx(mean),
+                pytest.approx(np.sqrt(square), 1e-6, 1e-12),
+            )

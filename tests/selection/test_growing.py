@@ -10,6 +10,7 @@ from benchmarks.ceiling import apart
 from ilk.measures import ari
 from ilk.report.page import page
 from ilk.selection.fine_parts import FineParts, ward_merges
+from ilk.selection.growing import Growth
 
 
 @pytest.mark.parametrize(("k", "columns", "rows"), [(15, 2, 60), (40, 3, 60)])
@@ -93,3 +94,21 @@ def test_k_means_goes_on_where_groups_lie_apart(columns):
     found = ilk.cluster(X, method="k-means")
     assert found.k == 30
     assert "k-stopped" not in dict(found.warnings)
+
+
+def test_where_the_search_ends_no_cut_that_is_run_out_pays(monkeypatch):
+    """Groups that are no Gaussians: the cut that leads after a few passes gains nothing, and another one does."""
+    ended = []
+    monkeypatch.setattr(Growth, "run", lambda growth, run=Growth.run: (run(growth), ended.append(growth)))
+    draws, label = np.random.default_rng(5), np.repeat(np.arange(12), 100)
+    X = apart(12, 2, 1, seed=5)[0][label]
+    ilk.cluster(X + draws.laplace(size=X.shape) @ np.array([[1.5, 0.6], [0.0, 0.7]]), method="gaussian")
+    ended = [growth for growth in ended if growth.most > growth.last]
+    assert ended
+    for growth in ended:
+        grid, best = growth.grid, growth.best
+        assert best.k > 12
+        for cut in grid.split_labels(best):
+            trial = grid.blank(best.structure, best.k + 1)
+            grid.run_from([trial], [cut], growth.stop)
+            assert grid.bic(trial) >= grid.bic(best)

@@ -45,7 +45,7 @@ from ilk.table.own_transforms import transforms_elsewhere
 from ilk.threads import one_blas_thread
 
 N_STARTS = 30  # of K-means and its kin, for each K
-TELLING = 3e-4  # seconds that it takes to describe a column; kept from a budget
+TELLING = 2e-4  # seconds that it takes to describe a column; kept from a budget
 SEARCH_SHARE = 0.75  # of a budget after reading; the rest is for resamples and the description
 
 

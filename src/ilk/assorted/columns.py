@@ -170,9 +170,14 @@ def _of_values(name: str, source: int, values: dict[float, float], lost: float) 
 
 
 def _watch(sample: Block, n_levels: Sequence[int], few_values: int) -> _Watch:
-    few, atoms = [], []
-    heft = sample.weights
+    few: list[bool] = []
+    atoms: list[float | None] = []
+    heft, many = sample.weights, _many_values(sample, few_values)
     for j in range(sample.n_columns):
+        if many[j]:
+            few.append(False)
+            atoms.append(None)
+            continue
         x = sample.raw[:, j]
         here = ~np.isnan(x) & (heft > 0)
         values, inverse = np.unique(x[here], return_inverse=True)
@@ -182,6 +187,28 @@ def _watch(sample: Block, n_levels: Sequence[int], few_values: int) -> _Watch:
         likely = len(values) > 0 and weight[commonest] >= ATOM_SHARE_IN_SAMPLE * weight.sum()
         atoms.append(float(values[commonest]) if likely else None)
     return _Watch(tuple(few), tuple(atoms), tuple(n_levels))
+
+
+def _many_values(sample: Block, few_values: int) -> Array:
+    """Columns without gaps of more than a few values, none of which comes often; all at once, where rows count one
+    each."""
+    n_often = int(np.ceil(ATOM_SHARE_IN_SAMPLE * sample.n_rows))
+    if n_often < 2 or not (sample.weights == 1).all():
+        return np.zeros(sample.n_columns, dtype=bool)
+    many = np.zeros(sample.n_columns, dtype=bool)
+    for here in _column_batches(sample.n_columns, sample.n_rows):
+        ordered = np.sort(sample.raw[:, here].T, axis=1)  # NaN comes last
+        n_values = 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+        often = (ordered[:, n_often - 1 :] == ordered[:, : 1 - n_often]).any(axis=1)
+        many[here] = ~np.isnan(ordered[:, -1]) & (n_values > few_values) & ~often
+    return many
+
+
+def _column_batches(n_columns: int, n_rows: int) -> Iterator[slice]:
+    """So many columns at a time that their cells stay near: of few rows, many."""
+    n_at_once = max(1, CELLS_AT_ONCE // max(n_rows, 1))
+    for start in range(0, n_columns, n_at_once):
+        yield slice(start, min(start + n_at_once, n_columns))
 
 
 def _visit_seen(watch: _Watch, block: Block) -> _ColumnFacts:
@@ -237,43 +264,43 @@ def _measured(rows: Any, sample: Block, plan: TransformPlan) -> TransformPlan:
     heft, first, second = totals
     numbers, aside = [], list(plan.set_aside)
     steps = _steps(sample, plan)
+    mean = first / heft
+    deviations = _short(np.sqrt(np.maximum(second / heft - mean**2, 0.0)))
     for j, number in enumerate(plan.numbers):
         low, high = float(bounds.low[j]), float(bounds.high[j])
         if not high > low:
             aside.append((number.name, "constant"))
             continue
-        mean = first[j] / heft[j]
-        # A range beyond the digits of its squares still has a spread.
-        deviation = _short(np.sqrt(max(second[j] / heft[j] - mean**2, 0.0))) or (high - low) / 2
+        deviation = (
+            float(deviations[j]) or (high - low) / 2
+        )  # where a square has lost the digits of the range
         step = float(steps[j]) / number.unit
         numbers.append(
             replace(number, low=low, high=high, deviation=deviation, weight=float(heft[j]), step=step)
         )
     plan = replace(plan, numbers=tuple(numbers), set_aside=tuple(aside))
     first, second, slope = rows.reduce(_visit_scales, plan).parts
-    numbers = []
-    for j, number in enumerate(plan.numbers):
-        mean = first[j] / number.weight
-        spread = np.sqrt(np.maximum(second[j] / number.weight - mean**2, 0.0))
-        spread = np.array([_short(value) or 1.0 for value in spread])
-        mean = np.array([_short(value / width) * width for value, width in zip(mean, spread, strict=True)])
-        jacobian = slope[j] + number.weight * (np.log(number.unit) - np.log(spread))
-        numbers.append(
-            replace(
-                number,
-                centre=tuple(mean.tolist()),
-                spread=tuple(spread.tolist()),
-                log_jacobian=tuple(jacobian.tolist()),
-            )
-        )
-    return replace(plan, numbers=tuple(numbers))
+    weight, unit = (
+        np.array([getattr(n, name) for n in plan.numbers])[:, None] for name in ("weight", "unit")
+    )
+    mean = first / weight
+    spread = _short(np.sqrt(np.maximum(second / weight - mean**2, 0.0)))
+    spread[spread == 0] = 1.0
+    mean = _short(mean / spread) * spread
+    jacobian = slope + weight * (np.log(unit) - np.log(spread))
+    each = zip(plan.numbers, mean.tolist(), spread.tolist(), jacobian.tolist(), strict=True)
+    return replace(
+        plan,
+        numbers=tuple(
+            replace(number, centre=tuple(centre), spread=tuple(width), log_jacobian=tuple(log_slope))
+            for number, centre, width, log_slope in each
+        ),
+    )
 
 
 def _batches(plan: TransformPlan, block: Block) -> Iterator[tuple[slice, Array]]:
-    """Values of the numbers (numbers, rows), so many numbers at a time that they stay near: of few rows, many."""
-    n_at_once = max(1, CELLS_AT_ONCE // max(block.n_rows, 1))
-    for start in range(0, len(plan.numbers), n_at_once):
-        here = slice(start, min(start + n_at_once, len(plan.numbers)))
+    """Values of the numbers (numbers, rows), batch by batch."""
+    for here in _column_batches(len(plan.numbers), block.n_rows):
         yield here, plan.values_of(block, plan.numbers[here])
 
 
@@ -291,13 +318,14 @@ def _steps(sample: Block, plan: TransformPlan) -> Array:
     return steps
 
 
-def _short(value: float) -> float:
+def _short(values: Array) -> Array:
     """Nine digits: weights and repeated rows differ in later ones, and starts order rows by the bits of their cells.
 
-    >>> _short(1 / 3)
-    0.333333333
+    >>> _short(np.array([1 / 3])).tolist()
+    [0.333333333]
     """
-    return float(f"{value:.9g}")
+    text = "%.9g " * values.size % tuple(values.ravel().tolist())
+    return np.array(text.split(), dtype=np.float64).reshape(values.shape)
 
 
 @dataclass(frozen=True)

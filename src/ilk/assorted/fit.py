@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from ilk.assorted.anchors import fitted_anchors
 from ilk.assorted.family import Clusters
 from ilk.assorted.filling import filled
 from ilk.assorted.growth import FINAL_FIT, LEAST_FALL, N_STARTS, GrowthSearch
-from ilk.assorted.problem import AssortedProblem, ColumnTransform, ModelOptions
+from ilk.assorted.problem import CELLS, AssortedProblem, ColumnTransform, ModelOptions
 from ilk.assorted.state import FitState, labels_of, step_of
 from ilk.assorted.transform import TransformPlan
+from ilk.assorted.width import is_wide
 from ilk.engines.base import Rows
 from ilk.engines.memory import held
 from ilk.families.base import GrowingFamily
@@ -28,6 +30,7 @@ ROWS_PER_CLUSTER = 4  # of a search without a limit
 SEARCH_ROWS = 20_000  # moves and starts are tried on a coreset of so many rows
 COOLING = (0.5, 0.25, 0.125)  # temperatures between soft and hard memberships
 AUTO_BLOCKS = ("EEE",)  # blocks of numbers tried besides cells; VVV was tried and lost
+ANCHORINGS = 3  # at most: the second finds clusters that the first parted
 NEAR_CELLS = 0.02  # of what the cells gained: how near a short fit of a block must come
 
 
@@ -144,7 +147,7 @@ def fit_assorted(
     try:
         with exposed():
             if scene is not whole:
-                there = replace(whole, scales=state.scene.scales, options=state.scene.options)
+                there = whole.like(state.scene)
                 state = FitState(there, state.params, state.cost, search.stopped or state.reason, state.trace)
                 if not search.stopped:
                     state = _polished(search, state, quest)
@@ -222,6 +225,8 @@ def _searched_in(model: AssortedProblem, before: GrowthSearch, quest: SearchOpti
     try:
         with exposed():
             _search_scales(search, model, quest)
+            if quest.k is None:
+                _search_anchors(search, quest)
             if quest.k is not None:
                 search.keep(filled(search, _best(search, quest), quest.k))
         keep()
@@ -278,6 +283,23 @@ def _grown_on(search: GrowthSearch, settled: FitState, best: FitState) -> None:
         search.moved(state)
 
 
+def _search_anchors(search: GrowthSearch, quest: SearchOptions) -> None:
+    """On with the prior of spreads anchored at those of the clusters, as often as J is lower there."""
+    for _ in range(ANCHORINGS):
+        best = _best(search, quest)
+        scene, n = best.scene, len(best.scene.plan.numbers)
+        wide = is_wide(scene.rows.n_rows, scene.rows.n_columns)
+        if best.k == 1 or not n or search.stopped or scene.options.numbers != CELLS or wide:
+            return
+        anchors = fitted_anchors(best.params, scene.options.anchors, n)
+        if anchors == scene.options.anchors:
+            return
+        state = search.from_other(scene.anchored(anchors), best)
+        if not state.cost < best.cost - LEAST_FALL * abs(best.cost):
+            return
+        search.moved(state)
+
+
 def _promises(search: GrowthSearch, block: AssortedProblem, cells: FitState) -> bool:
     """Whether a short fit of a block from the partition of the cells comes near their cost, measured by what
     the cells gained on a single cluster."""
@@ -307,7 +329,7 @@ def _with_born(
     """With a K that only all rows show; what it costs is measured on the rows searched, as for the others."""
     if state.k in {candidate.k for candidate in candidates}:
         return candidates
-    scene = replace(sample, scales=state.scene.scales, options=state.scene.options)
+    scene = sample.like(state.scene)
     cost = float(step_of(scene, state.params).cost.value) + scene.family.penalty(state.params)
     return (*candidates, _candidate(FitState(scene, state.params, cost)))
 
@@ -335,7 +357,7 @@ def _refilled(
     assert quest.k is not None
     if state.k == quest.k and state.full:
         return state
-    few = replace(searched, scales=state.scene.scales, options=state.scene.options)
+    few = searched.like(state.scene)
     found = filled(search, replace(state, scene=few), quest.k)
     there = replace(found, scene=state.scene)
     return found if few.rows.n_rows == state.scene.rows.n_rows else _polished(search, there, quest)

@@ -96,6 +96,7 @@ class ModelOptions:
     spread_prior: float = 0.1  # a whole pseudo-row would widen small tight clusters (decision 35)
     level_prior: float = 1.0
     numbers: str = CELLS
+    anchors: tuple[float, ...] = ()  # of the spreads, found by the search (`anchors.py`); none: the table's
 
 
 @dataclass(frozen=True)
@@ -175,8 +176,26 @@ class AssortedProblem:
             membership="hard" if options.membership == "hard" else "soft",
             open_cost=options.open_cost,
             budget=options.budget,
-            offset=plan.number_columns.scale_cost(self.scales),
+            offset=plan.number_columns.scale_cost(self.scales) + self._anchors_cost,
         )
+
+    @property
+    def _anchors_cost(self) -> float:
+        """Half a log N for each anchor that is not the table's."""
+        pairs = zip(self.plan.numbers, self.options.anchors, strict=bool(self.options.anchors))
+        return sum(float(np.log(max(n.weight, 1.0))) / 2 for n, anchor in pairs if anchor != 1)
+
+    def anchored(self, anchors: tuple[float, ...]) -> AssortedProblem:
+        """The same with the spreads anchored elsewhere."""
+        before = self.options.anchors or (1.0,) * len(self.plan.numbers)
+        units = [new / old for new, old in zip(anchors or (1.0,) * len(before), before, strict=True)]
+        options = replace(self.options, anchors=anchors)
+        return replace(self, plan=self.plan.in_units(units), options=options, held=Held())
+
+    def like(self, other: AssortedProblem) -> AssortedProblem:
+        """This table in the model, with the scales and the anchors, of another problem."""
+        made = self.anchored(other.options.anchors) if other.options.anchors else self
+        return replace(made, scales=other.scales, options=other.options)
 
     def on(self, table: Rows, share: float) -> AssortedProblem:
         """The same treatment on other rows, such as a sample that holds `share` of the weight."""

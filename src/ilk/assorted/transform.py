@@ -148,6 +148,18 @@ class TransformPlan:
         )
         return replace(self, numbers=numbers)
 
+    def in_units(self, units: Sequence[float]) -> TransformPlan:
+        """The plan in which a deviation of each number counts as so many of its units."""
+        numbers = tuple(
+            replace(
+                n,
+                spread=tuple(width * unit for width in n.spread),
+                log_jacobian=tuple(v - n.weight * float(np.log(unit)) for v in n.log_jacobian),
+            )
+            for n, unit in zip(self.numbers, units, strict=True)
+        )
+        return replace(self, numbers=numbers)
+
     def weighing(self, share: float) -> TransformPlan:
         """The plan for a sample that holds `share` of the table's weight."""
         numbers = tuple(

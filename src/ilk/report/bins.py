@@ -1,4 +1,4 @@
-"""Weights and moments by group, over runs of rows that stay in the cache; columns side by side in threads.
+"""Weights by group, over runs of rows that stay in the cache; columns side by side in threads.
 
 Rows are added one after the other whatever the runs, and a column is one thread's: neither changes a bit.
 """
@@ -32,6 +32,12 @@ def runs(n_rows: int) -> Iterator[slice]:
     return (slice(first, first + RUN) for first in range(0, n_rows, RUN))
 
 
+def batches(n_columns: int, n_rows: int) -> Iterator[slice]:
+    """All columns, so many at a time that their cells stay in the cache."""
+    most = max(1, RUN // max(1, n_rows))
+    return (slice(first, first + most) for first in range(0, n_columns, most))
+
+
 def binned(n_rows: int, n_bins: int, of: Callable[[slice], tuple[Any, Any]]) -> Array:
     """The weight in each bin; `of` gives bin and weight of the rows of a run.
 
@@ -42,14 +48,3 @@ def binned(n_rows: int, n_bins: int, of: Callable[[slice], tuple[Any, Any]]) -> 
     for run in runs(n_rows):
         kernels.add_to_bins(bins, *of(run))
     return bins
-
-
-def group_moments(values: Array, label: Array, heft: Array, k: int, size: Array) -> tuple[Array, Array]:
-    """Weighted mean and standard deviation per group, in two passes."""
-    safe, n = np.where(size > 0, size, 1.0), len(values)
-    mean = binned(n, k, lambda run: (label[run], heft[run] * values[run])) / safe
-
-    def square(run: slice) -> tuple[Array, Array]:
-        return label[run], heft[run] * (values[run] - mean[label[run]]) ** 2
-
-    return mean, np.sqrt(binned(n, k, square) / safe)

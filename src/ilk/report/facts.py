@@ -10,16 +10,18 @@ put in order by one measure, the divergence of the group from the whole table in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from math import ceil, isfinite, log, log10
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ilk.report.bins import binned, each_column, group_moments
+from ilk.report.bins import batches, binned, each_column
 from ilk.report.figures import letter, level_text, value_text
 from ilk.report.groups import Fact, Group, Sign
+from ilk.report.moments import GroupMoments, moments_of, moments_without_gaps
 
 Array = NDArray[Any]
 
@@ -67,14 +69,13 @@ def describe(
     ['low size', 'high size']
     """
     heft = np.ones(len(labels)) if weight is None else weight
-    facts: list[list[Fact]] = [[] for _ in range(k)]
 
-    def told(column: Described) -> list[Fact]:
-        return (_number_facts if column.is_number else _category_facts)(column, labels, k, heft)
+    def told(batch: Sequence[Described]) -> list[list[Fact]]:
+        return (_facts_of_numbers if batch[0].is_number else _facts_of_categories)(batch, labels, k, heft)
 
-    for of_column in each_column(told, columns, len(labels), threads):
-        for group, fact in zip(facts, of_column, strict=True):
-            group.append(fact)
+    together = _batches(columns, len(labels))
+    of_columns = [*chain.from_iterable(each_column(told, together, len(labels), threads))]
+    facts = [[of_column[g] for of_column in of_columns] for g in range(k)]
     ordered = [tuple(sorted(group, key=lambda fact: -fact.nats)) for group in facts]
     rows = np.bincount(labels, minlength=k)
     sizes = np.bincount(labels, weights=heft, minlength=k)
@@ -98,54 +99,46 @@ def describe(
     )
 
 
-def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list[Fact]:
-    present = ~np.isnan(column.values)
+def _batches(columns: Sequence[Described], n_rows: int) -> list[Sequence[Described]]:
+    """Columns of one kind that follow each other, some at a time."""
+    kinds = (list(run) for _, run in groupby(columns, lambda column: column.is_number))
+    return [alike[some] for alike in kinds for some in batches(len(alike), n_rows)]
+
+
+def _facts_of_numbers(batch: Sequence[Described], labels: Array, k: int, heft: Array) -> list[list[Fact]]:
+    known = moments_without_gaps([column.values for column in batch], labels, heft, k)
+    return [
+        _number_facts(column, labels, k, heft, moments) for column, moments in zip(batch, known, strict=True)
+    ]
+
+
+def _number_facts(
+    column: Described, labels: Array, k: int, heft: Array, moments: GroupMoments | None
+) -> list[Fact]:
+    """Of one column; of one without gaps the moments are known."""
     values, label, part = column.values.astype(np.float64, copy=False), labels, heft
-    if not present.all():
+    missing = [0.0] * k
+    if moments is None:
+        present = ~np.isnan(values)
+        missing = _missing_shares(present, labels, k, heft)
         values, label, part = values[present], labels[present], heft[present]
-    missing, cells = _missing_shares(present, labels, k, heft), np.bincount(label, minlength=k).tolist()
+    cells = np.bincount(label, minlength=k).tolist()
     if part.sum() == 0:
-        return [
-            Fact(
-                column=column.name,
-                type="number",
-                used=column.used,
-                nats=0.0,
-                distinctive=False,
-                sign="same",
-                value=None,
-                whole=None,
-                missing=m,
-                cells=n,
-            )
-            for m, n in zip(missing, cells, strict=True)
-        ]
-    size = binned(len(label), k, lambda run: (label[run], part[run]))
-    middle = float(values[0])
-    offset, unit = offsets(values, middle)
-    mean, spread = group_moments(offset, label, part, k, size)
-    whole_mean, whole_spread = (
-        float(m[0]) for m in group_moments(offset, np.zeros_like(label), part, 1, part.sum()[None])
+        return [_nothing_known(column, m, n) for m, n in zip(missing, cells, strict=True)]
+    moments = moments or moments_of(values[None], label, part, k)[0]
+    size, mean, spread = moments.size, moments.mean, moments.spread
+    unit, middle, whole_mean, whole_spread = (
+        moments.unit,
+        moments.middle,
+        moments.whole_mean,
+        moments.whole_spread,
     )
     whole, decimals = settled(whole_mean * unit + middle, unit), decimals_of(values, whole_spread * unit)
     price = log(max(float(part.sum()), 2.0))  # two free parameters: 2 / 2 * log n
     facts = []
     for g in range(k):
         if size[g] == 0:
-            facts.append(
-                Fact(
-                    column=column.name,
-                    type="number",
-                    used=column.used,
-                    nats=0.0,
-                    distinctive=False,
-                    sign="same",
-                    value=None,
-                    whole=whole,
-                    missing=missing[g],
-                    cells=cells[g],
-                )
-            )
+            facts.append(replace(_nothing_known(column, missing[g], cells[g]), whole=whole))
             continue
         nats = _gaussian_divergence(mean[g] - whole_mean, spread[g], whole_spread)
         shift = (mean[g] - whole_mean) / whole_spread if whole_spread else 0.0
@@ -172,6 +165,22 @@ def _number_facts(column: Described, labels: Array, k: int, heft: Array) -> list
     return facts
 
 
+def _nothing_known(column: Described, missing: float, cells: int) -> Fact:
+    """Of a column that a group, or the table, has no value of."""
+    return Fact(
+        column=column.name,
+        type="number" if column.is_number else "category",
+        used=column.used,
+        nats=0.0,
+        distinctive=False,
+        sign="same",
+        value=None,
+        whole=None,
+        missing=missing,
+        cells=cells,
+    )
+
+
 def settled(value: float, unit: float) -> float:
     """Rounding left over where a mean is zero is not a value."""
     return 0.0 if abs(value) < 1e-12 * unit else value
@@ -182,25 +191,15 @@ def _within(mean: float, values: Array) -> float:
     return mean if np.isfinite(mean) else float(np.clip(mean, values.min(), values.max()))
 
 
-def offsets(values: Array, middle: float) -> tuple[Array, float]:
-    """About a value of the column and in units of its range, and that unit: no digits lost, no overflow.
-
-    >>> offsets(np.array([1e308, -1e308]), 1e308)[0].round(2).tolist()
-    [0.0, -1.11]
-    """
-    with np.errstate(over="ignore"):
-        unit = float(np.abs(values - middle).max(initial=0.0)) or 1.0
-    if np.isfinite(unit):
-        return (values - middle) / unit, unit
-    unit = float(np.finfo(np.float64).max)
-    return (values / 2 - middle / 2) / (unit / 2), unit
-
-
 def _gaussian_divergence(shift: float, spread: float, whole: float) -> float:
     if whole == 0:
         return 0.0
     ratio = max(spread / whole, NARROWEST)
     return max(0.0, float(-log(ratio) + (ratio**2 + (shift / whole) ** 2) / 2 - 0.5))
+
+
+def _facts_of_categories(batch: Sequence[Described], labels: Array, k: int, heft: Array) -> list[list[Fact]]:
+    return [_category_facts(column, labels, k, heft) for column in batch]
 
 
 def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> list[Fact]:
@@ -217,41 +216,14 @@ def _category_facts(column: Described, labels: Array, k: int, heft: Array) -> li
     cells = np.bincount(labels[present], minlength=k).tolist()
     total = float(count.sum())
     if total == 0:
-        return [
-            Fact(
-                column=column.name,
-                type="category",
-                used=column.used,
-                nats=0.0,
-                distinctive=False,
-                sign="same",
-                value=None,
-                whole=None,
-                missing=m,
-                cells=n,
-            )
-            for m, n in zip(missing, cells, strict=True)
-        ]
+        return [_nothing_known(column, m, n) for m, n in zip(missing, cells, strict=True)]
     whole = count.sum(axis=0) / total
     price = (np.count_nonzero(whole) - 1) / 2 * log(max(total, 2.0))
     facts = []
     for g in range(k):
         size = float(count[g].sum())
         if size == 0:
-            facts.append(
-                Fact(
-                    column=column.name,
-                    type="category",
-                    used=column.used,
-                    nats=0.0,
-                    distinctive=False,
-                    sign="same",
-                    value=None,
-                    whole=None,
-                    missing=missing[g],
-                    cells=cells[g],
-                )
-            )
+            facts.append(_nothing_known(column, missing[g], cells[g]))
             continue
         share = count[g] / size
         nats = _level_divergence(count[g], whole)

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from ilk.report.evidence import Evidence
-from ilk.report.facts import NARROWEST, NOTABLE_SHIFT, Array, Described, offsets
+from ilk.report.facts import NARROWEST, NOTABLE_SHIFT, Array, Described
 from ilk.report.figures import level_text
 from ilk.report.groups import Group, Pair
+from ilk.report.moments import offsets
 from ilk.report.plane import drawn_rows
 from ilk.report.profile import edges_of
 

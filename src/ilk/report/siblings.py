@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ilk.report.bins import group_moments
+from ilk.report.bins import batches
 from ilk.report.evidence import Evidence
 from ilk.report.facts import (
     NARROWEST,
@@ -25,9 +25,9 @@ from ilk.report.facts import (
     Array,
     Described,
     moved_levels,
-    offsets,
 )
 from ilk.report.groups import Contrast, Fact, Group
+from ilk.report.moments import GroupMoments, moments_of, moments_without_gaps
 
 MOST_CONTRASTS = 3
 
@@ -45,7 +45,7 @@ def contrasts(evidence: Evidence, groups: Sequence[Group]) -> list[Contrast | No
     """For each group the one most like it, and the facts that tell the two apart, the clearest first."""
     if evidence.k < 2 or not evidence.columns:
         return [None] * evidence.k
-    columns = [_apart(column, evidence) for column in evidence.columns]
+    columns = _all_apart(evidence)
     total = np.sum([c.distance for c in columns if c.column.used] or [c.distance for c in columns], axis=0)
     np.fill_diagonal(total, np.inf)
     facts = [{fact.column: fact for fact in group.facts} for group in groups]
@@ -62,17 +62,36 @@ def contrasts(evidence: Evidence, groups: Sequence[Group]) -> list[Contrast | No
     return made
 
 
-def _apart(column: Described, evidence: Evidence) -> _Unlike:
+def _all_apart(evidence: Evidence) -> list[_Unlike]:
+    sample, k = evidence.sample, evidence.k
+    numbers = [column for column in evidence.columns if column.is_number]
+    known: dict[str, GroupMoments | None] = {}
+    for some in batches(len(numbers), len(sample.place)):
+        values = [column.values[sample.place] for column in numbers[some]]
+        found = moments_without_gaps(values, sample.label, sample.heft, k)
+        known |= zip((column.name for column in numbers[some]), found, strict=True)
+    return [_apart(column, evidence, known.get(column.name)) for column in evidence.columns]
+
+
+def _apart(column: Described, evidence: Evidence, moments: GroupMoments | None) -> _Unlike:
+    """How far apart groups are in a column; of numbers without gaps the moments are known."""
+    if moments is not None:
+        return _unlike(column, moments.size, _between_numbers(moments), 2.0)
     sample, k = evidence.sample, evidence.k
     values = column.values[sample.place]
     present = ~np.isnan(values) if column.is_number else values >= 0
-    label, heft = sample.label[present], sample.heft[present]
+    values, label, heft = values[present], sample.label[present], sample.heft[present]
     size = np.bincount(label, weights=heft, minlength=k)
-    if column.is_number:
-        distance, free = _between_numbers(values[present].astype(np.float64), label, heft, k), 2.0
-    else:
-        count = _counts(values[present], label, heft, k)
-        distance, free = _between_levels(count), float(np.count_nonzero(count.sum(axis=0)) - 1)
+    if not column.is_number:
+        count = _counts(values, label, heft, k)
+        return _unlike(column, size, _between_levels(count), float(np.count_nonzero(count.sum(axis=0)) - 1))
+    if not len(values):
+        return _unlike(column, size, np.zeros((k, k)), 2.0)
+    (moments,) = moments_of(values.astype(np.float64)[None], label, heft, k)
+    return _unlike(column, size, _between_numbers(moments), 2.0)
+
+
+def _unlike(column: Described, size: Array, distance: Array, free: float) -> _Unlike:
     there = size > 0
     distance = np.where(there[:, None] & there, distance, 0.0)
     both = np.maximum(size[:, None] + size, 1e-300)
@@ -81,16 +100,10 @@ def _apart(column: Described, evidence: Evidence) -> _Unlike:
     return _Unlike(column, distance, lost > free / 2 * np.log(np.maximum(both, 2.0)))
 
 
-def _between_numbers(values: Array, label: Array, heft: Array, k: int) -> Array:
-    if not len(values):
-        return np.zeros((k, k))
-    offset, _ = offsets(values, float(values[0]))  # squares neither overflow nor vanish
-    size = np.bincount(label, weights=heft, minlength=k)
-    mean, spread = group_moments(offset, label, heft, k, size)
-    _, whole = group_moments(offset, np.zeros_like(label), heft, 1, heft.sum()[None])
-    if not whole[0] > 0:
-        return np.zeros((k, k))
-    spread = np.maximum(spread, NARROWEST * whole[0])
+def _between_numbers(moments: GroupMoments) -> Array:
+    if not moments.whole_spread > 0:
+        return np.zeros((len(moments.size), len(moments.size)))
+    mean, spread = moments.mean, np.maximum(moments.spread, NARROWEST * moments.whole_spread)
     both = spread[:, None] ** 2 + spread**2
     shift = (mean[:, None] - mean) ** 2 / (4 * both)
     return np.asarray(shift + np.log(both / (2 * spread[:, None] * spread)) / 2)

@@ -161,19 +161,22 @@ class Growth:
         return any(self._fit([cell.structure], [partition([move])]) for move in moves[:N_ALONE])
 
     def any_split(self) -> bool:
-        """Every component in two, one at a time, for a few passes; the best of these goes on. Where this gains nothing
-        the search has settled: what halves promise is a guess."""
+        """Every component in two, one at a time: for a few passes, and where the best cut then gains nothing for more,
+        since another may lead by then. Where that gains nothing either the search has settled: what halves promise is
+        a guess."""
         cell, grid = self.best, self.grid
         if cell.k >= self.most:
             return False
-        trial, before = grid.blank(cell.structure, cell.k + 1), grid.bic(cell)
-        labels = grid.split_labels(cell)
-        if labels:
-            grid.run_from([trial], labels, replace(self.stop, max_passes=SPLIT_PASSES))
-        if trial.runs:
-            grid.run_on([trial], self.stop)
-            self._keep(trial)
-        return grid.bic(self.best) < before
+        before, labels = grid.bic(cell), grid.split_labels(cell)
+        for n_passes in (SPLIT_PASSES, TRIAL_PASSES) if labels else ():
+            trial = grid.blank(cell.structure, cell.k + 1)
+            grid.run_from([trial], labels, replace(self.stop, max_passes=n_passes))
+            if trial.runs:
+                grid.run_on([trial], self.stop)
+                self._keep(trial)
+            if grid.bic(self.best) < before:
+                return True
+        return False
 
     def exchange(self) -> bool:
         """The other structures from the memberships of the best cell, and that one from the tree."""

@@ -315,8 +315,12 @@ def untied(numbers: Array, seed: int, on_scales: Scales = np.asarray) -> Array:
     """Numbers on their scales, the values of rounded columns spread over the half steps beside them: few values look
     like many modes. Steps are those of the user's units, and are evened out where a scale stretches them."""
     half = np.array([recording_step(column) / 2 for column in numbers.T])
+    if not half.any():
+        return np.asarray(on_scales(numbers))
     placed, low, high = (on_scales(numbers + side * half) for side in (0, -1, 1))
     low = np.where(low == placed, 2 * placed - high, low)  # a scale may end at the least or largest value
     high = np.where(high == placed, 2 * placed - low, high)
-    draws = [stream(seed, "untied", j).random(len(numbers)) for j in range(numbers.shape[1])]
-    return np.asarray(low + (high - low) * np.reshape(draws, numbers.shape[::-1]).T)
+    draws = np.zeros(numbers.shape[::-1])
+    for j in np.flatnonzero(half):  # of the others, both sides are the value
+        draws[j] = stream(seed, "untied", int(j)).random(len(numbers))
+    return np.asarray(low + (high - low) * draws.T)

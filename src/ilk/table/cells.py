@@ -20,6 +20,7 @@ from ilk.table.columns import NUMBER, Column, number_text
 SENTINELS = (-999999, -99999, -9999, -999, -99, 999, 9999, 99999, 999999)
 SENTINEL_SHARE, SENTINEL_DEVIATIONS = 0.01, 5.0
 EXACT_WHOLE = 2**53
+HEAD_ROWS = 16
 MANY_LEVELS = 1 << 14
 """Levels beyond which a column may tell only how many there are."""
 
@@ -147,9 +148,11 @@ class HeldCells:
 
     def few_values(self, limit: int) -> list[float]:
         found: set[Any] = set()
-        start, step = 0, 16  # most columns show enough values in their first rows
+        start, step = 0, HEAD_ROWS  # most columns show enough values there
         while start < len(self.column) and len(found) < limit:
-            found |= {v + 0 for v in pc.drop_null(pc.unique(self.column.slice(start, step))).to_pylist()}
+            part = self.column.slice(start, step)
+            part = part if step == HEAD_ROWS else pc.unique(part)
+            found |= {value + 0 for value in part.to_pylist() if value is not None}
             start, step = start + step, min(step << 4, 1 << 16)
         return sorted(found)[:limit]
 
@@ -157,6 +160,9 @@ class HeldCells:
         return all_whole(self.column)
 
     def ends(self) -> tuple[Any, Any]:
+        if _is_plain(self.column.type) and len(self.column) and not self.column.null_count:
+            numbers = self.column.to_numpy()  # three times as fast as Arrow on short columns
+            return numbers.min().item(), numbers.max().item()
         ends = pc.min_max(self.column).as_py()
         return ends["min"], ends["max"]
 
@@ -240,6 +246,11 @@ def is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
+def _is_plain(kind: Any) -> bool:
+    """Whether NumPy has the same type of numbers."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def all_whole(column: Column) -> bool:
     if pa.types.is_integer(column.type):
         return True
@@ -248,7 +259,7 @@ def all_whole(column: Column) -> bool:
 
 def count_distinct(column: Column) -> int:
     """How many different values a column holds; sorting numbers takes less room and time than hashing them."""
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+    if not _is_plain(column.type):
         return int(pc.count_distinct(column, mode="only_valid").as_py())
     present = pc.drop_null(column) if column.null_count else column
     return _distinct(present.to_numpy())

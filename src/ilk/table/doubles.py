@@ -78,7 +78,7 @@ def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) ->
     """
     few = [info for info in schema.used if 2 <= info.distinct <= MANY_LEVELS]
     alike = _grouped(few, lambda info: (info.distinct, info.missing))
-    alike = [part for group in alike for part in _grouped(group, lambda info: _head(table.cells(info.name)))]
+    alike = [part for group in alike for part in _parted(table, group)]
     found: dict[str, str] = {}
     for candidates in alike:
         sequel = cache(lambda name: Sequel.of(table.cells(name)))
@@ -91,6 +91,13 @@ def same_columns(table: TableColumns, schema: Schema, asked: Collection[str]) ->
                     found[info.name] = other.name
                     break
     return found
+
+
+def _parted(table: TableColumns, columns: list[ColumnInfo]) -> list[list[ColumnInfo]]:
+    """Columns that begin alike; numbers among themselves are told apart for less by their correlation (`_near`)."""
+    if all(info.levels is None for info in columns):
+        return [columns]
+    return _grouped(columns, lambda info: _head(table.cells(info.name)))
 
 
 def _near(table: TableColumns, columns: list[ColumnInfo]) -> Iterator[Array]:
