@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import warnings
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +14,9 @@ from scipy.spatial.distance import cdist
 
 from ilk.report import exemplars, plane, profile, quality, rule
 from ilk.report.evidence import SAMPLE_ROWS, Evidence, shared_out
-from ilk.report.explanation import explanation, without_rows
+from ilk.report.explanation import explanation, told_apart, without_rows
 from ilk.report.facts import Described, describe
+from ilk.report.summary import plain
 
 DRAWS = np.random.default_rng(3)
 N = 300
@@ -326,3 +331,82 @@ def test_degenerate_tables_are_explained():
     )
     found = explanation(blank, groups_of(blank))
     assert [e["distribution"] for e in found["profile"]] == [None, None]
+
+
+def test_a_group_that_none_of_the_described_rows_has_is_left_out_of_the_map_and_has_no_rows():
+    labels = np.where(LABELS == 2, 0, LABELS)
+    evidence = made(labels=labels)
+    found = explanation(evidence, groups_of(evidence))
+    assert [ellipse is None for ellipse in found["map"]["ellipses"]] == [False, False, True]
+    assert found["rows"]["groups"][2]["typical"] == []
+    assert found["rules"][2] is None
+
+
+def test_a_column_that_one_group_lacks_is_drawn_for_the_others():
+    draws = np.random.default_rng(0)
+    x = np.where(LABELS == 2, np.nan, draws.normal(size=N))
+    codes = np.where(LABELS == 2, -1, LABELS)
+    columns = (Described("x", x), Described("c", codes, ("a", "b")), Described("y", draws.normal(size=N)))
+    evidence = Evidence(columns, LABELS, 3, np.arange(N))
+    groups = told_apart(evidence, groups_of(evidence))
+    by_name = {entry["column"]: entry["distribution"] for entry in profile.profile(evidence, groups)}
+    assert sum(by_name["x"]["groups"][2]) == 0
+    assert [middle is None for middle in by_name["x"]["middles"]] == [False, False, True]
+    assert all(fact.column != "x" for fact in groups[2].unlike.facts), "what is not there is not compared"
+
+
+def test_columns_that_no_bin_can_hold_have_no_distribution():
+    """A range beyond all numbers, and whole numbers that are one as doubles."""
+    largest = float(np.finfo(float).max)
+    wide = Described("wide", np.where(LABELS == 0, -largest, largest))
+    same = Described("same", 2**60 + (LABELS == 0).astype(np.int64))
+    evidence = Evidence((wide, same), LABELS, 3, np.arange(N))
+    assert [entry["distribution"] for entry in told(evidence)] == [None, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        edges, _ = profile.edges_of(wide.values, -largest, largest)  # the axes of a picture need some
+    assert (edges[0], edges[-1]) == (-largest, largest)
+    assert np.isfinite(edges).all()
+    assert (np.diff(edges / 2) > 0).all()
+
+
+def test_a_level_that_all_rows_have_is_no_axis():
+    columns = (*made().columns, Described("same", np.zeros(N, int), ("only", "never")))
+    evidence = Evidence(columns, LABELS, 3, np.arange(N))
+    assert {name for name, _ in plane.design(evidence, ["x", "same", "c"]).names} == {"x", "c"}
+
+
+def test_a_column_that_is_missing_in_all_rows_that_are_left_ends_no_rule():
+    """The second condition is looked for among the rows that the first picks."""
+    draws = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 100)
+    x = np.where(labels == 0, 0.0, 5.0) + draws.normal(size=300) * 0.1
+    sparse = np.where(x > 2, np.nan, labels + draws.normal(size=300))
+    z = labels + 0.3 * draws.normal(size=300)
+    columns = (Described("x", x), Described("sparse", sparse), Described("z", z))
+    evidence = Evidence(columns, labels, 3, np.arange(300))
+    for found in rule.rules(evidence, groups_of(evidence))[1:]:
+        assert [term.column for term in found.terms if term.column == "sparse" and not term.missing] == []
+        assert found.f > 0.8
+
+
+def test_a_row_without_an_id_is_named_by_its_number():
+    evidence = made(ids=[None, *(f"person {i}" for i in range(1, N))])
+    assert exemplars.entry(evidence, 0, groups_of(evidence), ["x"])["id"] is None
+
+
+def test_a_summary_holds_what_json_can_and_nothing_else():
+    found = {
+        1: np.float32(0.5),
+        "counts": np.arange(2),
+        "none": [np.nan, np.float64("inf"), -np.inf],
+        "view": MappingProxyType({"true": np.bool_(True), "text": "é"}),
+        "record": Described("x", np.array([np.nan]), ("a",)),
+    }
+    made_plain = plain(found)
+    assert json.loads(json.dumps(made_plain, allow_nan=False)) == made_plain
+    assert made_plain["1"] == 0.5
+    assert made_plain["counts"] == [0, 1]
+    assert made_plain["none"] == [None, None, None]
+    assert made_plain["view"] == {"true": True, "text": "é"}
+    assert made_plain["record"]["values"] == [None]

@@ -98,8 +98,6 @@ def _extended(
     partial: _PartialRule, view: _RuleColumn, wanted: Array, heft: Array, total: float
 ) -> list[_PartialRule]:
     """The partial rule with the best condition on this column, with blanks passing or not."""
-    if not partial.picked.any():
-        return []
     find = _best_cut if view.column.is_number else _best_levels
     missing = np.isnan(view.values) if view.column.is_number else view.values < 0
     made = []
