@@ -16,7 +16,7 @@ from ilk.report import exemplars, plane, profile, quality, rule
 from ilk.report.evidence import SAMPLE_ROWS, Evidence, shared_out
 from ilk.report.explanation import explanation, told_apart, without_rows
 from ilk.report.facts import Described, describe
-from ilk.report.summary import plain
+from ilk.report.summary import plain, truth_entry
 
 DRAWS = np.random.default_rng(3)
 N = 300
@@ -376,18 +376,36 @@ def test_a_level_that_all_rows_have_is_no_axis():
     assert {name for name, _ in plane.design(evidence, ["x", "same", "c"]).names} == {"x", "c"}
 
 
-def test_a_column_that_is_missing_in_all_rows_that_are_left_ends_no_rule():
-    """The second condition is looked for among the rows that the first picks."""
+def test_a_column_that_is_blank_in_all_rows_a_condition_picks_adds_none_to_it():
+    """Half of the first group is told by x, and has no z; z tells the others."""
     draws = np.random.default_rng(0)
-    labels = np.repeat([0, 1, 2], 100)
-    x = np.where(labels == 0, 0.0, 5.0) + draws.normal(size=300) * 0.1
-    sparse = np.where(x > 2, np.nan, labels + draws.normal(size=300))
-    z = labels + 0.3 * draws.normal(size=300)
-    columns = (Described("x", x), Described("sparse", sparse), Described("z", z))
-    evidence = Evidence(columns, labels, 3, np.arange(300))
-    for found in rule.rules(evidence, groups_of(evidence))[1:]:
-        assert [term.column for term in found.terms if term.column == "sparse" and not term.missing] == []
-        assert found.f > 0.8
+    labels = np.repeat([0, 1], [100, 200])
+    half = np.arange(300) < 50
+    x = np.where(half, 9.0, 0.0) + 0.1 * draws.normal(size=300)
+    z = np.where(half, np.nan, np.where(labels == 0, 9.0, 0.0) + 0.1 * draws.normal(size=300))
+    evidence = Evidence((Described("x", x), Described("z", z)), labels, 2, np.arange(300))
+    found = rule.rules(evidence, groups_of(evidence))[0]
+    assert [(term.column, term.op, term.missing) for term in found.terms] == [("z", "above", True)]
+    assert found.f == 1.0
+
+
+def test_a_cut_between_neighbouring_numbers_is_the_lower_one():
+    low = 0.123456789012345
+    high = float(np.nextafter(low, 1))
+    assert rule.between(low, high, 1) == (low, 1)
+    assert rule.between(1.0, 2.0, 0) == (1.0, 0)
+
+
+def test_dates_of_single_rows_are_told_as_dates():
+    days = np.array([0.0, 1.5, np.nan])
+    column = Described("since", days, clock={"kind": "date", "origin": 19_000.0})
+    evidence = Evidence((column,), np.zeros(3, int), 1, np.arange(3))
+    cells = [exemplars.entry(evidence, i, groups_of(evidence), ["since"])["cells"][0] for i in range(3)]
+    first = np.datetime64("1970-01-01") + 19_000
+    assert cells[0] == str(first)
+    assert cells[1].startswith(str(first + 1))
+    assert "12:00" in cells[1]
+    assert cells[2] is None
 
 
 def test_a_row_without_an_id_is_named_by_its_number():
@@ -410,3 +428,19 @@ def test_a_summary_holds_what_json_can_and_nothing_else():
     assert made_plain["none"] == [None, None, None]
     assert made_plain["view"] == {"true": True, "text": "é"}
     assert made_plain["record"]["values"] == [None]
+
+
+@pytest.mark.parametrize("value", [0.25, -7.5, 1e-320])
+def test_a_column_of_one_value_is_one_bin_around_it(value):
+    edges, clipped = profile.edges_of(np.full(9, value), value, value)
+    assert edges[0] < value < edges[1]
+    assert (len(edges), clipped) == (2, False)
+
+
+def test_classes_that_have_nothing_to_do_with_the_groups_are_not_compared_in_words():
+    assert truth_entry(np.arange(120) % 2, np.repeat(["a", "b", "c"], 40), "kind")["finding"] == ""
+
+
+def test_classes_that_share_groups_are_finer_than_them():
+    found = truth_entry(np.repeat([0, 1], 60), np.repeat(["a", "b", "c", "d"], 30), "kind")
+    assert found["finding"] == "groups are coarser than kind: classes share a group"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 import re
 
 import numpy as np
 import pytest
 
 import ilk
+from ilk.errors import ModelFileError, UsageError
 from ilk.report.notebook import fragment
 from ilk.report.page import page
-from ilk.report.provenance import command
+from ilk.report.provenance import call, command
+from ilk.report.reading import read_summary
 from tests.report.test_page import read
 
 
@@ -214,7 +219,137 @@ def test_a_notebook_shows_one_group_without_a_table_and_groups_without_stability
         ({"types": {"year": "categorical"}}, "--types year=categorical"),
         ({"budget": 90.0}, "--budget 90s"),
         ({"scale": None}, "--scale none"),
+        ({"known": None, "k": "auto"}, "--known COLUMN"),
+        ({"transforms": {"income": "log"}, "k": "auto"}, "--transform income=log"),
+        ({"must_link": [(1, 2)], "k": "auto"}, "--must-link 1,2"),
+        ({"column_weights": {"my x": 2.0}, "k": "auto"}, "--column-weight 'my x=2'"),
+        (
+            {"reading": {"sep": ";", "missing": ["?", "n/a"]}, "k": "auto"},
+            "--sep ';' --missing '?' --missing n/a",
+        ),
     ],
 )
 def test_the_command_has_what_was_asked_for(options, said):
     assert command({"k": 3, "seed": 0, **options}, "a.csv").endswith(said)
+
+
+def test_the_call_says_which_groups_were_known():
+    assert "ilk.cluster('a.csv', known=known)" in call({"known": None}, "a.csv")
+    assert "ilk.cluster('a.csv', known='class')" in call({"known": "class"}, "a.csv")
+
+
+def test_the_call_says_that_columns_were_not_scaled():
+    assert "ilk.cluster('a.csv', scale=None)" in call({"scale": None}, "a.csv")
+
+
+def test_shares_by_weight_and_rows_set_aside_are_said(wine):
+    summary = wine.summary()
+    summary["options"]["weight"] = "people"
+    summary["table"]["ledger"]["set_aside"] = [{"count": 2, "unit": "row", "reason": "without a weight"}]
+    assert "Shares are by weight ( people )." in block(summary, 1)
+    assert "Set aside: 2 rows without a weight." in block(summary, 8)
+
+
+def test_another_number_than_that_of_lowest_bic_is_said_to_be_so(wine):
+    summary = wine.summary()
+    chosen = summary["chosen"]
+    best = min((c for c in summary["candidates"] if c["bic"] is not None), key=lambda c: c["bic"])
+    chosen.update(as_asked=True, k=best["k"] + 1, components=best["k"] + 1, bic=best["bic"] + 12.25)
+    assert "12.2 below that of" in block(summary, 5)
+    chosen["bic"] = None
+    assert "It is lowest for" not in block(summary, 5)
+
+
+def test_groups_of_few_rows_have_a_letter_on_the_map_and_no_ellipse(wine):
+    summary = wine.summary()
+    summary["map"]["ellipses"][0].update(long=0.0, short=0.0)
+    chart = re.search(r'<div id="map">.*?</svg>', page(summary), re.DOTALL).group(0)
+    assert chart.count("<ellipse ") == len(summary["groups"]) - 1
+    assert chart.count(">A</text>") == 1
+
+
+def test_a_short_list_of_rows_has_no_fold(wine):
+    summary = wine.summary()
+    for key in ("least_certain", "unusual", "nearer"):
+        summary["rows"][key] = summary["rows"][key][:3]
+    assert "The next" not in block(summary, 7)
+
+
+def test_of_many_categories_the_four_that_differ_most_are_drawn():
+    draws = np.random.default_rng(0)
+    labels = np.repeat([0, 1], 300)
+    towns = np.array([f"town {i}" for i in range(7)])
+    town = np.where(labels == 0, draws.integers(0, 5, 600), draws.choice([0, 1, 2, 5, 6], 600))
+    profile = block(
+        ilk.describe({"town": towns[town], "x": labels + draws.normal(size=600)}, labels).summary(), 3
+    )
+    assert all(f"town {i}" in profile for i in (3, 4, 5, 6))
+    assert "3 others" in profile
+
+
+def test_twenty_groups_have_overlaps_by_pairs_and_columns_count_their_groups(wine):
+    draws = np.random.default_rng(0)
+    labels = np.repeat(np.arange(16), 30)
+    table = {"x": labels % 4 * 9.0, "y": labels // 4 * 9.0, "z": (labels < 9) * 5.0}
+    table = {name: values + draws.normal(size=480) for name, values in table.items()}
+    summary = ilk.describe(table, labels).summary()
+    for entry in summary["profile"]:
+        entry["distinctive_in"] = [group["letter"] for group in summary["groups"][:9]]
+    assert "9 of 16" in block(summary, 8)
+    summary["overlap"] = np.eye(16).tolist()
+    assert "No pair overlaps by more than 0.01." in block(summary, 6)
+    summary["overlap"][2][5] = 0.25
+    assert "C F 0.25" in block(summary, 6)
+
+
+LYING = {
+    "no JSON": lambda summary: "{",
+    "too deep": lambda summary: "[" * 10_000,
+    "a list": lambda summary: "[]",
+    "another document": lambda summary: json.dumps({**summary, "schema": "x"}),
+    "no groups": lambda summary: json.dumps({**summary, "groups": []}),
+    "a letter twice": lambda summary: json.dumps({**summary, "groups": summary["groups"][:1] * 2}),
+    "rows of other groups": lambda summary: json.dumps({**summary, "groups": summary["groups"][:1]}),
+}
+
+
+@pytest.mark.parametrize("lie", LYING.values(), ids=LYING)
+def test_a_summary_that_lies_is_refused(wine, tmp_path, lie):
+    path = tmp_path / "summary.json"
+    path.write_text(json.dumps(wine.summary()))
+    assert read_summary(str(path))["groups"] == json.loads(path.read_text())["groups"]
+    path.write_text(lie(wine.summary()))
+    with pytest.raises(ModelFileError) as caught:
+        read_summary(str(path))
+    assert caught.value.code == "not-a-summary"
+
+
+def test_a_summary_that_is_not_there_of_another_version_or_unreadable(wine, tmp_path, monkeypatch):
+    path = tmp_path / "summary.json"
+    with pytest.raises(UsageError) as caught:
+        read_summary(str(path))
+    assert caught.value.code == "no-run"
+    path.write_text(json.dumps({**wine.summary(), "version": [99, 0]}))
+    with pytest.raises(ModelFileError, match=r"version \[99, 0\]") as caught:
+        read_summary(str(path))
+    assert caught.value.code == "summary-version"
+    (tmp_path / "link").symlink_to(path)
+    with pytest.raises(ModelFileError, match="symbolic link"):
+        read_summary(str(tmp_path / "link"), follow=False)
+
+    def unreadable(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", unreadable)
+    with pytest.raises(ModelFileError, match="Permission denied") as caught:
+        read_summary(str(path))
+    assert caught.value.code == "summary-unreadable"
+
+
+def test_one_group_has_no_words_about_others(cloud):
+    summary = cloud.summary()
+    rows = block({**summary, "groups": summary["groups"][:1]}, 7)
+    assert "Rows unlike the others." in rows
+    assert "between groups" not in rows
+    assert "distinguishes" not in block({**summary, "groups": summary["groups"][:1]}, 8)
+    assert "a value, a group" not in page({**summary, "groups": summary["groups"][:1]})

@@ -212,3 +212,10 @@ def test_columns_without_values_and_without_spread_make_no_groups_unlike():
     columns = [Described("blank", np.full(400, np.nan)), Described("same", np.full(400, 3.0))]
     evidence, groups = evidence_of(columns, labels)
     assert [made.facts for made in contrasts(evidence, groups)] == [(), ()]
+
+
+def test_a_difference_below_the_smallest_number_is_not_told():
+    labels = np.repeat([0, 1], 200)
+    evidence, groups = evidence_of([Described("x", labels * 5e-324)], labels)
+    assert groups[0].facts[0].whole_spread == 0.0
+    assert [made.facts for made in contrasts(evidence, groups)] == [(), ()]
