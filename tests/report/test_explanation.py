@@ -381,7 +381,7 @@ def test_a_column_that_is_blank_in_all_rows_a_condition_picks_adds_none_to_it():
     draws = np.random.default_rng(0)
     labels = np.repeat([0, 1], [100, 200])
     half = np.arange(300) < 50
-    x = np.where(half, 9.0, 0.0) + 0.1 * draws.normal(size=300)
+    x = np.where(half, 9.0, 0.0)
     z = np.where(half, np.nan, np.where(labels == 0, 9.0, 0.0) + 0.1 * draws.normal(size=300))
     evidence = Evidence((Described("x", x), Described("z", z)), labels, 2, np.arange(300))
     found = rule.rules(evidence, groups_of(evidence))[0]

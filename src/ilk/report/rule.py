@@ -105,8 +105,6 @@ def _extended(
         passing = float(heft[missing & partial.picked].sum()) if blank else 0.0
         right = float(heft[missing & partial.picked & wanted].sum()) if blank else 0.0
         inside = partial.picked & ~missing
-        if not inside.any():
-            continue
         term = find(view, inside, wanted, heft, (right, passing, total), blank)
         if term is None or any(term.column == old.column and term.op == old.op for old in partial.terms):
             continue
