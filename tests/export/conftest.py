@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import duckdb
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import ilk
+from ilk.assorted.problem import ColumnTransform
 from ilk.export.dialects import DUCKDB
 from ilk.export.sql import select
 from ilk.model.model import Model
@@ -41,6 +43,31 @@ def gaussian_model(structure, group_of=(0, 1, 2), columns=3, seed=0):
         quantiles=np.tile(np.arange(N_QUANTILES), (k, 1)) * 1.0,
     )
     return model, dict(zip(names, X.T, strict=True))
+
+
+def level_for_missing_model():
+    """Two groups, one of which most often has no soil; a missing soil is a level of its own."""
+    draws = np.random.default_rng(0)
+    side = np.arange(120) % 2
+    soil = np.where(side == 1, "clay", "sand").astype(object)
+    soil[(side == 1) & (draws.random(120) < 0.7)] = None
+    frame = pd.DataFrame({"x": draws.normal(size=120) + 4 * side, "soil": soil})
+    fitted = ilk.AssortedMixture(2, missing="level", numbers="cells", random_state=0).fit(frame)
+    scene = fitted._found.scene
+    return Model(
+        method="assorted",
+        family="assorted",
+        options={},
+        schema=fitted._format.schema,
+        encoding=fitted._format.encoding,
+        params=fitted._found.params,
+        treat=ColumnTransform(scene.plan, scene.scales, scene.options.numbers),
+        group_of=(0, 1),
+        letters=("A", "B"),
+        names=("a", "b"),
+        sizes=np.ones(2),
+        quantiles=np.tile(np.arange(N_QUANTILES), (2, 1)) * 1.0,
+    )
 
 
 def with_blanks(columns, share=0.3, seed=1):

@@ -11,8 +11,9 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 import ilk
+from ilk.errors import UsageError
 from ilk.export.record import record
-from tests.export.conftest import assigned, gaussian_model, with_blanks
+from tests.export.conftest import assigned, gaussian_model, level_for_missing_model, with_blanks
 from tests.export.test_sql import correlated_table, mixed_table
 
 pytestmark = pytest.mark.filterwarnings("ignore::ilk.errors.IlkWarning")
@@ -132,6 +133,28 @@ def test_assorted():
 def test_numbers_in_one_block():
     table = correlated_table()
     check(ilk.cluster(pa.table(table), k=2).model, table)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-158, 1e200])
+def test_figures_beyond_those_of_a_double_are_refused(unit):
+    """The square of such a unit is no number, or 0, by which nobody could place a row."""
+    draws = np.random.default_rng(0)
+    X = (draws.normal(size=(80, 2)) + 9 * (np.arange(80)[:, None] % 2)) * unit
+    model = ilk.cluster(X, k=2, method="gaussian").model
+    with pytest.raises(UsageError, match="too large or too small in the units of the table") as caught:
+        record(model)
+    assert caught.value.code == "not-exportable"
+
+
+def test_small_units_are_written_as_long_as_their_squares_are_numbers():
+    draws = np.random.default_rng(0)
+    X = (draws.normal(size=(80, 2)) + 9 * (np.arange(80)[:, None] % 2)) * 1e-150
+    check(ilk.cluster(X, k=2, method="gaussian").model, {"x0": X[:, 0], "x1": X[:, 1]})
+
+
+def test_a_missing_cell_that_is_a_level_of_its_own():
+    new = {"x": pa.array([None, None, 0.0, 4.0]), "soil": pa.array([None, "sand", "clay", None])}
+    check(level_for_missing_model(), new)
 
 
 def test_an_assorted_model_that_won_over_mixtures(sql_labels):

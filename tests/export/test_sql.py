@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,15 @@ import pyarrow as pa
 import pytest
 
 import ilk
-from ilk.errors import UsageError
-from ilk.export.dialects import DIALECTS, DUCKDB, SPARK, dialect_of
+from ilk.errors import UsageError, acts
+from ilk.export.dialects import DIALECTS, DUCKDB, SPARK, dialect_of, number
+from ilk.export.record import record
+from ilk.export.scores import weighted
 from ilk.export.sql import select
 from ilk.families.covariance import STRUCTURES
 from ilk.table.read import read
 from tests.conftest import at_hand, numeric_table, table_path
-from tests.export.conftest import assigned, gaussian_model, with_blanks
+from tests.export.conftest import assigned, gaussian_model, level_for_missing_model, with_blanks
 
 DATA = Path(__file__).parents[1] / "data"
 UNFREE = ("acidity", "banknote_swiss", "diabetes_reaven", "faithful", "ruspini", "xclara")
@@ -115,6 +118,33 @@ def test_numbers_in_one_block(sql_labels):
     assert sql_labels(result.model, new) == assigned(result.model, new)
 
 
+def test_a_missing_cell_that_is_a_level_of_its_own(sql_labels):
+    """A row without any value has a group then; an unknown level is a missing cell."""
+    model = level_for_missing_model()
+    new = {
+        "x": pa.array([None, None, 0.0, 4.0, None, 2.0]),
+        "soil": pa.array([None, "sand", "clay", None, "peat", "peat"]),
+    }
+    found = sql_labels(model, new)
+    assert found == assigned(model, new)
+    assert set(found) == {"A", "B"}
+
+
+def test_codes_for_missing_cells_are_blanks(sql_labels):
+    draws = np.random.default_rng(0)
+    side = np.arange(200) % 2
+    table = {f"q{j}": 1 + draws.integers(0, 3, 200) + 2 * side for j in range(3)}
+    for cells in table.values():
+        cells[draws.random(200) < 0.1] = 99
+    table["q0"][0] = table["q1"][0] = table["q2"][0] = 99
+    for method in ("auto", "k-means"):
+        model = ilk.cluster(pa.table(table), k=2, method=method).model
+        assert {column.missing_codes for column in model.schema.used} == {(99.0,)}
+        found = sql_labels(model, table)
+        assert found == assigned(model, table)
+        assert found[0] is None
+
+
 def test_nan_is_a_blank(sql_labels):
     model, columns = gaussian_model("VVI")
     columns["x1"] = np.where(np.arange(len(columns["x1"])) % 3 == 0, np.nan, columns["x1"])
@@ -185,6 +215,10 @@ def test_what_cannot_be_written_is_refused():
     nul = ilk.cluster({"a\x00": [1.0, 2, 8, 9]}, k=2, method="k-means").model
     with pytest.raises(UsageError, match="no way to write the column"):
         select(nul, DUCKDB, "data")
+    side = np.arange(60) % 2
+    euros = {"price": [f"{1 + 5 * s},{i % 10}0 €" for i, s in enumerate(side)], "x": 3.0 * side}
+    with pytest.raises(UsageError, match="'price' is read as numbers, decimal comma, in €, which SQL"):
+        select(ilk.cluster(euros, k=2).model, DUCKDB, "data")
     days = pa.array(np.arange(20), pa.int32()).cast(pa.date32())
     dated = ilk.cluster(pa.table({"day": days, "x": np.arange(20.0)}), k=2, types={"day": "numeric"})
     with pytest.raises(UsageError, match=r"the column 'day' holds date32"):
@@ -195,11 +229,66 @@ def test_what_cannot_be_written_is_refused():
     for method in ("information-bottleneck", "average-linkage"):
         with pytest.raises(UsageError, match=f"{method} has no formula per row"):
             select(ilk.cluster(mixed, k=2, method=method).model, DUCKDB, "data")
-    from dataclasses import replace
-
     noisy = replace(model, params=replace(model.params, noise_share=0.1))
     with pytest.raises(UsageError, match="no formula per row"):
         select(noisy, DUCKDB, "data")
+
+
+def test_a_rank_among_the_rows_of_the_fit_is_refused():
+    table = {"x": [1.0, 2.0, 8.0, 9.0] * 5, "y": np.arange(20.0)}
+    model = ilk.cluster(table, k=2, method="k-means", transforms={"x": "rank"}).model
+    with pytest.raises(UsageError, match="'x' is seen by its rank among the rows of the fit") as caught:
+        select(model, DUCKDB, "data")
+    assert caught.value.code == "not-exportable"
+    with pytest.raises(UsageError, match="transforms that were asked for, which this format does not have"):
+        record(model)
+
+
+def test_a_category_of_numbers_that_is_no_number_is_refused(tmp_path):
+    """As a file that somebody edited may hold it."""
+    table = {"x": [1.0, 2.0, 8.0, 9.0] * 5, "code": [1, 1, 2, 2] * 5}
+    model = ilk.cluster(table, k=2, method="k-means", types={"code": "binary"}).model
+    columns = [replace(c, levels=("1", "two")) if c.name == "code" else c for c in model.schema.columns]
+    replace(model, schema=replace(model.schema, columns=tuple(columns))).save(tmp_path / "m.ilk")
+    with pytest.raises(UsageError, match="the category 'two' of the column 'code' is no number") as caught:
+        select(ilk.load(tmp_path / "m.ilk"), DUCKDB, "data")
+    assert caught.value.code == "not-exportable"
+
+
+def test_a_component_too_narrow_for_a_double_is_refused():
+    draws = np.random.default_rng(0)
+    X = (draws.normal(size=(90, 2)) + 9 * (np.arange(90)[:, None] % 3)) * [1, 1e-155]
+    fitted = ilk.GaussianMixture(3, structure="VVI", random_state=0).fit(X)
+    model = replace(gaussian_model("VVI", columns=2)[0], params=fitted.fit_.params, encoding=fitted._encoding)
+    with pytest.raises(UsageError, match="so narrow that SQL cannot hold its precision") as caught:
+        select(model, DUCKDB, "data")
+    assert caught.value.code == "not-exportable"
+
+
+@pytest.mark.parametrize("value", [0.1, -0.0, 5e-324, 1.7976931348623157e308, np.inf, -np.inf, np.nan])
+def test_a_number_is_read_as_the_same_double(value):
+    import duckdb
+
+    with duckdb.connect() as connection:
+        made = connection.sql(f"SELECT {number(value)} AS x, TYPEOF({number(value)}) AS t").fetchall()
+    assert made[0][1] == "DOUBLE"
+    assert (
+        np.array([made[0][0]]).tobytes() == np.array([value]).tobytes() or np.isnan([value, made[0][0]]).all()
+    )
+
+
+@pytest.mark.parametrize("text", ["${spark.app.name}", "a\nb", "\u202e", "\U000e0041", "it's \\n", "日本"])
+def test_a_text_for_spark_holds_no_character_that_acts(text):
+    literal = SPARK.text(text)
+    assert not any(acts(character) for character in literal)
+    assert "${" not in literal
+    inner = literal[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
+    assert inner == text, "as a reader of escapes has it"
+
+
+def test_columns_that_do_not_count_are_left_out_of_a_sum():
+    assert weighted([0.0, -2.0, 0.5], ["a", "b", "c"]) == "-2.0e0 * b + 0.5e0 * c"
+    assert weighted([0.0], ["a"]) == "0e0"
 
 
 def test_the_select_reads_like_one():

@@ -130,6 +130,89 @@ def test_one_group_is_drawn_in_grey(cloud, closed):
         displays.GroupsDisplay({**cloud.summary(), "groups": cloud.summary()["groups"][:1]}).plot()
 
 
+def test_a_pair_of_numbers_is_drawn_in_their_units(striped, closed):
+    ax = striped.plot("pair").ax_
+    table = {name: striped.table.column(name).to_numpy() for name in ("width", "height")}
+    names = ax.get_xlabel(), ax.get_ylabel()
+    assert set(names) == set(table)
+    drawn = np.concatenate([np.ma.getdata(dots.get_offsets()) for dots in ax.collections])
+    assert len(drawn) == len(striped.labels)
+    for axis, name in enumerate(names):
+        step = np.ptp(table[name]) / 500
+        assert np.sort(drawn[:, axis]) == pytest.approx(np.sort(table[name]), abs=step)
+
+
+def test_a_pair_of_categories_has_its_levels_at_the_axes(levels_together, closed):
+    ax = levels_together.plot("pair").ax_
+    ticks = {
+        tuple(sorted(text.get_text()[:4] for text in labels))
+        for labels in (ax.get_xticklabels(), ax.get_yticklabels())
+    }
+    assert ticks == {("a ve", "east"), ("no", "yes")}
+    assert {tuple(np.unique(dots.get_offsets() // 1)) for dots in ax.collections} == {(0.0, 1.0)}
+
+
+def test_groups_that_no_column_shows_say_so(levels_together, closed):
+    words = [text.get_text() for text in levels_together.plot("groups").ax_.texts]
+    assert any("with" in text for text in words), "the pair of columns that does"
+    summary = levels_together.summary()
+    for group in summary["groups"]:
+        group["pair"] = None
+    words = [text.get_text() for text in displays.GroupsDisplay(summary).plot().ax_.texts]
+    assert words.count("no clear difference from the whole table") == 2
+
+
+def test_what_a_result_lacks_is_said_and_not_drawn(wine, levels_together, closed):
+    given = levels_together.summary()  # labels that were given: nothing was searched, nothing resampled
+    one = {**wine.summary(), "groups": wine.summary()["groups"][:1]}
+    for display, summary, code in (
+        (displays.SelectionDisplay, given, "no-bic"),
+        (displays.StabilityDisplay, given, "no-stability"),
+        (displays.SeparationDisplay, one, "no-separation"),
+    ):
+        with pytest.raises(ilk.errors.UsageError) as caught:
+            display(summary).plot()
+        assert caught.value.code == code
+
+
+def test_a_group_whose_stability_is_not_known_has_no_bar(wine, closed):
+    summary = wine.summary()
+    for number, group in enumerate(summary["groups"]):
+        group["stability"] = None if number == 0 else 0.9
+    ax = displays.StabilityDisplay(summary).plot().ax_
+    assert len(ax.patches) == len(summary["groups"]) - 1
+    assert [text.get_text() for text in ax.texts].count("not measured") == 1
+
+
+def test_a_choice_without_a_bic_has_lines_and_no_ring(wine, closed):
+    summary = wine.summary()
+    rings = len(displays.SelectionDisplay(summary).plot().ax_.get_lines())
+    summary["chosen"]["bic"] = None
+    assert len(displays.SelectionDisplay(summary).plot().ax_.get_lines()) == rings - 1
+
+
+def test_groups_of_few_rows_have_a_letter_on_the_map_and_no_ellipse(wine, closed):
+    summary = wine.summary()
+    k = len(summary["groups"])
+    assert len(displays.MapDisplay(summary).plot().ax_.patches) == k
+    summary["map"]["ellipses"][0].update(long=0.0, short=0.0)
+    summary["map"]["ellipses"][1] = None
+    ax = displays.MapDisplay(summary).plot().ax_
+    assert len(ax.patches) == k - 2
+    letters = [text.get_text() for text in ax.texts if text.get_text() in "ABCDEF"]
+    assert letters == [group["letter"] for i, group in enumerate(summary["groups"]) if i != 1]
+
+
+def test_the_uncertainty_of_one_group_is_grey_and_has_no_legend(wine, closed):
+    summary = wine.summary()
+    summary["groups"] = summary["groups"][:1]
+    ax = displays.UncertaintyDisplay(summary).plot().ax_
+    assert ax.get_legend() is None
+    assert {tuple(dots.get_facecolor()[0][:3]) for dots in ax.collections if len(dots.get_offsets())} == {
+        matplotlib.colors.to_rgb(displays.base.GREY)
+    }
+
+
 def test_the_colours_are_those_of_the_page():
     from importlib.resources import files
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import warnings
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +14,9 @@ from scipy.spatial.distance import cdist
 
 from ilk.report import exemplars, plane, profile, quality, rule
 from ilk.report.evidence import SAMPLE_ROWS, Evidence, shared_out
-from ilk.report.explanation import explanation, without_rows
+from ilk.report.explanation import explanation, told_apart, without_rows
 from ilk.report.facts import Described, describe
+from ilk.report.summary import plain, truth_entry
 
 DRAWS = np.random.default_rng(3)
 N = 300
@@ -326,3 +331,116 @@ def test_degenerate_tables_are_explained():
     )
     found = explanation(blank, groups_of(blank))
     assert [e["distribution"] for e in found["profile"]] == [None, None]
+
+
+def test_a_group_that_none_of_the_described_rows_has_is_left_out_of_the_map_and_has_no_rows():
+    labels = np.where(LABELS == 2, 0, LABELS)
+    evidence = made(labels=labels)
+    found = explanation(evidence, groups_of(evidence))
+    assert [ellipse is None for ellipse in found["map"]["ellipses"]] == [False, False, True]
+    assert found["rows"]["groups"][2]["typical"] == []
+    assert found["rules"][2] is None
+
+
+def test_a_column_that_one_group_lacks_is_drawn_for_the_others():
+    draws = np.random.default_rng(0)
+    x = np.where(LABELS == 2, np.nan, draws.normal(size=N))
+    codes = np.where(LABELS == 2, -1, LABELS)
+    columns = (Described("x", x), Described("c", codes, ("a", "b")), Described("y", draws.normal(size=N)))
+    evidence = Evidence(columns, LABELS, 3, np.arange(N))
+    groups = told_apart(evidence, groups_of(evidence))
+    by_name = {entry["column"]: entry["distribution"] for entry in profile.profile(evidence, groups)}
+    assert sum(by_name["x"]["groups"][2]) == 0
+    assert [middle is None for middle in by_name["x"]["middles"]] == [False, False, True]
+    assert all(fact.column != "x" for fact in groups[2].unlike.facts), "what is not there is not compared"
+
+
+def test_columns_that_no_bin_can_hold_have_no_distribution():
+    """A range beyond all numbers, and whole numbers that are one as doubles."""
+    largest = float(np.finfo(float).max)
+    wide = Described("wide", np.where(LABELS == 0, -largest, largest))
+    same = Described("same", 2**60 + (LABELS == 0).astype(np.int64))
+    evidence = Evidence((wide, same), LABELS, 3, np.arange(N))
+    assert [entry["distribution"] for entry in told(evidence)] == [None, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        edges, _ = profile.edges_of(wide.values, -largest, largest)  # the axes of a picture need some
+    assert (edges[0], edges[-1]) == (-largest, largest)
+    assert np.isfinite(edges).all()
+    assert (np.diff(edges / 2) > 0).all()
+
+
+def test_a_level_that_all_rows_have_is_no_axis():
+    columns = (*made().columns, Described("same", np.zeros(N, int), ("only", "never")))
+    evidence = Evidence(columns, LABELS, 3, np.arange(N))
+    assert {name for name, _ in plane.design(evidence, ["x", "same", "c"]).names} == {"x", "c"}
+
+
+def test_a_column_that_is_blank_in_all_rows_a_condition_picks_adds_none_to_it():
+    """Half of the first group is told by x, and has no z; z tells the others."""
+    draws = np.random.default_rng(0)
+    labels = np.repeat([0, 1], [100, 200])
+    half = np.arange(300) < 50
+    x = np.where(half, 9.0, 0.0)
+    z = np.where(half, np.nan, np.where(labels == 0, 9.0, 0.0) + 0.1 * draws.normal(size=300))
+    evidence = Evidence((Described("x", x), Described("z", z)), labels, 2, np.arange(300))
+    found = rule.rules(evidence, groups_of(evidence))[0]
+    assert [(term.column, term.op, term.missing) for term in found.terms] == [("z", "above", True)]
+    assert found.f == 1.0
+
+
+def test_a_cut_between_neighbouring_numbers_is_the_lower_one():
+    low = 0.123456789012345
+    high = float(np.nextafter(low, 1))
+    assert rule.between(low, high, 1) == (low, 1)
+    assert rule.between(1.0, 2.0, 0) == (1.0, 0)
+
+
+def test_dates_of_single_rows_are_told_as_dates():
+    days = np.array([0.0, 1.5, np.nan])
+    column = Described("since", days, clock={"kind": "date", "origin": 19_000.0})
+    evidence = Evidence((column,), np.zeros(3, int), 1, np.arange(3))
+    cells = [exemplars.entry(evidence, i, groups_of(evidence), ["since"])["cells"][0] for i in range(3)]
+    first = np.datetime64("1970-01-01") + 19_000
+    assert cells[0] == str(first)
+    assert cells[1].startswith(str(first + 1))
+    assert "12:00" in cells[1]
+    assert cells[2] is None
+
+
+def test_a_row_without_an_id_is_named_by_its_number():
+    evidence = made(ids=[None, *(f"person {i}" for i in range(1, N))])
+    assert exemplars.entry(evidence, 0, groups_of(evidence), ["x"])["id"] is None
+
+
+def test_a_summary_holds_what_json_can_and_nothing_else():
+    found = {
+        1: np.float32(0.5),
+        "counts": np.arange(2),
+        "none": [np.nan, np.float64("inf"), -np.inf],
+        "view": MappingProxyType({"true": np.bool_(True), "text": "é"}),
+        "record": Described("x", np.array([np.nan]), ("a",)),
+    }
+    made_plain = plain(found)
+    assert json.loads(json.dumps(made_plain, allow_nan=False)) == made_plain
+    assert made_plain["1"] == 0.5
+    assert made_plain["counts"] == [0, 1]
+    assert made_plain["none"] == [None, None, None]
+    assert made_plain["view"] == {"true": True, "text": "é"}
+    assert made_plain["record"]["values"] == [None]
+
+
+@pytest.mark.parametrize("value", [0.25, -7.5, 1e-320])
+def test_a_column_of_one_value_is_one_bin_around_it(value):
+    edges, clipped = profile.edges_of(np.full(9, value), value, value)
+    assert edges[0] < value < edges[1]
+    assert (len(edges), clipped) == (2, False)
+
+
+def test_classes_that_have_nothing_to_do_with_the_groups_are_not_compared_in_words():
+    assert truth_entry(np.arange(120) % 2, np.repeat(["a", "b", "c"], 40), "kind")["finding"] == ""
+
+
+def test_classes_that_share_groups_are_finer_than_them():
+    found = truth_entry(np.repeat([0, 1], 60), np.repeat(["a", "b", "c", "d"], 30), "kind")
+    assert found["finding"] == "groups are coarser than kind: classes share a group"

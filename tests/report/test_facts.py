@@ -8,8 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy
 
+from ilk.report.clocks import bound_words
 from ilk.report.facts import Described, decimals_of, describe
-from ilk.report.figures import count_text, few_cells, letter, score_text, share_text, value_text
+from ilk.report.figures import (
+    count_text,
+    few_cells,
+    kilobytes,
+    letter,
+    score_text,
+    seconds_text,
+    share_text,
+    value_text,
+)
 
 LABELS = np.array([0] * 60 + [1] * 40)
 
@@ -98,6 +108,21 @@ def test_missing_cells_and_blank_groups():
     assert first.facts[-1].nats == 0.0
 
 
+def test_a_category_that_a_group_lacks_altogether_tells_nothing_of_it():
+    codes = np.where(LABELS, -1, np.arange(100) % 2)
+    first, second = describe([Described("c", codes, ("a", "b"))], LABELS, 2)
+    assert (second.facts[0].value, second.facts[0].missing, second.facts[0].distinctive) == (None, 1.0, False)
+    assert first.facts[0].value == 0.5
+
+
+def test_the_widest_numbers_that_there_are_have_finite_facts():
+    largest = np.finfo(float).max
+    first, second = describe([number(np.where(LABELS, largest, -largest))], LABELS, 2)
+    assert (first.facts[0].value, second.facts[0].value) == (-largest, largest)
+    assert (first.facts[0].sign, second.facts[0].sign) == ("down", "up")
+    assert all(np.isfinite(group.facts[0].nats) for group in (first, second))
+
+
 def test_constant_inside_a_group_is_finite():
     group = describe([number(np.where(LABELS, np.arange(100.0), 7.0))], LABELS, 2)[0]
     assert np.isfinite(group.facts[0].nats)
@@ -138,6 +163,16 @@ def test_values_as_the_page_writes_them():
     assert value_text(-0.04, 1) == "0.0"
     assert value_text(1.5e200) == "1.5e+200"
     assert value_text(float("inf")) == "∞"
+    assert [told(None) for told in (value_text, share_text, score_text)] == ["–"] * 3
+    assert [share_text(s) for s in (0.0002, 0.004, 0.9996)] == ["<0.1%", "0.4%", ">99%"]
+    assert [kilobytes(n) for n in (1, 234_439, 9_999_999)] == ["1 kB", "234 kB", "10,000 kB"]
+    assert [seconds_text(s) for s in (9.94, 9.96, 119.4, 120, 3725)] == [
+        "9.9 s",
+        "10 s",
+        "119 s",
+        "2 min 0 s",
+        "62 min 5 s",
+    ]
     assert decimals_of(np.array([1.25, 3.5]), 1.0) == 2
     assert decimals_of(np.array([0.123456789, 3.5]), 1.0) == 2
     assert decimals_of(np.array([1e9, 1e9 + 5]), 3.0) == 1
@@ -223,3 +258,29 @@ def test_columns_looked_at_together_have_the_moments_of_each_alone():
                 pytest.approx(mean),
                 pytest.approx(np.sqrt(square), 1e-6, 1e-12),
             )
+
+
+def test_hours_and_days_are_told_by_the_clock():
+    hours = {"kind": "time", "origin": 0.25}  # days are cut at six in the morning
+    days = {"kind": "date", "origin": 19_000.0}
+    values = np.where(LABELS, 14.0, 2.0) + np.arange(100) % 3 * 0.1
+    first, second = describe([Described("visit", values, clock=hours)], LABELS, 2)
+    assert [first.name, second.name] == ["visit around 08:06", "visit around 20:06"]
+    assert [bound_words(op, "20:30", hours) for op in ("at most", "above")] == [
+        "from 06:00 to 20:30",
+        "from 20:30 to 06:00",
+    ]
+    assert [bound_words(op, "2022-01-08", days) for op in ("at most", "above")] == [
+        "until 2022-01-08",
+        "after 2022-01-08",
+    ]
+    assert value_text(8.0, 0, days) == str(np.datetime64("1970-01-01") + 19_008)
+    assert value_text(1e12, 0, days) == "1,000,000,000,000", "there is no such day"
+
+
+def test_weekdays_that_rise_together_are_told_together():
+    days = np.where(LABELS, 5 + np.arange(100) % 2, np.arange(100) % 5)
+    second = describe(
+        [Described("day", days, ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"), cyclic=True)], LABELS, 2
+    )[1]
+    assert (second.facts[0].category, second.facts[0].value) == ("Sa, Su", 1.0)

@@ -2,7 +2,7 @@
 
 Two things would show one that came by another way. Made in a process that has the file and nothing else, the page
 would lack it. And it would stand still while every number of the summary moves: what stands still must be a word of
-the page itself ("the middle 80 %"), or count the groups.
+the page itself ("the middle 80%"), or count the groups.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from ilk.report.siblings import contrasts
 from ilk.text.explain import group_text
 from ilk.text.layout import Surface
 from ilk.text.summary import render
+from tests.report.conftest import stripes
 
 DRAWS = np.random.default_rng(0)
 
@@ -101,13 +102,6 @@ def test_weights_and_missing_cells_are_taken_as_elsewhere():
     assert fact.whole == pytest.approx(np.average(values[other], weights=weight[other]))
 
 
-def stripes(n=200):
-    labels = np.repeat([0, 1, 2], n)
-    width = DRAWS.normal(0, 2, 3 * n)
-    height = width + (labels - 1) * 1.6 + DRAWS.normal(0, 0.2, 3 * n)
-    return labels, {"noise": DRAWS.normal(size=3 * n), "width": width, "height": height}
-
-
 def test_stripes_are_shown_by_the_two_columns_together():
     labels, table = stripes()
     evidence, groups = evidence_of([Described(name, values) for name, values in table.items()], labels)
@@ -145,11 +139,6 @@ def test_a_cross_and_levels_that_only_go_together_are_found():
 
 def test_groups_that_single_columns_show_have_no_pair(four):
     assert pairs_of(*four) == [None] * 4
-
-
-@pytest.fixture(scope="module")
-def striped():
-    return ilk.cluster(stripes()[1], k=3, method="gaussian")
 
 
 def test_the_report_draws_the_pair_and_every_text_says_it(striped):
@@ -190,3 +179,43 @@ def test_letters_carried_over_reach_the_contrast(penguins):
 def test_the_explanation_has_the_pairs_that_groups_name(four):
     evidence, groups = four
     assert explanation(evidence, told_apart(evidence, groups))["pairs"] == []
+
+
+def test_a_pair_of_categories_is_drawn_level_by_level(levels_together):
+    summary = levels_together.summary()
+    (pair,) = summary["pairs"]
+    levels = [axis["categories"] for axis in pair["axes"]]
+    assert sorted(map(sorted, levels)) == [["a very long name of the west", "east"], ["no", "yes"]]
+    places = np.array([pair["points"]["x"], pair["points"]["y"]]) * 2 // (STEPS + 1)
+    group = np.array(pair["points"]["group"])
+    for g in (0, 1):
+        assert len({tuple(place) for place in places[:, group == g].T}) == 2, (
+            "each group is in two of four fields"
+        )
+    assert not {tuple(p) for p in places[:, group == 0].T} & {tuple(p) for p in places[:, group == 1].T}
+    html = page(summary)
+    assert "Neither column alone shows" in html
+    assert ">east</text>" in html
+
+
+def test_a_pair_is_looked_for_only_where_both_columns_have_values():
+    labels = np.repeat([0, 1], 200)
+    first = DRAWS.integers(0, 2, 400)
+    second = np.where(labels == 0, -1, 1 - first)
+    columns = [Described("wind", first, ("east", "west")), Described("rain", second, ("no", "yes"))]
+    evidence, groups = evidence_of(columns, labels)
+    assert pairs_of(evidence, groups)[0] is None
+
+
+def test_columns_without_values_and_without_spread_make_no_groups_unlike():
+    labels = np.arange(400) % 2
+    columns = [Described("blank", np.full(400, np.nan)), Described("same", np.full(400, 3.0))]
+    evidence, groups = evidence_of(columns, labels)
+    assert [made.facts for made in contrasts(evidence, groups)] == [(), ()]
+
+
+def test_a_difference_below_the_smallest_number_is_not_told():
+    labels = np.repeat([0, 1], 200)
+    evidence, groups = evidence_of([Described("x", labels * 5e-324)], labels)
+    assert groups[0].facts[0].whole_spread == 0.0
+    assert [made.facts for made in contrasts(evidence, groups)] == [(), ()]

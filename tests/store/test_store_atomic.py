@@ -317,6 +317,30 @@ def test_no_memory_is_a_resource_error(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.badinput("E6")
+def test_a_temporary_that_is_taken_away_is_made_again_and_not_for_ever(tmp_path, handles):
+    class Cleared(Calls):
+        """Another process takes the first files for those of a dead writer, before they can be locked."""
+
+        def __init__(self, n_taken):
+            self.left = n_taken
+
+        def create(self, path):
+            handle = super().create(path)
+            if self.left:
+                self.left -= 1
+                os.unlink(path)
+            return handle
+
+    write_atomically(tmp_path / "a", NEW, calls=Cleared(2))
+    assert (tmp_path / "a").read_bytes() == NEW
+    with pytest.raises(ResourceError, match="the name for the temporary file is taken") as caught:
+        write_atomically(tmp_path / "a", OLD, overwrite=True, calls=Cleared(99))
+    assert caught.value.code == "temporary-taken"
+    assert (tmp_path / "a").read_bytes() == NEW
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
 def test_short_writes_are_continued_and_empty_ones_refused(tmp_path):
     class Short(Calls):
         step = 7

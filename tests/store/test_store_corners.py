@@ -46,6 +46,75 @@ def test_a_file_system_without_locks_is_written_all_the_same(tmp_path, monkeypat
     os.close(record_file.opened_alone(str(tmp_path / "c")))
 
 
+class Windows:
+    """The calls of a system that opens no folders and has no locks."""
+
+    name = "nt"
+
+    def __getattr__(self, name: str):
+        return getattr(os, name)
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    for module in (atomic, folders, record_file):
+        monkeypatch.setattr(module, "fcntl", None)
+        monkeypatch.setattr(module, "os", Windows())
+
+
+def test_windows_writes_files_and_folders_and_leaves_no_temporaries(tmp_path, windows):
+    atomic.write_atomically(tmp_path / "file", b"one")
+    atomic.write_atomically(tmp_path / "file", b"two", overwrite=True)
+    assert (tmp_path / "file").read_bytes() == b"two"
+    (tmp_path / "run").mkdir()
+    put(tmp_path / "run", "over an empty folder")
+    put(tmp_path / "run", "over files")
+    assert texts(tmp_path / "run") == {"a": "over files", "b": "over files"}
+    os.close(record_file.opened_alone(str(tmp_path / "file")))
+    assert sorted(os.listdir(tmp_path)) == ["file", "run"]
+
+
+def test_windows_cannot_tell_whose_temporaries_are_left_and_keeps_them(tmp_path, windows):
+    (tmp_path / f"{atomic.START}whose{atomic.END}").write_text("x")
+    atomic.clear_stale(str(tmp_path))
+    assert os.listdir(tmp_path) == [f"{atomic.START}whose{atomic.END}"]
+
+
+def test_macos_lets_folders_change_places_by_its_own_call(tmp_path, monkeypatch):
+    put(tmp_path / "run", "old")
+
+    class Library:
+        def renamex_np(self, one: bytes, two: bytes, how: int) -> int:
+            asked.append(how)
+            os.rename(two, two + b".aside")
+            os.rename(one, two)
+            os.rename(two + b".aside", one)
+            return 0
+
+    asked: list[int] = []
+    monkeypatch.setattr(folders.sys, "platform", "darwin")
+    monkeypatch.setattr(folders.ctypes, "CDLL", lambda *_, **__: Library())
+    put(tmp_path / "run")
+    assert asked == [2], "RENAME_SWAP of stdio.h"
+    assert texts(tmp_path / "run") == {"a": "new", "b": "new"}
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_a_lock_that_its_owner_takes_away_meanwhile_is_taken_anew(tmp_path, monkeypatch):
+    real, locks = fcntl.flock, []
+
+    def flock(handle: int, how: int) -> None:
+        if not locks:
+            os.unlink(tmp_path / ".run.lock")
+        locks.append(handle)
+        real(handle, how)
+
+    monkeypatch.setattr(folders.fcntl, "flock", flock)
+    with claimed(str(tmp_path / "run"), OWN):
+        assert (tmp_path / ".run.lock").read_text() == f"{os.getpid()}\n", "others see the lock that is held"
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_lock_that_fails_otherwise_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(folders.fcntl, "flock", failing(errno.EIO))
     with pytest.raises((OSError, ResourceError)):
@@ -115,6 +184,11 @@ def test_a_temporary_that_was_taken_away_is_not_held(tmp_path, monkeypatch):
         assert not atomic._held(file.fileno(), str(tmp_path / "gone"))
         monkeypatch.setattr(os, "lstat", failing(errno.EACCES))
         assert atomic._held(file.fileno(), str(tmp_path / "t")), "nobody can tell, and it is ours"
+
+
+def test_a_file_of_all_the_bytes_that_are_allowed_is_read(tmp_path):
+    (tmp_path / "full").write_bytes(b"x" * 9)
+    assert plain_file.plain_bytes(tmp_path / "full", 9) == b"x" * 9
 
 
 def test_files_that_grow_and_documents_of_many_lists_are_refused(monkeypatch):

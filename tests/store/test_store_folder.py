@@ -192,6 +192,49 @@ def test_a_folder_that_appeared_meanwhile_is_kept(tmp_path, way):
     assert os.listdir(tmp_path) == ["run"]
 
 
+def test_the_current_folder_is_kept_unless_it_may_be_overwritten(tmp_path, monkeypatch):
+    folder = start(tmp_path)
+    monkeypatch.chdir(folder)
+    with pytest.raises(UsageError) as caught:
+        put(folder, force=False)
+    assert caught.value.code == "output-exists"
+    assert files(folder) == OLD
+    put(folder)
+    assert files(folder) == NEW
+    assert os.listdir(tmp_path) == ["run"]
+
+
+def test_what_dead_writers_left_is_cleared_and_what_others_made_is_not(tmp_path):
+    folder = start(tmp_path)
+    (folder / "notes.txt").write_text("mine")
+    for name in (".run.0123.new", ".run.backup"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").write_bytes(b"half")
+    (tmp_path / ".run.0123.new" / "notes.txt").write_text("of another time")
+    put(folder)
+    assert files(folder) == {**NEW, "notes.txt": b"mine"}
+    assert files(tmp_path / ".run.backup") == {"a": b"half"}
+    assert files(tmp_path / ".run.0123.new") == {"notes.txt": b"of another time"}, (
+        "nothing of the user is lost"
+    )
+
+
+@pytest.mark.badinput("E3")
+def test_a_folder_without_the_right_to_write_is_refused_before_any_work(tmp_path, monkeypatch):
+    folder = start(tmp_path)
+    real = os.access  # root may write everywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(folder) and real(path, mode))
+    with (
+        pytest.raises(
+            ResourceError, match="the output folder cannot be written: Permission denied"
+        ) as caught,
+        claimed(str(folder), OWN),
+    ):
+        pytest.fail("work was begun")
+    assert caught.value.code == "write-failed"
+    assert files(folder) == OLD
+
+
 @pytest.mark.badinput("E6")
 def test_a_second_writer_is_refused_and_the_first_goes_on(tmp_path):
     folder = start(tmp_path)
@@ -246,6 +289,8 @@ def test_folders_above_go_again_when_nothing_is_written(tmp_path):
 @pytest.mark.badinput("E2")
 @pytest.mark.parametrize(("kind", "code"), [("link", "output-is-link"), ("folder", "output-not-plain")])
 def test_what_stands_in_the_way_is_told_before(tmp_path, kind, code):
+    (tmp_path / "a").write_bytes(b"old a")
+    folders.check_writable(str(tmp_path), OWN)
     if kind == "link":
         (tmp_path / "b").symlink_to(tmp_path / "elsewhere")
     else:

@@ -9,14 +9,16 @@ import warnings
 import numpy as np
 import pytest
 
+import ilk.store.journal as journal_module
 from ilk.errors import ResourceError, UsageError
 from ilk.store import record_file
 from ilk.store.journal import Journal, Pace, active, began_of, different, keeping
+from ilk.store.objects import encoded
 from ilk.store.plain_file import NotPlain
 from ilk.store.record_file import RecordFile
 
 NOW = Pace(after=0.0, least=0.0, every=0.0, times=1e-9, times_of_piece=1e-9)
-ABOUT = {"format": 1, "began": "then", "table": "t", "options": {"k": "a"}}
+ABOUT = {"format": 1, "began": "then", "table": "t", "seed": "1", "options": {"k": "a"}}
 
 
 def rows() -> bytes:
@@ -111,6 +113,50 @@ def test_short_pieces_are_not_kept(tmp_path):
     assert made.n_kept == 0
 
 
+def test_a_piece_that_costs_more_to_keep_than_to_do_is_not_kept(tmp_path):
+    made = filled(tmp_path / "c", pace=Pace(after=0.0, least=0.0, times=1e9, times_of_piece=1e9))
+    assert made.n_kept == 0
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_piece_under_way_is_written_from_time_to_time_and_not_at_every_step(tmp_path):
+    made = journal(tmp_path / "c", pace=Pace(after=0.0, least=0.0, every=1e9, times=1e-9))
+
+    def work(piece):
+        for number in range(100):
+            piece.note(lambda number=number: number)
+        return 7
+
+    assert made.recall("long", (), work, rows) == 7
+    assert made.n_kept == 1, "the whole alone"
+
+
+def test_what_is_too_much_to_wait_for_the_first_record_is_done_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal_module, "MOST_WAITING", 2 * len(encoded((np.full(3, 1),))))
+    made = filled(tmp_path / "c", pace=Pace(after=1e9, least=0.0, times=1e-9, times_of_piece=1e-9))
+    made.pace = NOW
+    made.recall("square", (4,), lambda _: np.full(3, 16), rows)
+    made.recall("square", (5,), lambda _: np.full(3, 25), rows)
+    made.close()
+    again = journal(tmp_path / "c")
+    assert again.open()
+    assert recalled(again, 6) == [0, 1, 5]
+
+
+def test_a_record_that_the_disk_cannot_read_is_done_again(tmp_path, monkeypatch):
+    filled(tmp_path / "c").close()
+    again = journal(tmp_path / "c")
+    assert again.open()
+
+    def unreadable(handle, length):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "read", unreadable)
+        assert recalled(again, 2) == []
+    assert recalled(again) == [0, 1, 2, 3]
+
+
 def test_a_piece_goes_on_where_it_was(tmp_path):
     def count(piece, upto: int) -> int:
         reached = piece.reached() or 0
@@ -156,6 +202,7 @@ def test_what_cannot_be_kept_is_done(tmp_path):
     ("change", "said"),
     [
         ({"table": "u"}, "the table differs"),
+        ({"seed": "2"}, "the seed was 1 and is 2"),
         ({"options": {"k": "b"}}, r"options differ \(k\)"),
         ({"format": 2}, "the format differs"),
         ({"version of ilk": "9"}, "the version of ilk differs"),
@@ -257,7 +304,12 @@ def test_a_checkpoint_is_for_its_owner_alone(tmp_path):
 def test_a_forked_child_keeps_nothing(tmp_path):
     made = journal(tmp_path / "c")
     made.process = -1
-    made.recall("square", (1,), lambda _: 1, rows)
+
+    def work(piece):
+        piece.note(lambda: pytest.fail("nobody keeps it"))
+        return piece.reached()
+
+    assert made.recall("square", (1,), work, rows) is None
     assert not (tmp_path / "c").exists()
 
 

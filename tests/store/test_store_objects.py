@@ -10,6 +10,7 @@ import pytest
 from ilk.families.gaussian import Gaussian
 from ilk.fitting.loop import Record, Run, Stop
 from ilk.fitting.table_moments import TableMoments
+from ilk.kernels.plain_mixture import Ending
 from ilk.store.objects import Unkept, decoded, encoded, key_of
 
 
@@ -45,6 +46,24 @@ def test_what_was_one_object_is_one_again_and_what_was_given_is_that():
     one, other, mine = decoded(encoded((shared, [shared], given), [given]), [given])
     assert one is other[0]
     assert mine is given
+
+
+def test_what_was_given_is_found_in_dictionaries_and_records_too():
+    params, cells = np.arange(3.0), np.ones(2)
+    given = {"run": Run(None, params), "cells": [cells]}  # type: ignore[arg-type]
+    data = encoded((params, cells, given["run"]), given)
+    mine, ours, run = decoded(data, given)
+    assert mine is params
+    assert ours is cells
+    assert run is given["run"]
+    assert params.tobytes() not in data, "it is not written"
+
+
+def test_named_tuples_of_ours_come_back_as_such():
+    ending = Ending(*range(len(Ending._fields)))
+    again = decoded(encoded([ending]))[0]
+    assert type(again) is Ending
+    assert again == ending
 
 
 def test_records_come_back_without_a_call_of_their_class(monkeypatch):
@@ -118,6 +137,20 @@ def test_a_name_tells_contents_apart_and_nothing_else():
     assert len({key_of(one) for one in different}) == len(different)
     assert key_of(Stop(1e-3, 5)) != key_of(Stop(1e-3, 6))
     assert key_of(Stop()) == key_of(Stop()), "the clock is no input"
+
+
+def test_a_dictionary_is_named_by_its_content_and_not_by_its_order():
+    assert key_of({"a": 1, "b": 2}) == key_of({"b": 2, "a": 1})
+    assert key_of({"a": 1, "b": 2}) != key_of({"a": 2, "b": 1})
+
+
+def test_a_record_that_is_there_twice_is_named_by_where_it_was_before():
+    def listed(*order):
+        stops = Stop(1e-3, 5), Stop(1e-3, 6)
+        return [stops[number] for number in order]
+
+    assert key_of(listed(0, 1, 0)) == key_of(listed(0, 1, 0))
+    assert len({key_of(listed(*order)) for order in ((0, 1, 0), (0, 1, 1), (0, 0, 1), (0, 1))}) == 4
 
 
 def test_only_contents_are_named():

@@ -42,11 +42,7 @@ def record(model: Model) -> dict[str, Any]:
         component["group"] = model.letters[group]
     groups = zip(model.letters, model.names, model.sizes, strict=True)
     if not all_finite(made):
-        raise UsageError(
-            "not-exportable",
-            "the model has a figure that is too large or too small in the units of the table",
-            do="Place rows with ilk assign, or fit with columns in other units",
-        )
+        raise _beyond()
     return {
         "schema": SCHEMA,
         "version": list(VERSION),
@@ -69,6 +65,14 @@ def record(model: Model) -> dict[str, Any]:
         **made,
         "groups": [{"letter": mark, "name": name, "rows": float(size)} for mark, name, size in groups],
     }
+
+
+def _beyond() -> UsageError:
+    return UsageError(
+        "not-exportable",
+        "the model has a figure that is too large or too small in the units of the table",
+        do="Place rows with ilk assign, or fit with columns in other units",
+    )
 
 
 def _made(model: Model) -> dict[str, list[dict[str, Any]]]:
@@ -117,6 +121,8 @@ def _gaussians(model: Model) -> list[dict[str, Any]]:
     params = cast(Mixture, model.params)
     unit = model.encoding.unit
     covariance = params.covariance.matrices() / np.outer(unit, unit)
+    if (np.diagonal(covariance, axis1=1, axis2=2) < np.finfo(np.float64).tiny).any():
+        raise _beyond()  # a variance that has lost its digits, or is 0
     means = model.encoding.undo(params.mean)
     return [
         {"share": float(share), "mean": mean.tolist(), "covariance": matrix.tolist()}

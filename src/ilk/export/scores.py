@@ -174,9 +174,11 @@ def _levels(params: Clusters, k: int, cells: TableExpressions) -> Terms:
 
 def _along_columns(params: Mixture, k: int, cells: TableExpressions) -> Terms:
     logs = params.covariance.log_variance[k]
+    with np.errstate(over="ignore"):  # what is not finite is refused
+        precision = np.exp(-logs)
     terms = [number(params.log_mixing[k])]
     for d, (cell, mean) in enumerate(_zip(cells, params.mean[k])):
-        terms.append(_bell(cell, mean, float(np.exp(-logs[d])), float(-(logs[d] + LOG_2_PI) / 2)))
+        terms.append(_bell(cell, mean, float(precision[d]), float(-(logs[d] + LOG_2_PI) / 2)))
     return terms
 
 

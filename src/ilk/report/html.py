@@ -53,9 +53,7 @@ def tag(element: str, /, *children: Any, **attributes: Any) -> Html:
         key = key.rstrip("_").replace("_", "-")
         if key == "style" or key.startswith("on"):
             raise ValueError(f"the policy of the page forbids the attribute {key}")
-        if value is True:
-            written.append(key)
-        elif value is not None and value is not False:
+        if value is not None and value is not False:
             written.append(f'{key}="{escape(value)}"')
     head = f"<{' '.join(written)}>"
     return Html(head if element in VOID else f"{head}{join(children)}</{element}>")

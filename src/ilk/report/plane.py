@@ -93,9 +93,7 @@ def plane(evidence: Evidence, made: Design) -> dict[str, Any] | None:
     moment = (made.values * share[:, None]).T @ made.values
     value, vector = np.linalg.eigh(moment)  # at most a few hundred variables
     value, vector = np.maximum(value[:-3:-1], 0.0), vector[:, :-3:-1]
-    total = float(np.trace(moment))
-    if total <= 0 or value[0] <= 1e-12 * total:
-        return None
+    total = float(np.trace(moment))  # above 0: a variable that does not vary is not in the design
     vector = vector * np.where(vector[np.abs(vector).argmax(axis=0), [0, 1]] < 0, -1.0, 1.0)
     position = made.values @ vector
     loadings = _loadings(made, position, share)

@@ -108,7 +108,7 @@ def edges_of(values: Array, low: float, high: float) -> tuple[Array, bool]:
         low, high = inner_low, inner_high
     if np.isfinite(high - low):
         return np.linspace(low, high, BINS + 1), clipped
-    return 2 * np.linspace(low / 2, high / 2, BINS + 1), clipped
+    return 4 * np.linspace(low / 4, high / 4, BINS + 1), clipped  # of halves the steps may overflow
 
 
 def _middles(column: Described, evidence: Evidence) -> dict[str, Any]:

@@ -98,8 +98,6 @@ def _extended(
     partial: _PartialRule, view: _RuleColumn, wanted: Array, heft: Array, total: float
 ) -> list[_PartialRule]:
     """The partial rule with the best condition on this column, with blanks passing or not."""
-    if not partial.picked.any():
-        return []
     find = _best_cut if view.column.is_number else _best_levels
     missing = np.isnan(view.values) if view.column.is_number else view.values < 0
     made = []
@@ -107,8 +105,6 @@ def _extended(
         passing = float(heft[missing & partial.picked].sum()) if blank else 0.0
         right = float(heft[missing & partial.picked & wanted].sum()) if blank else 0.0
         inside = partial.picked & ~missing
-        if not inside.any():
-            continue
         term = find(view, inside, wanted, heft, (right, passing, total), blank)
         if term is None or any(term.column == old.column and term.op == old.op for old in partial.terms):
             continue

@@ -45,7 +45,8 @@ def _columns(view: View) -> list[Html]:
     )
     first = [c for c in columns if c["name"] not in place or place[c["name"]] < SHOWN]
     rest = [c for c in columns if c["name"] in place and place[c["name"]] >= SHOWN]
-    heads = ["column", "type", "reason", "missing", "range or categories", "distribution", "distinguishes"]
+    heads = ["column", "type", "reason", "missing", "range or categories", "distribution"]
+    heads += ["distinguishes"] if view.parted else []
     made = [table(heads, [_line(view, c) for c in first[: 2 * SHOWN]], label="Columns", sort=True)]
     hidden = [*first[2 * SHOWN :], *rest]
     if hidden:
@@ -85,7 +86,7 @@ def _line(view: View, column: Mapping[str, Any]) -> list[Any]:
         tag("span", count_text(column["missing"]), _uneven(view, column)),
         (_range(view, column, spread), {"class_": "wide"}),
         _small(entry, spread),
-        _tells(view, entry),
+        *([_tells(view, entry)] if view.parted else []),
     ]
 
 
@@ -134,13 +135,13 @@ def _small(entry: Mapping[str, Any] | None, spread: Mapping[str, Any] | None) ->
 
 
 def _tells(view: View, entry: Mapping[str, Any] | None) -> Any:
-    if not entry or not view.parted:
+    if not entry:
         return ""
     letters = entry["distinctive_in"]
     if not letters:
         return "none"
     if len(letters) == view.k:
-        return "all" if view.k == 1 else f"all {word(view.k)}"
+        return f"all {word(view.k)}"
     if len(letters) > CHIPS:
         return f"{len(letters)} of {view.k}"
     return [[view.chip(letter), " "] for letter in letters]

@@ -30,7 +30,7 @@ def render(view: View) -> Html:
             ),
         )
     text = (
-        "What sets each group apart, in your units, most distinctive column first. Coloured bar: the middle 80 % "
+        "What sets each group apart, in your units, most distinctive column first. Coloured bar: the middle 80% "
         "of the group, gap at its mean. Grey bar: the same for the whole table. For categories: share in the group, "
         "mark at the share in the table."
     )

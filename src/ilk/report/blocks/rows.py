@@ -23,15 +23,17 @@ def render(view: View) -> Html:
             title,
             tag("p", "Single rows are left out of this report, as asked. ", _how_many(counts), class_="sub"),
         )
-    text = (
-        "Rows that sit between groups, rows unlike the others of their group, and rows nearer to "
-        "another group. Row numbers count from 0, as in assignments.csv."
-    )
+    text, sought = "Rows unlike the others.", "a value …"
+    if view.parted:
+        text = (
+            "Rows that sit between groups, rows unlike the others of their group, and rows nearer to "
+            "another group."
+        )
+        sought = "a value, a group …"
+    text += " Row numbers count from 0, as in assignments.csv."
     box = tag(
         "div",
-        tag(
-            "label", "Filter ", tag("input", type="search", class_="filter", placeholder="a value, a group …")
-        ),
+        tag("label", "Filter ", tag("input", type="search", class_="filter", placeholder=sought)),
         class_="tools js",
     )
     parts = [_least_certain(view, found), _unusual(view, found), _nearer(view, found, counts)]
