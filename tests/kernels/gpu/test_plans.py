@@ -61,11 +61,19 @@ def test_halves_are_read_where_rows_are_whole_pieces():
     assert not plans.kmeans_plan(100, 300, True).half
 
 
-@pytest.mark.parametrize(("rows", "part_bits"), [(plans.FLUSH_ROWS, 15), (65_536, 14)])
-def test_integers_do_not_run_over_between_writings(rows, part_bits):
-    highest = 64 * 256  # scaled numbers are below 64, in units of 1 / 256
-    assert rows * highest < 2**31
-    assert rows * 2**part_bits < 2**31  # the low part is at most half a unit of 2^16 or 2^15
+@pytest.mark.parametrize(("rows", "digits"), [(plans.FLUSH_ROWS, plans.AT_ONCE), (32_768, plans.SECOND_READ)])
+def test_integers_do_not_run_over_between_writings(rows, digits):
+    assert rows * 2**digits.high_bits < 2**31
+    assert rows * 2 ** (digits.low_bits - 1) < 2**31  # the low part is at most half a unit
+    assert (
+        plans.MOST_ROWS * 2 ** (digits.high_bits + digits.low_bits) <= 2**63
+    )  # numbers are below 2^high_bits
+    assert plans.MOST_ROWS * 2**32 < 2**63  # rests: half a unit of the low part, 33 bits below it
+
+
+def test_integers_of_any_numbers_do_not_run_over():
+    assert 32_768 * 2 * 2**14 < 2**31  # a product and what it was rounded by, between writings
+    assert plans.MOST_ROWS * 2 * 2**31 < 2**63
 
 
 @pytest.mark.parametrize("n", [4096, 70_001, 10**8])

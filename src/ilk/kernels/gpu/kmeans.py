@@ -1,11 +1,13 @@
 """Passes of K-means over a table on a device: labels as the CPU gives them, sums as integers of any order.
 
 Screen (f16 or float), settle (split f16), decide (float64): each takes up the rows that the one before leaves open by a
-bound on its own rounding. The sums of a table are whole numbers, so no grid and no order changes their bits.
+bound on its own rounding. Sums are exact, in whole numbers: no grid and no order changes their bits, and once rounded
+they are those of the CPU.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,12 @@ from ilk.kernels.gpu.layouts import Scaled
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.table import CellEncoding, DeviceTable, added_pairs
 from ilk.kernels.gpu.workspace import Workspace
-from ilk.kernels.pairs import add_pairs, round_pairs, two_product
+from ilk.kernels.pairs import round_pairs
 
 LEAST_SHARE = 2.0**-24  # of the squares: a cost below it is summed row by row
-ANY_BITS = 15  # of each of the three parts of `kmeans_sums_any.cu`
-SUM_UNIT = 256.0  # units in one scaled number
+ANY_UNITS = 256.0  # of sums of any numbers, in a number lifted to 64
+MOST_RESTS = 1 / 32  # of the cells: from there on their sums are made by the kernel for any numbers
+RESTS_ROWS = 4096  # that tell how many there are
 MOST_HALF = 16384.0  # raw numbers up to which f16 holds -2 c
 
 
@@ -61,11 +64,7 @@ class DeviceKMeans(Workspace):
         self, centres: Array, weight: DeviceArray | None = None, heaviest: float = 1.0
     ) -> tuple[Array, Array, Array]:
         """Sums (K, d, 2), weights (K,) and cost (2,) as `plain.nearest_step` tells them."""
-        if (
-            weight is None
-            and self.table.dtype != "float64"
-            and (self.plan.sums_at_once or self.encoding.factor is None)
-        ):
+        if weight is None and self._cells_are_short:
             sums, weights = self._plain_sums(centres)
         else:
             sums, weights = self._any_sums(centres, weight, heaviest)
@@ -107,46 +106,60 @@ class DeviceKMeans(Workspace):
 
     def _plain_sums(self, centres: Array) -> tuple[Array, Array]:
         k, wide, d = self.k, self.plan.wide, self.table.n_columns
-        out, bits = self.memory("out", k * wide + k, np.int64), 16 if self.plan.sums_at_once else 15
+        cells = k * wide
+        out = self.memory("out", 2 * cells + wide + k, np.int64)  # sums, counts, rests (one row more)
+        added, self._memory["rests"] = out.rows(0, cells + k), out.rows(cells + k, out.size)
         reduce = self.table.build(plans.reduction(whole=True))
         while True:
-            x, scaled, blocks = self._assign(centres, labels=not self.plan.sums_at_once)
+            out.zero()
+            x, blocks = self._assign(centres, labels=not self.plan.sums_at_once)
             if self.plan.sums_at_once:
-                _add_columns(reduce, self._memory["partial"], blocks, out.size, out)
+                _add_columns(reduce, self._memory["partial"], blocks, added.size, added)
             else:
-                self._second_read(x, scaled, out, reduce)
+                self._second_read(x, added, reduce)
             whole = out.fetch()
             if self._settled():
                 break
-        unit = scaled.scale * SUM_UNIT
-        about = (
-            scaled.shift.astype(np.float64)
-            if self.plan.kind == "tiny"
-            else layouts.rounded_shift(scaled.shift, unit)
-        )
-        sums, count = whole[: k * wide].reshape(k, wide), whole[k * wide :]
-        pairs = layouts.encoded_sums(sums, count, scaled, about, bits=bits)[:, :d]
-        if self.plan.half:  # raw numbers about 0: to those of the encoding
-            pairs = self._encoded_half(pairs, count)
-        return np.ascontiguousarray(pairs), layouts.as_pairs(count, 1.0)
+        sums, count, rests = np.split(whole, (cells, cells + k))
+        pairs = layouts.encoded_sums(sums.reshape(k, wide), rests[:cells].reshape(k, wide), self._units)
+        return np.ascontiguousarray(pairs[:, :d]), layouts.as_pairs(count, 1.0)
 
-    def _encoded_half(self, pairs: Array, count: Array) -> Array:
-        """Sums of raw f16 numbers as sums of encoded ones: times power, less count * centre."""
-        moved = two_product(count[:, None].astype(np.float64), -self.encoding.centre[None, :])
-        return add_pairs(pairs * self.encoding.power, np.stack(np.broadcast_arrays(*moved), axis=-1))
+    @cached_property
+    def _units(self) -> layouts.SumUnits:
+        """Of the cells that kernels add up."""
+        largest, digits = self.table.largest_by_column(self.encoding), self.plan.digits
+        if self.plan.half:
+            shift = self.encoding.centre.astype(np.float32) / self.encoding.power
+            raw = Scaled(shift.astype(np.float32), self.encoding.power, 1.0)
+            return layouts.sum_units(raw, largest, digits, layouts.HALF_DIGITS)
+        return layouts.sum_units(self._cells(float(largest.max()))[1], largest, digits)
 
-    def _second_read(self, x: DeviceArray, scaled: Scaled, out: DeviceArray, reduce: Kernel) -> None:
+    @cached_property
+    def _cells_are_short(self) -> bool:
+        """Whether nearly all cells have no digits but those that the kernels with labels add; a sample tells."""
+        if self.table.dtype == "float64":
+            return False
+        step = max(1, self.n // RESTS_ROWS)
+        some = self.table.take(np.arange(0, self.n, step)[:RESTS_ROWS]).astype(np.float32)
+        code = self.encoding
+        numbers = some * np.float32(code.power) - code.centre.astype(np.float32)
+        if code.factor is not None:
+            numbers = numbers * code.factor.astype(np.float32)
+        return bool(layouts.has_rest(numbers.astype(np.float64), self._units).mean() <= MOST_RESTS)
+
+    def _second_read(self, x: DeviceArray, out: DeviceArray, reduce: Kernel) -> None:
         """Sums of `large`, by labels, for as many centres at a time as fit; `out` is sums then counts."""
         build = plans.sums(self.plan.wide, self.k, self.plan.half, self.plan.room)
         some, slices = int(build.macros["K"]), self.plan.wide // 16
         ranges = max(1, self.grid // slices)
         sums = self.memory("sums", (ranges, some * self.plan.wide), np.int64)
         counts = self.memory("counts", (ranges, some), np.int64)
-        unit, shift = scaled.scale * SUM_UNIT, self.given("shift", scaled.shift)
+        units, rests = self.given("units", self._units.given), self._memory["rests"]
         for first in range(0, self.k, some):
             here = min(some, self.k - first)
-            given = x, self.n, self._memory["labels"], shift, float(unit), sums, counts, first
-            self.table.build(build)(ranges * slices, build.threads, *given)
+            given = x, self.n, self._memory["labels"], units, sums, counts
+            after = rests.rows(first * self.plan.wide, (first + here) * self.plan.wide)
+            self.table.build(build)(ranges * slices, build.threads, *given, after, first)
             cells = out.rows(first * self.plan.wide, (first + here) * self.plan.wide)
             _add_columns(reduce, sums, ranges, some * self.plan.wide, cells)
             at = self.k * self.plan.wide + first
@@ -165,36 +178,51 @@ class DeviceKMeans(Workspace):
         build = plans.sums_any(d, k, self.table.dtype, **options)
         some, slices = int(build.macros["K"]), -(-d // 16)
         ranges = max(1, self.grid // slices)
-        lift = layouts.lift_of(self.table.largest(self.encoding) * heaviest) * SUM_UNIT
-        weight_lift = layouts.lift_of(heaviest) * SUM_UNIT
-        units = self.given("units", np.array([lift, weight_lift]))
+        lift = layouts.lift_of(self.table.largest(self.encoding) * heaviest) * ANY_UNITS
+        weight_lift = layouts.lift_of(heaviest) * ANY_UNITS if weight is not None else 1.0
+        units = self.given("any_units", np.array([lift, weight_lift]))
+        reduce, n_parts = self.table.build(plans.reduction(whole=True)), plans.ANY_PARTS
+        parts = self.memory("any_sums", (ranges, n_parts * some * d), np.int64)
+        weights = self.memory("any_counts", (ranges, n_parts * some), np.int64)
+        cuts = np.cumsum([n_parts * some * d, n_parts * some, some * d])  # of sums, counts, and rests of both
+        out = self.memory("any_out", int(cuts[-1]) + some, np.int64)
         sums, counts = np.zeros((k, d, 2)), np.zeros((k, 2))
         for first in range(0, k, some):
             here = slice(first, min(first + some, k))
-            parts = self.memory("any_sums", (ranges, 3, some, d), np.int64)
-            weights = self.memory("any_counts", (ranges, 3, some), np.int64)
+            rests = out.rows(int(cuts[1]), out.size).zero()
             given = self.table.raw, self.n, self.table.encoding_array(self.encoding), labels, weight, units
-            self.table.build(build)(ranges * slices, build.threads, *given, parts, weights, first)
-            sums[here] = _three_parts(parts.fetch().sum(axis=0), lift)[: here.stop - first]
-            found = weights.fetch().sum(axis=0)
-            counts[here] = (
-                _three_parts(found, weight_lift) if weight is not None else layouts.as_pairs(found[0], 1.0)
-            )[: here.stop - first]
+            self.table.build(build)(ranges * slices, build.threads, *given, parts, weights, rests, first)
+            _add_columns(reduce, parts, ranges, parts.shape[1], out.rows(0, int(cuts[0])))
+            _add_columns(reduce, weights, ranges, weights.shape[1], out.rows(int(cuts[0]), int(cuts[1])))
+            cells, heft, rest, heft_rest = np.split(out.fetch(), cuts)
+            own = layouts.from_parts(cells.reshape(n_parts, some, d), rest.reshape(some, d), lift)
+            heft = heft.reshape(n_parts, some)
+            sums[here], counts[here] = (
+                each[: here.stop - first] for each in (own, layouts.from_parts(heft, heft_rest, weight_lift))
+            )
         return sums, counts
 
     # --- labels
 
-    def _assign(self, centres: Array, *, labels: bool) -> tuple[DeviceArray, Scaled, int]:
-        """Launch what gives rows to centres; the floats it reads, and how many blocks of partials it writes."""
-        largest = max(self.table.largest(self.encoding), float(np.abs(centres).max()))
+    def _cells(self, largest: float) -> tuple[DeviceArray, Scaled]:
+        """What the kernels read, and how they make numbers of it."""
         if self.plan.half:
             lift = layouts.lift_of(max(map(abs, self.table.ends())))
-            x, scaled = self.table.raw, Scaled(np.zeros(self.plan.wide, np.float32), lift, lift)
+            return self.table.raw, Scaled(np.zeros(self.plan.wide, np.float32), lift, lift)
+        return self.table.floats(self.encoding, self.plan.wide, largest)
+
+    def _assign(self, centres: Array, *, labels: bool) -> tuple[DeviceArray, int]:
+        """Launch what gives rows to centres; the floats it reads, and how many blocks of partials it writes."""
+        x, scaled = self._cells(max(self.table.largest(self.encoding), float(np.abs(centres).max())))
+        if self.plan.half:
             points = (centres + self.encoding.centre) / self.encoding.power
         else:
-            x, scaled = self.table.floats(self.encoding, self.plan.wide, largest)
             points = np.zeros((self.k, self.plan.wide))
             points[:, : self.table.n_columns] = centres
+        if self.plan.sums_at_once:
+            self.given("units", self._units.given)
+            if "rests" not in self._memory:  # where sums are made beside labels that were asked for
+                self.memory("rests", (self.k + 1) * self.plan.wide, np.int64)
         if labels:
             self.memory("labels", self.n, np.int32)
         self.memory("open", self.room, np.int32)
@@ -203,10 +231,8 @@ class DeviceKMeans(Workspace):
             self.plan.kind, self._large
         )
         blocks = launch(x, scaled, points, labels)
-        self._decide(x, scaled, centres, labels, blocks)
-        if labels and not self.plan.sums_at_once:
-            return x, scaled, 0
-        return x, scaled, blocks + self.grid
+        self._decide(x, centres, labels, blocks)
+        return x, blocks + self.grid
 
     def _open(self) -> tuple[DeviceArray, int, DeviceArray]:
         """The list of rows left open, its room, and how many there are."""
@@ -238,14 +264,19 @@ class DeviceKMeans(Workspace):
         partial = self.memory("partial", (blocks + self.grid, self.k * self.plan.wide + self.k), np.int64)
         kernel = self.table.build(build)
         largest = float(np.square(own).sum(axis=1).max())
-        rest = float(scaled.scale), partial, self._memory.get("labels") if labels else None
+        rest = (
+            self._memory["units"],
+            partial,
+            self._memory["rests"],
+            self._memory.get("labels") if labels else None,
+        )
         ends = layouts.tolerance(self.plan.wide), largest, *self._open()
         if self.plan.kind == "tiny":
             kernel(blocks, build.threads, x, self.n, table, shift, *rest, *ends)
         else:
             kernel.set_constant("centres", table)
             kernel.set_constant("offsets", shift)
-            kernel(self.grid, build.threads, x, self.n, shift, *rest, *ends)
+            kernel(self.grid, build.threads, x, self.n, *rest, *ends)
         return blocks
 
     def _fused(self, x: DeviceArray, scaled: Scaled, points: Array, labels: bool) -> int:
@@ -268,8 +299,9 @@ class DeviceKMeans(Workspace):
                 shift,
                 self.given(f"limits{terms}", limits),
                 float(scaled.scale),
+                self._memory["units"],
             )
-            rest = where, written, listed, listed.shape[1], found, n_stretches
+            rest = where, self._memory["rests"], written, listed, listed.shape[1], found, n_stretches
             self.table.build(build)(self.grid, build.threads, x, self.n, *given, *rest, *self._open())
 
         launch(screen, 3 if self.split_all else 1, partial, cut.first)
@@ -297,7 +329,7 @@ class DeviceKMeans(Workspace):
             self.table.build(build)(self.grid, build.threads, x, self.n, *given, *rest, *self._open())
         return 0
 
-    def _decide(self, x: DeviceArray, scaled: Scaled, centres: Array, labels: bool, blocks: int) -> None:
+    def _decide(self, x: DeviceArray, centres: Array, labels: bool, blocks: int) -> None:
         """The rows left open, by differences."""
         factor = self.encoding.factor is not None
         build = plans.exact(self.plan, self.table.dtype, factor=factor, labels=labels)
@@ -305,19 +337,10 @@ class DeviceKMeans(Workspace):
         given = self.table.raw, self.table.encoding_array(self.encoding), self.given("turned", centres.T)
         listed, room, count = self._open()
         written = self._memory.get("labels") if labels else None
-        floats = x, self.given("shift", scaled.shift), float(scaled.scale)
-        self.table.build(build)(
-            self.grid, build.threads, *given, listed, count, room, written, *floats, after
-        )
+        summed = x, self._memory.get("units"), after, self._memory.get("rests")
+        self.table.build(build)(self.grid, build.threads, *given, listed, count, room, written, *summed)
 
 
 def _add_columns(reduce: Kernel, partial: DeviceArray, blocks: int, pitch: int, out: DeviceArray) -> None:
     """The first columns of `partial` (blocks, pitch), added up."""
     reduce(-(-out.size // 32), 1024, partial, blocks, pitch, out.size, out)
-
-
-def _three_parts(parts: Array, lift: float) -> Array:
-    """Pairs of sums that stand in three parts (3, ...) of 15 bits."""
-    total = layouts.as_pairs(parts[2], 2.0 ** (-2 * ANY_BITS) / lift)
-    total = add_pairs(total, layouts.as_pairs(parts[1], 2.0**-ANY_BITS / lift))
-    return add_pairs(total, layouts.as_pairs(parts[0], 1.0 / lift))

@@ -18,7 +18,7 @@ from typing import Any
 from ilk.kernels.gpu.nvrtc import source, wgmma
 
 SHARED_LIMIT = 227 * 1024  # bytes that one block may have on Hopper
-FLUSH_ROWS = 16384  # rows between writings of `tiny`, `few` and `fused`: 2^14 * 2^14 units fit an int32
+FLUSH_ROWS = 16384  # rows between writings of `tiny`, `few` and `fused`
 FEW_CELLS = 400  # centres times columns, up to which `few` is fastest (seen at 56 and 160)
 FEW_COLUMNS = 32
 FUSED_CENTRES = 248
@@ -27,8 +27,12 @@ MMA_CHUNK = 64  # centres at a time of `mma`
 LEAST_ROWS = 4096  # tables of fewer rows are the CPU's
 MOST_ROWS = 1 << 30  # of one launch: lists hold int32 row numbers
 LIST_SHARE = 8  # one row in so many has room on a list
+ANY_PARTS = 5  # of 15 bits, of sums of any numbers: 74 bits below the largest, and a rest
 RAW = {"float16": "u16", "float32": "float", "float64": "double"}
 REAL = {"float16": "float", "float32": "float", "float64": "double"}
+
+
+SUMMING = ("common.cuh", "digits.cuh")
 
 
 def up(value: int, step: int) -> int:
@@ -38,6 +42,21 @@ def up(value: int, step: int) -> int:
     (8, 8)
     """
     return -(-value // step) * step
+
+
+@dataclass(frozen=True)
+class Digits:
+    """How cells are cut into whole numbers (`digits.cuh`): less than 2^high_bits units, low_bits below the unit."""
+
+    high_bits: int
+    low_bits: int
+
+
+AT_ONCE = Digits(
+    16, 17
+)  # of `tiny`, `few` and `fused`: 2^14 rows of 2^16 units, or of half a unit, fit an int32
+SECOND_READ = Digits(15, 16)  # of `large` and `mma`: 2^15 rows
+LOW = {"LOW_BITS": AT_ONCE.low_bits}
 
 
 @dataclass(frozen=True)
@@ -81,6 +100,11 @@ class KMeansPlan:
     def sums_at_once(self) -> bool:
         """Whether labels and sums come from one read."""
         return self.kind not in ("large", "mma")
+
+    @property
+    def digits(self) -> Digits:
+        """Of the cells that are added up."""
+        return AT_ONCE if self.sums_at_once else SECOND_READ
 
     def screen(self, labels: bool, terms: int = 1) -> Build:
         """The first launch."""
@@ -158,7 +182,7 @@ def tiny(d: int, k: int, labels: bool) -> Build:
     width = 2 if d == 1 else 4 if d <= 3 else 8
     shared = up(k, 8) // 8 * (8 * width + 4) * 4 + (k + 1) * 4 + (k + 1) * d * 8
     macros = {"D": d, "K": k, "PER": 4, "LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_tiny", ("common.cuh", "kmeans_tiny.cu"), macros, shared, 512)
+    return Build("kmeans_tiny", (*SUMMING, "kmeans_tiny.cu"), macros | LOW, shared, 512)
 
 
 def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT) -> Build:
@@ -172,7 +196,7 @@ def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT) -> Build:
             break
     macros = {"D": d, "K": k, "PER": 2, "WARPS": warps, "STAGES": 2}
     macros |= {"LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_few", ("common.cuh", "kmeans_few.cu"), macros, shared, warps * 32)
+    return Build("kmeans_few", (*SUMMING, "kmeans_few.cu"), macros | LOW, shared, warps * 32)
 
 
 def fused(d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool = False) -> Build:
@@ -191,7 +215,7 @@ def fused(d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool 
             break
     macros = {"D": d, "K": k, "NP": padded, "WGS": groups, "STAGES": stages, "TERMS": terms}
     macros |= {"GATHER": int(gather), "LABELS": int(labels), "FLUSH_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_fused", ("common.cuh", "kmeans_fused.cu"), macros, shared, groups * 128, padded)
+    return Build("kmeans_fused", (*SUMMING, "kmeans_fused.cu"), macros | LOW, shared, groups * 128, padded)
 
 
 def large(d: int, k: int, *, terms: int = 1, gather: bool = False, half: bool = False) -> Build:
@@ -221,21 +245,23 @@ def sums(d: int, k: int, half: bool, room: int = SHARED_LIMIT) -> Build:
     """Sums of `large` and `mma`: two integers for each of 16 columns of at most so many centres."""
     k = min(k, (room - 132) // 132)
     shared = (k + 1) * 132
-    macros = {"D": d, "K": k, "HALF": int(half), "SMEM": shared}
-    return Build("kmeans_sums", ("common.cuh", "kmeans_sums.cu"), macros, shared, 1024)
+    macros = {"D": d, "K": k, "HALF": int(half), "LOW_BITS": SECOND_READ.low_bits, "SMEM": shared}
+    return Build("kmeans_sums", (*SUMMING, "kmeans_sums.cu"), macros, shared, 1024)
 
 
 def sums_any(d: int, k: int, dtype: str, *, factor: bool, weighted: bool, room: int = SHARED_LIMIT) -> Build:
-    """Sums of any numbers under weights: three integers for each of 16 columns of at most so many centres."""
-    k = min(k, (room - 204) // 204)
-    shared = (k + 1) * 204
-    macros = {"D": d, "K": k, "WEIGHTED": int(weighted), "SMEM": shared, **numbers(dtype, factor)}
+    """Sums of any numbers under weights: five integers for each of 16 columns of at most so many centres."""
+    each = ANY_PARTS * 68
+    k = min(k, room // each - 1)
+    shared = (k + 1) * each
+    macros = {"D": d, "K": k, "PARTS": ANY_PARTS, "WEIGHTED": int(weighted), "SMEM": shared}
+    macros |= numbers(dtype, factor)
     return Build("kmeans_sums_any", ("common.cuh", "numbers.cuh", "kmeans_sums_any.cu"), macros, shared, 1024)
 
 
 def exact(plan: KMeansPlan, dtype: str, *, factor: bool, labels: bool) -> Build:
     """The rows that the other kernels leave open."""
-    adds = 0 if not plan.sums_at_once else 2 if plan.kind == "tiny" else 1
+    adds = int(plan.sums_at_once)
     at_once = 4 if plan.k > 64 else 2 if plan.k > 32 else 1
     shared = ((plan.k * plan.wide + plan.k) * 8 if adds else 0) + 32 * 32 * at_once * 8
     macros = {
@@ -246,8 +272,8 @@ def exact(plan: KMeansPlan, dtype: str, *, factor: bool, labels: bool) -> Build:
         "LABELS": int(labels),
         "SMEM": shared,
     }
-    macros |= numbers(dtype, factor)
-    return Build("kmeans_exact", ("common.cuh", "numbers.cuh", "kmeans_exact.cu"), macros, shared, 512)
+    macros |= numbers(dtype, factor) | LOW
+    return Build("kmeans_exact", (*SUMMING, "numbers.cuh", "kmeans_exact.cu"), macros, shared, 512)
 
 
 def table(name: str, d: int, dtype: str, *, factor: bool) -> Build:

@@ -89,13 +89,17 @@ class DeviceTable:
 
     def largest(self, encoding: CellEncoding) -> float:
         """Largest encoded number in size."""
+        return float(self.largest_by_column(encoding).max())
+
+    def largest_by_column(self, encoding: CellEncoding) -> Array:
+        """Largest encoded number of each column in size."""
         ranges: Ranges = self.kept("ranges", lambda: self.ranges(np.zeros(self.n_columns)))
         real: Any = np.float64 if self.dtype == "float64" else np.float32
         ends = np.stack([ranges.low, ranges.high]).astype(real)
         numbers = ends * real(encoding.power) - encoding.centre.astype(real)
         if encoding.factor is not None:
             numbers = numbers * encoding.factor.astype(real)
-        return float(np.abs(numbers).max())
+        return np.asarray(np.abs(numbers).max(axis=0), dtype=np.float64)
 
     def ends(self) -> tuple[float, float]:
         """Least and largest raw cell."""

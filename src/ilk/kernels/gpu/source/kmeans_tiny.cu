@@ -1,7 +1,7 @@
 // One pass of K-means for one to four columns, in plain float: a thread PER rows at a time straight from global memory;
 // centres in shared memory, read once for all PER rows; sums by integer atomics, a lane a row.
 // A row whose two least scores are nearer than `tolerance` * (|x|^2 + 2 max |c|^2) goes on a list for kmeans_exact.cu.
-// Macros: D (1 to 4), K, PER (4), LABELS, BLOCK_ROWS, and SMEM as the plan has counted it.
+// Macros: D (1 to 4), K, PER (4), LABELS, BLOCK_ROWS, that of digits.cuh, and SMEM as the plan has counted it.
 #define THREADS 512
 #define KR (K + 1)
 #define SPAN 8                       // centres whose least score is found before the index is
@@ -12,10 +12,10 @@ extern __shared__ __align__(1024) u8 pool[];
 #define OFF_COUNT (KP / SPAN * STRIDE * 4)
 #define OFF_SUM (OFF_COUNT + KR * 4)
 static_assert(OFF_SUM + KR * D * 8 == SMEM, "the plan counts other bytes");
-// centres: (KP, WIDTH): -2 c scaled, then the norm; norms beyond K are huge. One CTA a block of rows, several on an SM.
+// units, rests: as in kmeans_few.cu. centres: (KP, WIDTH): -2 c scaled, then the norm; norms beyond K are huge. One CTA a block of rows, several on an SM.
 extern "C" __global__ __launch_bounds__(THREADS)
-void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ given, const float* __restrict__ shift, float scale,
-                 i64* __restrict__ partial, int* __restrict__ labels, float tolerance, float largest, int* __restrict__ open, i64 room_open,
+void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ given, const float* __restrict__ shift, const float* __restrict__ units,
+                 i64* __restrict__ partial, u64* __restrict__ rests, int* __restrict__ labels, float tolerance, float largest, int* __restrict__ open, i64 room_open,
                  int* __restrict__ n_open) {
     float* c = (float*)pool;
     int* count = (int*)(pool + OFF_COUNT);
@@ -23,10 +23,9 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
     for (int i = threadIdx.x; i < KP * WIDTH; i += THREADS) c[i / (SPAN * WIDTH) * STRIDE + i % (SPAN * WIDTH)] = given[i];
     for (int i = threadIdx.x; i < KR + KR * D * 2; i += THREADS) count[i] = 0;
     __syncthreads();
-    const float unit = scale * 256.0f;
-    float sh[D];
+    float sh[D], unit[D], fine[D];
 #pragma unroll
-    for (int d = 0; d < D; ++d) sh[d] = shift[d];
+    for (int d = 0; d < D; ++d) { sh[d] = shift[d]; unit[d] = units[d]; fine[d] = units[2 * D + d]; }
     const i64 first = (i64)blockIdx.x * BLOCK_ROWS;
     const int rows = (int)min((i64)BLOCK_ROWS, n - first);
     for (int at = threadIdx.x * PER; at < rows; at += THREADS * PER) {
@@ -92,9 +91,11 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
             atomicAdd(count + label, 1);
 #pragma unroll
             for (int d = 0; d < D; ++d) {
-                const float u = v[r][d] * unit, high = u + MAGIC, rest = u - (high - MAGIC), low = fmaf(rest, 65536.0f, MAGIC);
-                atomicAdd(sums + 2 * d * KR + label, __float_as_int(high));
-                atomicAdd(sums + (2 * d + 1) * KR + label, __float_as_int(low));
+                const float u = v[r][d] * unit[d];
+                const Digits own = digits_of(u);
+                atomicAdd(sums + 2 * d * KR + label, __float_as_int(own.high));
+                atomicAdd(sums + (2 * d + 1) * KR + label, __float_as_int(own.low));
+                if (fabsf(u) < fine[d]) add_rest(own, rests + label * D + d);
             }
         }
     }
@@ -103,7 +104,7 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
     const int magic = __float_as_int(MAGIC);
     for (int i = threadIdx.x; i < K * D; i += THREADS) {
         const int k = i / D, times = count[k] * magic, *from = sums + i % D * 2 * KR + k;
-        out[i] = ((i64)(from[0] - times) << 16) + (from[KR] - times);
+        out[i] = ((i64)(from[0] - times) << LOW_BITS) + (from[KR] - times);
     }
     for (int i = threadIdx.x; i < K; i += THREADS) out[K * D + i] = count[i];
 }
