@@ -161,7 +161,7 @@ def one_kmeans(name: str, n: int, d: int, k: int, dtype: str, most: float | None
     floor = max(x.nbytes / READ, 2 * n * d * k / HALF if job.plan.kind == "large" else 0) * 1e3
     slower, theirs = torch_k_means(x, rows) if dtype != "float16" else (float("nan"), float("nan"))
     status = job._memory["status"].fetch()
-    told = f"{job.plan.kind}, listed {status[1:].sum() / n:.2%}, open {status[0]}"
+    told = f"{job.plan.kind}, listed {status[1:-1].sum() / n:.2%}, open {status[0]}"
     line(
         name,
         f"{n:.0e} x {d}, k {k}",

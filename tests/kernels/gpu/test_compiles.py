@@ -27,6 +27,7 @@ CLASSES = [
     (128, 20),
     (128, 1000),
     (64, 300),
+    (784, 100),
 ]
 
 
@@ -68,6 +69,7 @@ def test_small_ones(monkeypatch):
         plans.seeding(32),
         plans.sums(128, 1000, False),
         plans.sums(128, 1000, True),
+        plans.rests("find_rests", 20, False, plans.Digits(12)),
     ):
         assert compiled(build, monkeypatch) == 0
 
@@ -77,7 +79,7 @@ OTHER_CARDS = [name for name in ARCHITECTURES.values() if name != HOPPER]
 
 def builds_elsewhere():
     """K-means by `mma.sync` and in plain float, mixtures, classes, products, and what is asked of tables."""
-    for d, k in ((2, 100), (16, 10), (48, 70), (128, 1000)):
+    for d, k in ((2, 100), (16, 10), (48, 70), (128, 1000), (300, 100)):
         plan = plans.plan_elsewhere(d, k, AMPERE_SHARED)
         yield from (plan.screen(True), plan.settle(True), plans.exact(plan, "float32", **PLAIN, labels=True))
     yield plans.sums(128, 1000, False, AMPERE_SHARED)

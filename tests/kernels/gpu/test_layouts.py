@@ -95,7 +95,7 @@ def mma(sums, a, b):
         sums[:, e] += product[g + 8 * (e // 2), 2 * q + e % 2]
 
 
-@pytest.mark.parametrize("d", [16, 32, 48, 128])
+@pytest.mark.parametrize("d", [16, 32, 48, 128, 256])
 @pytest.mark.parametrize("terms", [1, 3])
 def test_words_of_the_image_are_the_operands_of_mma(d, terms):
     """As `kmeans_mma.cu` reads them: a word a lane of a block of 8 centres x 8 columns, pieces of 16 bytes of a row."""
@@ -247,7 +247,7 @@ CELLS = {
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(CELLS)))
 @settings(max_examples=80, deadline=None)
-@pytest.mark.parametrize("digits", [plans.AT_ONCE, plans.SECOND_READ])
+@pytest.mark.parametrize("digits", [plans.Digits(12), plans.Digits(14), plans.Digits(16)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_integer_sums_are_exact(digits, dtype, seed, kind):
     draw = np.random.default_rng(seed)
@@ -258,21 +258,18 @@ def test_integer_sums_are_exact(digits, dtype, seed, kind):
     largest = np.abs(numbers).max(axis=0).astype(np.float64)
     shift = (encoding.centre.astype(np.float32) / encoding.power).astype(np.float32)
     scaled = Scaled(shift, encoding.power * 8, 8.0)
-    cell_digits = layouts.HALF_DIGITS if dtype == np.float16 else layouts.FLOAT_DIGITS
-    units = layouts.sum_units(scaled, largest, digits, cell_digits)
+    units = layouts.sum_units(scaled, largest, digits)
     in_units = numbers / units.back
     assert np.array_equal(x * units.scale + units.offset, in_units.astype(np.float32))
     assert (np.abs(in_units) < 2.0**digits.high_bits).all()
-    # Only what is below `fine` has digits that the kernels add elsewhere.
-    assert not layouts.has_rest(numbers.astype(np.float64), units)[np.abs(in_units) >= units.fine].any()
     whole, rest = layouts.integer_sums(x, label, 4, units)
     sums = pairs.round_pairs(layouts.encoded_sums(whole, rest, units))
     finest = np.abs(numbers, where=numbers != 0, out=np.ones_like(numbers)).min(axis=0)
-    held = finest >= largest * 2.0**-43  # what the rests hold
+    held = finest >= largest * 2.0**-38  # what the rests hold
     assert held.any()
     expected = exact_sums(numbers, label, 4)
     assert np.array_equal(sums[:, held], expected[:, held])
-    assert np.allclose(sums, expected, rtol=0, atol=900 * 2.0**-66 * largest.max())
+    assert np.allclose(sums, expected, rtol=0, atol=900 * 2.0**-61 * largest.max())
 
 
 def in_parts(value):

@@ -17,6 +17,7 @@ SHAPES = [
     *((16, 10), (8, 3), (10, 7), (32, 10), (5, 1)),  # few, two of them padded
     *((32, 100), (16, 40), (64, 50), (20, 60), (128, 20), (32, 200), (96, 40)),  # fused
     *((128, 1000), (64, 300), (100, 400), (64, 2500)),  # large
+    *((129, 3), (200, 70), (300, 500)),  # slab by slab
 ]
 
 
@@ -155,10 +156,21 @@ def test_cells_of_many_digits(device, d, k):
     draw = np.random.default_rng(6)
     tails = np.exp(3 * draw.normal(size=(50_001, d))).astype(np.float32)
     job, *_ = compare(device, tails, tails[:k])
-    assert not job._cells_are_short
-    units = blobs(50_001, d, k, np.float32) * (10.0 ** np.linspace(-9, 3, d)).astype(np.float32)
+    assert job._rests() is None
+    units = draw.normal(size=(50_001, d)).astype(np.float32) * (10.0 ** np.linspace(-9, 3, d)).astype(
+        np.float32
+    )
     job, *_ = compare(device, units, units[:k])
-    assert job._cells_are_short
+    assert job._rests().shape[0] > 0
+
+
+@pytest.mark.parametrize(("d", "k"), [(32, 60), (64, 300)])
+def test_most_rows_of_one_centre(device, d, k):
+    x = blobs(1_500_001, d, k, np.float32)
+    far = x[:k].copy()
+    far[1:] += 1000
+    job, *_ = compare(device, x, far)
+    assert job.plan.careful
 
 
 def test_tensor_cores_of_the_card_are_used(device):
@@ -169,8 +181,11 @@ def test_tensor_cores_of_the_card_are_used(device):
     assert kinds[16, 10] == "few"
 
 
+def test_thousands_of_columns(device):
+    x = blobs(4_500, 1_500, 7, np.float32)
+    compare(device, x, x[:7])
+
+
 def test_what_is_not_made_for_it_is_refused(device):
     with pytest.raises(Unavailable):
         job_of(device, blobs(plans.LEAST_ROWS - 1, 3, 2, np.float32), 2)
-    with pytest.raises(Unavailable):
-        job_of(device, blobs(5000, 300, 2, np.float32), 900)

@@ -7,6 +7,7 @@ they are those of the CPU.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -22,8 +23,7 @@ from ilk.kernels.pairs import round_pairs
 
 LEAST_SHARE = 2.0**-24  # of the squares: a cost below it is summed row by row
 ANY_UNITS = 256.0  # of sums of any numbers, in a number lifted to 64
-MOST_RESTS = 1 / 32  # of the cells: from there on their sums are made by the kernel for any numbers
-RESTS_ROWS = 4096  # that tell how many there are
+REST_SHARE = 16  # one cell in so many may have a rest; of tables with more, sums are made as of any numbers
 MOST_HALF = 16384.0  # raw numbers up to which f16 holds -2 c
 
 
@@ -42,6 +42,7 @@ class DeviceKMeans(Workspace):
         self.grid = self.device.multiprocessors
         self.split_all = False  # `fused`: too many rows for the first list, so all are split at once
         self.room = max(1024, self.n // plans.LIST_SHARE)  # of the list of rows left open
+        self._listed: tuple[Any, DeviceArray | None] | None = None  # cells with rests
 
     @staticmethod
     def _plan(table: DeviceTable, encoding: CellEncoding, k: int) -> plans.KMeansPlan | None:
@@ -64,7 +65,7 @@ class DeviceKMeans(Workspace):
         self, centres: Array, weight: DeviceArray | None = None, heaviest: float = 1.0
     ) -> tuple[Array, Array, Array]:
         """Sums (K, d, 2), weights (K,) and cost (2,) as `plain.nearest_step` tells them."""
-        if weight is None and self._cells_are_short:
+        if weight is None and self.table.dtype != "float64" and self._rests() is not None:
             sums, weights = self._plain_sums(centres)
         else:
             sums, weights = self._any_sums(centres, weight, heaviest)
@@ -107,21 +108,22 @@ class DeviceKMeans(Workspace):
     def _plain_sums(self, centres: Array) -> tuple[Array, Array]:
         k, wide, d = self.k, self.plan.wide, self.table.n_columns
         cells = k * wide
-        out = self.memory("out", 2 * cells + wide + k, np.int64)  # sums, counts, rests (one row more)
-        added, self._memory["rests"] = out.rows(0, cells + k), out.rows(cells + k, out.size)
+        out = self.memory("out", 2 * cells + k, np.int64)  # sums, counts, rests
+        added, rests = out.rows(0, cells + k), out.rows(cells + k, out.size)
         reduce = self.table.build(plans.reduction(whole=True))
         while True:
-            out.zero()
-            x, blocks = self._assign(centres, labels=not self.plan.sums_at_once)
+            listed = self._rests()
+            assert listed is not None
+            x, blocks = self._assign(centres, labels=listed.size > 0 or not self.plan.sums_at_once)
             if self.plan.sums_at_once:
                 _add_columns(reduce, self._memory["partial"], blocks, added.size, added)
             else:
                 self._second_read(x, added, reduce)
-            whole = out.fetch()
-            if self._settled():
+            self._add_rests(listed, rests.zero())
+            sums, count, below = np.split(out.fetch(), (cells, cells + k))
+            if self._settled(int(count.max())):
                 break
-        sums, count, rests = np.split(whole, (cells, cells + k))
-        pairs = layouts.encoded_sums(sums.reshape(k, wide), rests[:cells].reshape(k, wide), self._units)
+        pairs = layouts.encoded_sums(sums.reshape(k, wide), below.reshape(k, wide), self._units)
         return np.ascontiguousarray(pairs[:, :d]), layouts.as_pairs(count, 1.0)
 
     @cached_property
@@ -130,36 +132,52 @@ class DeviceKMeans(Workspace):
         largest, digits = self.table.largest_by_column(self.encoding), self.plan.digits
         if self.plan.half:
             shift = self.encoding.centre.astype(np.float32) / self.encoding.power
-            raw = Scaled(shift.astype(np.float32), self.encoding.power, 1.0)
-            return layouts.sum_units(raw, largest, digits, layouts.HALF_DIGITS)
+            return layouts.sum_units(
+                Scaled(shift.astype(np.float32), self.encoding.power, 1.0), largest, digits
+            )
         return layouts.sum_units(self._cells(float(largest.max()))[1], largest, digits)
 
-    @cached_property
-    def _cells_are_short(self) -> bool:
-        """Whether nearly all cells have no digits but those that the kernels with labels add; a sample tells."""
-        if self.table.dtype == "float64":
-            return False
-        step = max(1, self.n // RESTS_ROWS)
-        some = self.table.take(np.arange(0, self.n, step)[:RESTS_ROWS]).astype(np.float32)
-        code = self.encoding
-        numbers = some * np.float32(code.power) - code.centre.astype(np.float32)
-        if code.factor is not None:
-            numbers = numbers * code.factor.astype(np.float32)
-        return bool(layouts.has_rest(numbers.astype(np.float64), self._units).mean() <= MOST_RESTS)
+    def _rests(self) -> DeviceArray | None:
+        """The cells with digits below those that the kernels add (row, column, rest), found once for a table; None
+        where they are too many."""
+        key = self.plan.digits, self.table.part
+        if self._listed is None or self._listed[0] != key:
+            self._listed = key, self._found_rests()
+        return self._listed[1]
+
+    def _found_rests(self) -> DeviceArray | None:
+        x, _ = self._cells(self.table.largest(self.encoding))
+        find = self.table.build(plans.rests("find_rests", self.plan.wide, self.plan.half, self.plan.digits))
+        units, found = self.given("units", self._units.given), self.memory("n_rests", 1, np.int64)
+        given = x, self.n * self.plan.wide, units
+        find(self.table.grid, 256, *given, found.zero(), None)
+        count = int(found.fetch()[0])
+        if count * REST_SHARE > self.n * self.plan.wide:
+            return None
+        listed = self.device.empty((count, 3), np.int32)
+        if count:
+            find(self.table.grid, 256, *given, found.zero(), listed)
+        return listed
+
+    def _add_rests(self, listed: DeviceArray, rests: DeviceArray) -> None:
+        """Of the rows by their labels."""
+        if listed.size:
+            add = self.table.build(plans.rests("add_rests", self.plan.wide, self.plan.half, self.plan.digits))
+            count = listed.shape[0]
+            add(min(self.table.grid, -(-count // 256)), 256, listed, count, self._memory["labels"], rests)
 
     def _second_read(self, x: DeviceArray, out: DeviceArray, reduce: Kernel) -> None:
         """Sums of `large`, by labels, for as many centres at a time as fit; `out` is sums then counts."""
-        build = plans.sums(self.plan.wide, self.k, self.plan.half, self.plan.room)
+        build = plans.sums(self.plan.wide, self.k, self.plan.half, self.plan.room, self.plan.careful)
         some, slices = int(build.macros["K"]), self.plan.wide // 16
         ranges = max(1, self.grid // slices)
         sums = self.memory("sums", (ranges, some * self.plan.wide), np.int64)
         counts = self.memory("counts", (ranges, some), np.int64)
-        units, rests = self.given("units", self._units.given), self._memory["rests"]
+        units = self.given("units", self._units.given)
         for first in range(0, self.k, some):
             here = min(some, self.k - first)
             given = x, self.n, self._memory["labels"], units, sums, counts
-            after = rests.rows(first * self.plan.wide, (first + here) * self.plan.wide)
-            self.table.build(build)(ranges * slices, build.threads, *given, after, first)
+            self.table.build(build)(ranges * slices, build.threads, *given, self._ran_over, first)
             cells = out.rows(first * self.plan.wide, (first + here) * self.plan.wide)
             _add_columns(reduce, sums, ranges, some * self.plan.wide, cells)
             at = self.k * self.plan.wide + first
@@ -221,12 +239,11 @@ class DeviceKMeans(Workspace):
             points[:, : self.table.n_columns] = centres
         if self.plan.sums_at_once:
             self.given("units", self._units.given)
-            if "rests" not in self._memory:  # where sums are made beside labels that were asked for
-                self.memory("rests", (self.k + 1) * self.plan.wide, np.int64)
         if labels:
             self.memory("labels", self.n, np.int32)
         self.memory("open", self.room, np.int32)
-        self.memory("status", 1 + self.grid, np.int32).zero()  # rows left open, rows on the lists
+        # Rows left open, rows on the lists, whether sums ran over.
+        self.memory("status", 2 + self.grid, np.int32).zero()
         launch = {"tiny": self._plain, "few": self._plain, "fused": self._fused}.get(
             self.plan.kind, self._large
         )
@@ -238,13 +255,24 @@ class DeviceKMeans(Workspace):
         """The list of rows left open, its room, and how many there are."""
         return self._memory["open"], self._memory["open"].size, self._memory["status"]
 
-    def _settled(self) -> bool:
-        """Whether all lists had room; else the pass is to be made again, with more of it or all rows split at once."""
+    @property
+    def _ran_over(self) -> DeviceArray:
+        return self._memory["status"].rows(1 + self.grid, 2 + self.grid)
+
+    def _settled(self, summed: int = 0) -> bool:
+        """Whether all lists had room, and all sums, of at most `summed` rows of a centre; else the pass is to be made
+        again, with more of it or all rows split at once."""
         status = self._memory["status"].fetch()
+        digits = self.plan.digits
+        too_many = (summed << (digits.high_bits + digits.low_bits)) >= 1 << 63
+        if summed and self.plan.may_run_over and (status[-1] or too_many):
+            self.plan = replace(self.plan, careful=True)
+            del self._units
+            return False
         if (
             self.plan.kind == "fused"
             and not self.split_all
-            and int(status[1:].max()) > self._memory["list"].shape[1]
+            and int(status[1:-1].max()) > self._memory["list"].shape[1]
         ):
             self.split_all = True
             return False
@@ -264,19 +292,14 @@ class DeviceKMeans(Workspace):
         partial = self.memory("partial", (blocks + self.grid, self.k * self.plan.wide + self.k), np.int64)
         kernel = self.table.build(build)
         largest = float(np.square(own).sum(axis=1).max())
-        rest = (
-            self._memory["units"],
-            partial,
-            self._memory["rests"],
-            self._memory.get("labels") if labels else None,
-        )
+        rest = self._memory["units"], partial, self._memory.get("labels") if labels else None
         ends = layouts.tolerance(self.plan.wide), largest, *self._open()
         if self.plan.kind == "tiny":
             kernel(blocks, build.threads, x, self.n, table, shift, *rest, *ends)
         else:
             kernel.set_constant("centres", table)
             kernel.set_constant("offsets", shift)
-            kernel(self.grid, build.threads, x, self.n, *rest, *ends)
+            kernel(self.grid, build.threads, x, self.n, *rest, *ends, self._ran_over)
         return blocks
 
     def _fused(self, x: DeviceArray, scaled: Scaled, points: Array, labels: bool) -> int:
@@ -290,6 +313,7 @@ class DeviceKMeans(Workspace):
         partial = self.memory("partial", (blocks + self.grid, self.k * self.plan.wide + self.k), np.int64)
         listed = self.memory("list", (self.grid, 1 if self.split_all else cut.room), np.int32)
         found, shift = self._memory["status"].rows(1, 1 + self.grid), self.given("shift", scaled.shift)
+        ends = *self._open(), self._ran_over
         written = self._memory.get("labels") if labels else None
 
         def launch(build: plans.Build, terms: int, where: DeviceArray, n_stretches: int) -> None:
@@ -301,8 +325,8 @@ class DeviceKMeans(Workspace):
                 float(scaled.scale),
                 self._memory["units"],
             )
-            rest = where, self._memory["rests"], written, listed, listed.shape[1], found, n_stretches
-            self.table.build(build)(self.grid, build.threads, x, self.n, *given, *rest, *self._open())
+            rest = where, written, listed, listed.shape[1], found, n_stretches
+            self.table.build(build)(self.grid, build.threads, x, self.n, *given, *rest, *ends)
 
         launch(screen, 3 if self.split_all else 1, partial, cut.first)
         if not self.split_all:
@@ -337,7 +361,7 @@ class DeviceKMeans(Workspace):
         given = self.table.raw, self.table.encoding_array(self.encoding), self.given("turned", centres.T)
         listed, room, count = self._open()
         written = self._memory.get("labels") if labels else None
-        summed = x, self._memory.get("units"), after, self._memory.get("rests")
+        summed = x, self._memory.get("units"), after
         self.table.build(build)(self.grid, build.threads, *given, listed, count, room, written, *summed)
 
 

@@ -17,9 +17,8 @@ from ilk.kernels.pairs import Array
 HIGHEST = 64.0  # scaled numbers are below it in size
 FAR = 60000.0  # what norms of centres that are none are made of
 SLACK = 1.001  # bounds that are rounded to float stay bounds
-FLOAT_DIGITS, HALF_DIGITS = 24, 11
 MOST_EXPONENT = 80  # of two: units in an encoded number
-REST_BITS = 33  # below the parts in shared memory, as in digits.cuh
+REST_BITS = 33  # below the parts in shared memory, as in rests.cu
 PART_BITS, PART_REST_BITS = 15, 32  # as in kmeans_sums_any.cu
 
 
@@ -146,38 +145,28 @@ def tolerance(d: int) -> float:
 @dataclass(frozen=True)
 class SumUnits:
     """Cells as whole numbers (`digits.cuh`): `scale * x + offset`, rounded to float, is the CPU's number of the cell in
-    units of its column; below `fine` it may have digits that the two parts in shared memory do not hold."""
+    units of its column."""
 
     scale: Array  # float32, a power of two per column
     offset: Array  # float32
-    fine: Array  # float32
     back: Array  # float64: one unit in encoded numbers
     low_bits: int
 
     @property
     def given(self) -> Array:
-        """(3, columns) as the kernels read them."""
-        return np.stack([self.scale, self.offset, self.fine])
+        """(2, columns) as the kernels read them."""
+        return np.stack([self.scale, self.offset])
 
 
-def sum_units(scaled: Scaled, largest: Array, digits: Digits, cell_digits: int = FLOAT_DIGITS) -> SumUnits:
-    """The units in which no number of a column, at most `largest` in size and encoded, reaches 2^high_bits; raw cells
-    have `cell_digits`."""
+def sum_units(scaled: Scaled, largest: Array, digits: Digits) -> SumUnits:
+    """The units in which no number of a column, at most `largest` in size and encoded, reaches 2^high_bits."""
     wide = np.zeros(len(scaled.shift))
     wide[: len(largest)] = largest
     # Columns that are very small beside others take fewer digits: floats end at 2^127.
     exponent = np.minimum(digits.high_bits - np.frexp(np.where(wide > 0, wide, 1.0))[1], MOST_EXPONENT)
     scale = np.ldexp(scaled.scale / scaled.lift, exponent)
-    # From here on a number is a multiple of 2^-low_bits.
-    about_zero, about_centre = (2.0 ** (n - 1 - digits.low_bits) for n in (cell_digits, FLOAT_DIGITS))
-    # Numbers about a centre c are multiples of 2^-24 of the power of two below |c|: of raw ones nearer to 0 than c / 2
-    # the difference is rounded to that, and others are that already.
-    centre = np.abs(scaled.shift.astype(np.float64)) * scale
-    grain = np.ldexp(1.0, np.frexp(np.where(centre > 0, centre, 1.0))[1] - 1 - FLOAT_DIGITS)
-    fine = np.where(grain >= 2.0**-digits.low_bits, 0.0, about_centre)
-    fine = np.where(centre > 0, fine, about_zero)
-    scale, offset, fine = (v.astype(np.float32) for v in (scale, -scaled.shift * scale, fine))
-    return SumUnits(scale, offset, fine, np.ldexp(1.0, -exponent), digits.low_bits)
+    offset = (-scaled.shift * scale).astype(np.float32)
+    return SumUnits(scale.astype(np.float32), offset, np.ldexp(1.0, -exponent), digits.low_bits)
 
 
 def integer_sums(x: Array, label: Array, k: int, units: SumUnits) -> tuple[Array, Array]:
@@ -194,12 +183,6 @@ def integer_sums(x: Array, label: Array, k: int, units: SumUnits) -> tuple[Array
     np.add.at(sums, label, cells)
     np.add.at(rest, label, rests)
     return sums, rest
-
-
-def has_rest(numbers: Array, units: SumUnits) -> Array:
-    """Which encoded numbers have digits below those that are added in shared memory."""
-    parts = numbers / units.back[: numbers.shape[1]] * 2.0**units.low_bits
-    return np.asarray(parts != np.rint(parts))
 
 
 def as_pairs(whole: Array, unit: float) -> Array:

@@ -5,7 +5,7 @@ K-means (decision 31):
 - `few`: few centres times columns, plain float, centres as constants;
 - `fused`: tensor cores, all sums in shared memory, one read of the table;
 - `large`: tensor cores, centres stream by; sums are a second read;
-- `mma`: the same on the tensor cores of other cards than Hopper.
+- `mma`: the same on the tensor cores of other cards than Hopper, and for more than 128 columns.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FLUSH_ROWS = 16384  # rows between writings of `tiny`, `few` and `fused`
 FEW_CELLS = 400  # centres times columns, up to which `few` is fastest (seen at 56 and 160)
 FEW_COLUMNS = 32
 FUSED_CENTRES = 248
-LARGE_COLUMNS = 128  # beyond, the fragments of a row do not fit the registers
+LARGE_COLUMNS = 128  # beyond, the fragments of a row do not fit the registers, and are read slab by slab
 MMA_CHUNK = 64  # centres at a time of `mma`
 LEAST_ROWS = 4096  # tables of fewer rows are the CPU's
 MOST_ROWS = 1 << 30  # of one launch: lists hold int32 row numbers
@@ -46,17 +46,30 @@ def up(value: int, step: int) -> int:
 
 @dataclass(frozen=True)
 class Digits:
-    """How cells are cut into whole numbers (`digits.cuh`): less than 2^high_bits units, low_bits below the unit."""
+    """How cells are cut into whole numbers (`digits.cuh`) so that int32 sums hold 2^headroom of them."""
 
-    high_bits: int
-    low_bits: int
+    headroom: int
+
+    @property
+    def high_bits(self) -> int:
+        """Numbers are below so many bits of units."""
+        return 30 - self.headroom
+
+    @property
+    def low_bits(self) -> int:
+        """Below the unit; a number has at most half of it."""
+        return 31 - self.headroom
+
+    @property
+    def macros(self) -> dict[str, Any]:
+        return {"HEADROOM": self.headroom, "LOW_BITS": self.low_bits}
 
 
-AT_ONCE = Digits(
-    16, 17
-)  # of `tiny`, `few` and `fused`: 2^14 rows of 2^16 units, or of half a unit, fit an int32
-SECOND_READ = Digits(15, 16)  # of `large` and `mma`: 2^15 rows
-LOW = {"LOW_BITS": AT_ONCE.low_bits}
+# Rows of one centre between two writings, as a power of two: the fewer there is room for, the more digits a cell may
+# have. `few` and `fused` have room for a quarter of the rows, the second read for a sixteenth, and int64 sums of all
+# for 2^26 of a centre; a pass that finds more is made again with room for all.
+HEADROOM = {"tiny": 14, "few": 12, "fused": 12, "large": 12, "mma": 12}
+CAREFUL = {"few": 14, "fused": 14, "large": 16, "mma": 16}
 
 
 @dataclass(frozen=True)
@@ -95,6 +108,7 @@ class KMeansPlan:
     wide: int
     half: bool = False
     room: int = SHARED_LIMIT  # of a block, in shared memory
+    careful: bool = False  # sums have room for any number of rows of a centre
 
     @property
     def sums_at_once(self) -> bool:
@@ -104,16 +118,21 @@ class KMeansPlan:
     @property
     def digits(self) -> Digits:
         """Of the cells that are added up."""
-        return AT_ONCE if self.sums_at_once else SECOND_READ
+        return Digits(CAREFUL.get(self.kind, HEADROOM[self.kind]) if self.careful else HEADROOM[self.kind])
+
+    @property
+    def may_run_over(self) -> bool:
+        """Whether sums may not have room for all rows of a centre."""
+        return not self.careful and self.kind in CAREFUL
 
     def screen(self, labels: bool, terms: int = 1) -> Build:
         """The first launch."""
         if self.kind == "tiny":
             return tiny(self.wide, self.k, labels)
         if self.kind == "few":
-            return few(self.wide, self.k, labels, self.room)
+            return few(self.wide, self.k, labels, self.room, self.careful)
         if self.kind == "fused":
-            return fused(self.wide, self.k, terms=terms, labels=labels)
+            return fused(self.wide, self.k, terms=terms, labels=labels, careful=self.careful)
         if self.kind == "mma":
             return mma(self.wide, self.k)
         return large(self.wide, self.k, half=self.half)
@@ -121,7 +140,7 @@ class KMeansPlan:
     def settle(self, labels: bool) -> Build | None:
         """The second launch, for the rows on the list; none where plain floats are used."""
         if self.kind == "fused":
-            return fused(self.wide, self.k, terms=3, gather=True, labels=labels)
+            return fused(self.wide, self.k, terms=3, gather=True, labels=labels, careful=self.careful)
         if self.kind == "mma":
             return mma(self.wide, self.k, terms=3, gather=True)
         return (
@@ -153,12 +172,12 @@ def kmeans_plan(columns: int, k: int, half: bool = False) -> KMeansPlan | None:
         settle = plan.settle(True)
         if plan.screen(True).fits and settle is not None and settle.fits:
             return plan
-    return None
+    return plan_elsewhere(columns, k, SHARED_LIMIT)
 
 
 @cache
 def plan_elsewhere(columns: int, k: int, room: int) -> KMeansPlan | None:
-    """The plan for a card that is no Hopper, with so many bytes of shared memory for a block.
+    """The plan for a card that is no Hopper, with so many bytes of shared memory for a block, and for wide tables.
 
     >>> [plan_elsewhere(d, k, 99 * 1024).kind for d, k in ((2, 100), (16, 10), (32, 100), (128, 1000))]
     ['tiny', 'few', 'mma', 'mma']
@@ -171,9 +190,11 @@ def plan_elsewhere(columns: int, k: int, room: int) -> KMeansPlan | None:
         ends = exact(plan, "float32", factor=False, labels=True)
         if plan.screen(True).fits_in(room) and ends.fits_in(room):
             return plan
-    plan = KMeansPlan("mma", columns, k, up(columns, 16), room=room)
+    plan = KMeansPlan(
+        "mma", columns, k, up(columns, 16 if columns <= LARGE_COLUMNS else LARGE_COLUMNS), room=room
+    )
     settle = plan.settle(True)
-    fits = plan.wide <= LARGE_COLUMNS and settle is not None and settle.fits_in(room)
+    fits = settle is not None and settle.fits_in(room)
     return plan if fits and plan.screen(True).fits_in(room) else None
 
 
@@ -182,10 +203,11 @@ def tiny(d: int, k: int, labels: bool) -> Build:
     width = 2 if d == 1 else 4 if d <= 3 else 8
     shared = up(k, 8) // 8 * (8 * width + 4) * 4 + (k + 1) * 4 + (k + 1) * d * 8
     macros = {"D": d, "K": k, "PER": 4, "LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_tiny", (*SUMMING, "kmeans_tiny.cu"), macros | LOW, shared, 512)
+    macros |= Digits(HEADROOM["tiny"]).macros
+    return Build("kmeans_tiny", (*SUMMING, "kmeans_tiny.cu"), macros, shared, 512)
 
 
-def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT) -> Build:
+def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT, careful: bool = False) -> Build:
     """Rings of two slots of 64 rows a warp, two buffers of sums."""
     at_once = 32 // d
     sums = at_once * (up((k + 1) * d * 8, 128) + d * 4)
@@ -196,10 +218,13 @@ def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT) -> Build:
             break
     macros = {"D": d, "K": k, "PER": 2, "WARPS": warps, "STAGES": 2}
     macros |= {"LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_few", (*SUMMING, "kmeans_few.cu"), macros | LOW, shared, warps * 32)
+    macros |= Digits(CAREFUL["few"] if careful else HEADROOM["few"]).macros
+    return Build("kmeans_few", (*SUMMING, "kmeans_few.cu"), macros, shared, warps * 32)
 
 
-def fused(d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool = False) -> Build:
+def fused(
+    d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool = False, careful: bool = False
+) -> Build:
     """As many warpgroups as registers allow, as many stages as shared memory does."""
     padded = max(16, up(k, 8))
     image = ((2 if terms == 3 else 1) * d + 16) * padded * 2
@@ -215,7 +240,8 @@ def fused(d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool 
             break
     macros = {"D": d, "K": k, "NP": padded, "WGS": groups, "STAGES": stages, "TERMS": terms}
     macros |= {"GATHER": int(gather), "LABELS": int(labels), "FLUSH_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_fused", (*SUMMING, "kmeans_fused.cu"), macros | LOW, shared, groups * 128, padded)
+    macros |= Digits(CAREFUL["fused"] if careful else HEADROOM["fused"]).macros
+    return Build("kmeans_fused", (*SUMMING, "kmeans_fused.cu"), macros, shared, groups * 128, padded)
 
 
 def large(d: int, k: int, *, terms: int = 1, gather: bool = False, half: bool = False) -> Build:
@@ -233,19 +259,21 @@ def large(d: int, k: int, *, terms: int = 1, gather: bool = False, half: bool = 
 
 
 def mma(d: int, k: int, *, terms: int = 1, gather: bool = False) -> Build:
-    """Chunks of 64 centres in two stages; two tiles of 16 rows a warp, one of split numbers."""
-    parts = 2 if terms == 3 else 1
-    shared = 2 * (parts * MMA_CHUNK * d * 2 + MMA_CHUNK * 4) + d * 4
-    macros = {"D": d, "CHUNKS": -(-k // MMA_CHUNK), "NC": MMA_CHUNK, "TILES": 3 - parts, "TERMS": terms}
+    """Chunks of 64 centres and at most 128 columns in two stages; two tiles of 16 rows a warp, one of split numbers."""
+    parts, slabs = 2 if terms == 3 else 1, -(-d // LARGE_COLUMNS)
+    shared = 2 * (parts * MMA_CHUNK * (d // slabs) * 2 + MMA_CHUNK * 4)
+    macros = {"D": d, "SLABS": slabs, "CHUNKS": -(-k // MMA_CHUNK), "NC": MMA_CHUNK, "TILES": 3 - parts}
+    macros |= {"TERMS": terms}
     macros |= {"GATHER": int(gather), "SMEM": shared}
     return Build("kmeans_mma", ("common.cuh", "search.cuh", "kmeans_mma.cu"), macros, shared, 256)
 
 
-def sums(d: int, k: int, half: bool, room: int = SHARED_LIMIT) -> Build:
+def sums(d: int, k: int, half: bool, room: int = SHARED_LIMIT, careful: bool = False) -> Build:
     """Sums of `large` and `mma`: two integers for each of 16 columns of at most so many centres."""
     k = min(k, (room - 132) // 132)
     shared = (k + 1) * 132
-    macros = {"D": d, "K": k, "HALF": int(half), "LOW_BITS": SECOND_READ.low_bits, "SMEM": shared}
+    macros = {"D": d, "K": k, "HALF": int(half), "SMEM": shared}
+    macros |= Digits(CAREFUL["large"] if careful else HEADROOM["large"]).macros
     return Build("kmeans_sums", (*SUMMING, "kmeans_sums.cu"), macros, shared, 1024)
 
 
@@ -272,7 +300,7 @@ def exact(plan: KMeansPlan, dtype: str, *, factor: bool, labels: bool) -> Build:
         "LABELS": int(labels),
         "SMEM": shared,
     }
-    macros |= numbers(dtype, factor) | LOW
+    macros |= numbers(dtype, factor) | plan.digits.macros
     return Build("kmeans_exact", (*SUMMING, "numbers.cuh", "kmeans_exact.cu"), macros, shared, 512)
 
 
@@ -282,6 +310,11 @@ def table(name: str, d: int, dtype: str, *, factor: bool) -> Build:
     return Build(
         name, ("common.cuh", "numbers.cuh", "table.cu"), {"D": d, **numbers(dtype, factor)}, 0, threads
     )
+
+
+def rests(name: str, d: int, half: bool, digits: Digits) -> Build:
+    """One of the kernels of `rests.cu`."""
+    return Build(name, (*SUMMING, "rests.cu"), {"D": d, "HALF": int(half), **digits.macros})
 
 
 def reduction(whole: bool) -> Build:

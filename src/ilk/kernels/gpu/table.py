@@ -15,7 +15,7 @@ from ilk.kernels.gpu.layouts import Scaled, lift_of
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.pairs import add_pairs
 
-SURVEY_COLUMNS = 1024
+SURVEY_COLUMNS = 1024  # of one launch
 GRID = 8  # blocks of plain kernels on a multiprocessor
 
 
@@ -72,11 +72,11 @@ class DeviceTable:
 
     def ranges(self, pivot: Array, shrink: float = 1.0) -> Ranges:
         """What one pass tells of all columns; sums are about `pivot` after multiplication by `shrink`."""
-        if self.n_columns > SURVEY_COLUMNS:
-            raise Unavailable(f"tables of more than {SURVEY_COLUMNS} columns are surveyed on the CPU")
         partial = self.device.empty((self.device.multiprocessors, self.n_columns, 4), np.float64)
         given = self.device.array(pivot, np.float64), self.device.array([shrink], np.float64)
-        self.plain("survey")(len_of(partial), 1024, self.raw, self.n_rows, *given, partial)
+        for first in range(0, self.n_columns, SURVEY_COLUMNS):
+            some = first, min(SURVEY_COLUMNS, self.n_columns - first)
+            self.plain("survey")(len_of(partial), 1024, self.raw, self.n_rows, *given, *some, partial)
         found = partial.fetch()
         return Ranges(
             found[..., 0].min(axis=0),

@@ -11,11 +11,11 @@
 extern __shared__ __align__(128) u8 pool[];
 static_assert(SMEM == (SUMS ? (K * DP + K) * 8 : 0) + 32 * TALL * 8, "the plan counts other bytes");
 
-// centres: (D, K). list: found[0] rows, `room` at most. x, units (3, DP): what the sums are made of. partial: (grid, K * DP + K).
+// centres: (D, K). list: found[0] rows, `room` at most. x, units (2, DP): what the sums are made of. partial: (grid, K * DP + K).
 extern "C" __global__ __launch_bounds__(WARPS * 32, 1)
 void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encoding, const double* __restrict__ centres, const int* __restrict__ list,
                   const int* __restrict__ found, i64 room, int* __restrict__ labels, const float* __restrict__ x, const float* __restrict__ units,
-                  i64* __restrict__ partial, u64* __restrict__ rests) {
+                  i64* __restrict__ partial) {
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     double* tile = (double*)pool;  // [column][centre]
     u64* sums = (u64*)(pool + 32 * TALL * 8);
@@ -78,10 +78,8 @@ void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encodi
         if (SUMS && label < K) {
             for (int c = lane; c < DP; c += 32) {
                 const Digits d = digits_of(fmaf(x[row * DP + c], units[c], units[DP + c]));
-                const int magic = __float_as_int(MAGIC);
-                const i64 value = ((i64)(__float_as_int(d.high) - magic) << LOW_BITS) + (__float_as_int(d.low) - magic);
+                const i64 value = joined(__float_as_int(d.high) - __float_as_int(MAGIC), __float_as_int(d.low) - __float_as_int(LOW_MAGIC));
                 atomicAdd(sums + label * DP + c, (u64)value);
-                add_rest(d, rests + label * DP + c);
             }
             if (lane == 0) atomicAdd(sums + K * DP + label, 1ull);
         }
