@@ -23,6 +23,7 @@ FEW_CELLS = 400  # centres times columns, up to which `few` is fastest (seen at 
 FEW_COLUMNS = 32
 FUSED_CENTRES = 248
 LARGE_COLUMNS = 128  # beyond, the fragments of a row do not fit the registers, and are read slab by slab
+SLAB_COLUMNS = 64
 MMA_CHUNK = 64  # centres at a time of `mma`
 LEAST_ROWS = 4096  # tables of fewer rows are the CPU's
 MOST_ROWS = 1 << 30  # of one launch: lists hold int32 row numbers
@@ -190,9 +191,8 @@ def plan_elsewhere(columns: int, k: int, room: int) -> KMeansPlan | None:
         ends = exact(plan, "float32", factor=False, labels=True)
         if plan.screen(True).fits_in(room) and ends.fits_in(room):
             return plan
-    plan = KMeansPlan(
-        "mma", columns, k, up(columns, 16 if columns <= LARGE_COLUMNS else LARGE_COLUMNS), room=room
-    )
+    wide = up(columns, 16 if columns <= LARGE_COLUMNS else SLAB_COLUMNS)
+    plan = KMeansPlan("mma", columns, k, wide, room=room)
     settle = plan.settle(True)
     fits = settle is not None and settle.fits_in(room)
     return plan if fits and plan.screen(True).fits_in(room) else None
@@ -259,8 +259,8 @@ def large(d: int, k: int, *, terms: int = 1, gather: bool = False, half: bool = 
 
 
 def mma(d: int, k: int, *, terms: int = 1, gather: bool = False) -> Build:
-    """Chunks of 64 centres and at most 128 columns in two stages; two tiles of 16 rows a warp, one of split numbers."""
-    parts, slabs = 2 if terms == 3 else 1, -(-d // LARGE_COLUMNS)
+    """Chunks of 64 centres in two stages, of more than 128 columns in slabs of 64; two tiles of 16 rows a warp, one of split numbers."""
+    parts, slabs = 2 if terms == 3 else 1, 1 if d <= LARGE_COLUMNS else d // SLAB_COLUMNS
     shared = 2 * (parts * MMA_CHUNK * (d // slabs) * 2 + MMA_CHUNK * 4)
     macros = {"D": d, "SLABS": slabs, "CHUNKS": -(-k // MMA_CHUNK), "NC": MMA_CHUNK, "TILES": 3 - parts}
     macros |= {"TERMS": terms}

@@ -5,7 +5,7 @@
 // As kmeans_large.cu: TERMS 1 screens, and rows with two scores nearer than the bound on its rounding go on a list, which a second
 // launch (GATHER 1, TERMS 3: split numbers) settles; what that leaves open goes on a list for kmeans_exact.cu. The image of the centres
 // is the same: its blocks of 8 centres x 8 columns are the operands of one product, a word of two halves a lane.
-// Macros: D (multiple of 16), SLABS of D / SLABS columns (of 128 where there are several), CHUNKS of NC centres, TILES, TERMS, GATHER,
+// Macros: D (multiple of 16), SLABS of D / SLABS columns (of 64 where there are several), CHUNKS of NC centres, TILES, TERMS, GATHER,
 // and SMEM as the plan has counted it.
 #define DS (D / SLABS)
 #define KS (DS / 16)
