@@ -66,7 +66,7 @@ def test_what_is_asked_of_tables(dtype, monkeypatch):
 def test_small_ones(monkeypatch):
     for build in (
         plans.reduction(True),
-        plans.seeding(32),
+        plans.seeding(32, "float32", 8, factor=False),
         plans.sums(128, 1000, False),
         plans.sums(128, 1000, True),
         plans.rests("find_rests", 20, False, plans.Digits(12)),
@@ -92,7 +92,11 @@ def builds_elsewhere():
     product = ProductPlan(3, (5, 300), 7, "float32", True, AMPERE_SHARED, counts=True)
     yield from (product.build("product_memberships"), product.sums())
     yield ClassPlan((2, 4, 6, 8, 10, 12, 14, 16, 18, 20), 16).build("latent_classes")
-    yield from (plans.table("survey", 20, "float64", **PLAIN), plans.reduction(True), plans.seeding(32))
+    yield from (
+        plans.table("survey", 20, "float64", **PLAIN),
+        plans.reduction(True),
+        plans.seeding(32, "float32", 8, factor=False),
+    )
 
 
 @pytest.mark.parametrize("architecture", OTHER_CARDS)

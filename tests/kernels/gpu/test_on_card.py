@@ -181,6 +181,19 @@ def test_tensor_cores_of_the_card_are_used(device):
     assert kinds[16, 10] == "few"
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(("d", "k"), [(1, 3), (7, 8), (32, 9), (200, 20)])
+def test_distances_of_seeds_have_the_bits_of_the_cpu(device, d, k, dtype):
+    x = blobs(5_003, d, k, dtype)
+    host = x.astype(np.float32) if dtype == np.float16 else x
+    for scale in (None, "standard"):
+        encoding = encoded(host, scale)
+        code = encoding.power, encoding.centre, encoding.factor
+        points = np.random.default_rng(2).normal(size=(k, d))
+        found = DeviceTable(device, device.array(x, dtype)).distances(encoding, points)
+        assert np.array_equal(found, kernels.distances(host, *code, points))
+
+
 def test_thousands_of_columns(device):
     x = blobs(4_500, 1_500, 7, np.float32)
     compare(device, x, x[:7])

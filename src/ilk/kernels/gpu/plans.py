@@ -28,6 +28,7 @@ MMA_CHUNK = 64  # centres at a time of `mma`
 LEAST_ROWS = 4096  # tables of fewer rows are the CPU's
 MOST_ROWS = 1 << 30  # of one launch: lists hold int32 row numbers
 LIST_SHARE = 8  # one row in so many has room on a list
+SEED_POINTS = 8  # of one read
 ANY_PARTS = 5  # of 15 bits, of sums of any numbers: 74 bits below the largest, and a rest
 RAW = {"float16": "u16", "float32": "float", "float64": "double"}
 REAL = {"float16": "float", "float32": "float", "float64": "double"}
@@ -259,7 +260,8 @@ def large(d: int, k: int, *, terms: int = 1, gather: bool = False, half: bool = 
 
 
 def mma(d: int, k: int, *, terms: int = 1, gather: bool = False) -> Build:
-    """Chunks of 64 centres in two stages, of more than 128 columns in slabs of 64; two tiles of 16 rows a warp, one of split numbers."""
+    """Chunks of 64 centres in two stages, of more than 128 columns in slabs of 64; two tiles of 16 rows a warp, one of
+    split numbers."""
     parts, slabs = 2 if terms == 3 else 1, 1 if d <= LARGE_COLUMNS else d // SLAB_COLUMNS
     shared = 2 * (parts * MMA_CHUNK * (d // slabs) * 2 + MMA_CHUNK * 4)
     macros = {"D": d, "SLABS": slabs, "CHUNKS": -(-k // MMA_CHUNK), "NC": MMA_CHUNK, "TILES": 3 - parts}
@@ -322,9 +324,10 @@ def reduction(whole: bool) -> Build:
     return Build("reduce_whole" if whole else "reduce_partials", ("common.cuh", "reduce.cu"), {}, 0, 1024)
 
 
-def seeding(d: int) -> Build:
-    """A step of k-means++ over floats of so many columns: a multiple of four whose quarter divides 32."""
-    return Build("seed_step", ("common.cuh", "seeding.cu"), {"D": d}, 0, 256)
+def seeding(d: int, dtype: str, points: int, *, factor: bool) -> Build:
+    """A step of k-means++: distances to at most `SEED_POINTS` points."""
+    macros = {"D": d, "POINTS": points, **numbers(dtype, factor)}
+    return Build("seed_step", ("common.cuh", "numbers.cuh", "seeding.cu"), macros, 0, 256)
 
 
 def numbers(dtype: str, factor: bool) -> dict[str, Any]:

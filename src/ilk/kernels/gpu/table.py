@@ -143,6 +143,18 @@ class DeviceTable:
             self._floats[key] = copy
         return self._floats[key], Scaled(np.zeros(wide, dtype=np.float32), lift, lift)
 
+    def distances(self, encoding: CellEncoding, points: Array) -> Array:
+        """Squared distances (points, rows) by differences, with the bits of the CPU."""
+        found, encoded = np.empty((len(points), self.n_rows)), self.encoding_array(encoding)
+        for first in range(0, len(points), plans.SEED_POINTS):
+            some = points[first : first + plans.SEED_POINTS]
+            build = plans.seeding(self.n_columns, self.dtype, len(some), factor=encoding.factor is not None)
+            there = self.device.empty((len(some), self.n_rows), np.float64)
+            given = self.raw, self.n_rows, encoded, self.device.array(some, np.float64)
+            self.build(build)(self.grid, build.threads, *given, there)
+            there.fetch(found[first : first + len(some)])
+        return found
+
     def own_numbers(self, encoding: CellEncoding, wide: int) -> DeviceArray:
         """Encoded numbers in float32 or float64, whichever the table has, in `wide` columns; a copy, made once."""
         key = b"own" + encoding.key, wide
