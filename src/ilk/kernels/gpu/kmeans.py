@@ -23,7 +23,7 @@ from ilk.kernels.pairs import round_pairs
 
 LEAST_SHARE = 2.0**-24  # of the squares: a cost below it is summed row by row
 ANY_UNITS = 256.0  # of sums of any numbers, in a number lifted to 64
-REST_SHARE = 16  # one cell in so many may have a rest; of tables with more, sums are made as of any numbers
+REST_SHARE = 64  # one cell in so many may have a rest; of tables with more, sums are made as of any numbers
 MOST_HALF = 16384.0  # raw numbers up to which f16 holds -2 c
 
 

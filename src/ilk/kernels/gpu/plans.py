@@ -326,8 +326,9 @@ def reduction(whole: bool) -> Build:
 
 def seeding(d: int, dtype: str, points: int, *, factor: bool) -> Build:
     """A step of k-means++: distances to at most `SEED_POINTS` points."""
-    macros = {"D": d, "POINTS": points, **numbers(dtype, factor)}
-    return Build("seed_step", ("common.cuh", "numbers.cuh", "seeding.cu"), macros, 0, 256)
+    warps = 4 if dtype == "float64" else 8  # 34 KB of shared memory
+    macros = {"D": d, "POINTS": points, "WARPS": warps, **numbers(dtype, factor)}
+    return Build("seed_step", ("common.cuh", "numbers.cuh", "seeding.cu"), macros, 0, warps * 32)
 
 
 def numbers(dtype: str, factor: bool) -> dict[str, Any]:
