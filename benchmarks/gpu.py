@@ -201,7 +201,7 @@ def one_seeding(n: int, d: int, most: float | None) -> None:
     build, device = plans.seeding(d, "float32", 1, factor=False), table.device
     distance, point = device.empty((1, n), "f8"), device.array(rows[3:4] * encoding.power, np.float64)
     kernel, given = table.build(build), (table.raw, n, table.encoding_array(encoding), point, distance)
-    found = measured(lambda: kernel(table.grid, build.threads, *given))
+    found = measured(lambda: kernel(table.seed_grid, build.threads, *given))
     line("k-means++ step", f"{n:.0e} x {d}", found, (x.nbytes + 8 * n) / READ * 1e3, most)
 
 

@@ -65,10 +65,9 @@ class DeviceKMeans(Workspace):
         self, centres: Array, weight: DeviceArray | None = None, heaviest: float = 1.0
     ) -> tuple[Array, Array, Array]:
         """Sums (K, d, 2), weights (K,) and cost (2,) as `plain.nearest_step` tells them."""
-        if weight is None and self.table.dtype != "float64" and self._rests() is not None:
-            sums, weights = self._plain_sums(centres)
-        else:
-            sums, weights = self._any_sums(centres, weight, heaviest)
+        short = weight is None and self.table.dtype != "float64"
+        found = self._plain_sums(centres) if short else None
+        sums, weights = self._any_sums(centres, weight, heaviest) if found is None else found
         squares = self.table.squares(self.encoding, weight)
         cost = layouts.cost_from_sums(squares, sums, weights, centres)
         if not cost[0] > LEAST_SHARE * squares[0]:
@@ -105,7 +104,8 @@ class DeviceKMeans(Workspace):
 
     # --- sums
 
-    def _plain_sums(self, centres: Array) -> tuple[Array, Array]:
+    def _plain_sums(self, centres: Array) -> tuple[Array, Array] | None:
+        """Of cells that have few digits below those that are added with the labels; None where they have more."""
         k, wide, d = self.k, self.plan.wide, self.table.n_columns
         cells = k * wide
         out = self.memory("out", 2 * cells + k, np.int64)  # sums, counts, rests
@@ -113,7 +113,8 @@ class DeviceKMeans(Workspace):
         reduce = self.table.build(plans.reduction(whole=True))
         while True:
             listed = self._rests()
-            assert listed is not None
+            if listed is None:
+                return None
             x, blocks = self._assign(centres, labels=listed.size > 0 or not self.plan.sums_at_once)
             if self.plan.sums_at_once:
                 _add_columns(reduce, self._memory["partial"], blocks, added.size, added)

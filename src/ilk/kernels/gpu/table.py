@@ -16,7 +16,7 @@ from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.pairs import add_pairs
 
 SURVEY_COLUMNS = 1024  # of one launch
-GRID = 8  # blocks of plain kernels on a multiprocessor
+GRID, SEED_GRID = 8, 48  # blocks of plain kernels on a multiprocessor
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,11 @@ class DeviceTable:
     @property
     def grid(self) -> int:
         return self.device.multiprocessors * GRID
+
+    @property
+    def seed_grid(self) -> int:
+        """Blocks of a step of k-means++: many more than there is room for at once, so that none is left over."""
+        return min(self.device.multiprocessors * SEED_GRID, -(-self.n_rows // plans.SEED_ROWS))
 
     # --- rows
 
@@ -151,7 +156,7 @@ class DeviceTable:
             build = plans.seeding(self.n_columns, self.dtype, len(some), factor=encoding.factor is not None)
             there = self.device.empty((len(some), self.n_rows), np.float64)
             given = self.raw, self.n_rows, encoded, self.device.array(some, np.float64)
-            self.build(build)(self.grid, build.threads, *given, there)
+            self.build(build)(self.seed_grid, build.threads, *given, there)
             there.fetch(found[first : first + len(some)])
         return found
 
