@@ -161,7 +161,7 @@ def one_kmeans(name: str, n: int, d: int, k: int, dtype: str, most: float | None
     floor = max(x.nbytes / READ, 2 * n * d * k / HALF if job.plan.kind == "large" else 0) * 1e3
     slower, theirs = torch_k_means(x, rows) if dtype != "float16" else (float("nan"), float("nan"))
     status = job._memory["status"].fetch()
-    told = f"{job.plan.kind}, listed {status[1:].sum() / n:.2%}, open {status[0]}"
+    told = f"{job.plan.kind}, listed {status[1:-1].sum() / n:.2%}, open {status[0]}"
     line(
         name,
         f"{n:.0e} x {d}, k {k}",
@@ -197,12 +197,11 @@ def mixtures() -> None:
 
 def one_seeding(n: int, d: int, most: float | None) -> None:
     x, rows = blobs(n, d, 100, "float32")
-    table, _ = table_of(x)
-    build, blocks, device = plans.seeding(d), -(-n // 4096), table.device
-    least, partial = device.empty(n, "f4"), device.empty(blocks, "f8")
-    kernel, centre = table.build(build), device.array(rows[3], np.float32)
-    kernel(blocks, build.threads, table.raw, n, centre, least, 1, partial)
-    found = measured(lambda: kernel(blocks, build.threads, table.raw, n, centre, least, 0, partial))
+    table, encoding = table_of(x)
+    build, device = plans.seeding(d, "float32", 1, factor=False), table.device
+    distance, point = device.empty((1, n), "f8"), device.array(rows[3:4] * encoding.power, np.float64)
+    kernel, given = table.build(build), (table.raw, n, table.encoding_array(encoding), point, distance)
+    found = measured(lambda: kernel(table.seed_grid, build.threads, *given))
     line("k-means++ step", f"{n:.0e} x {d}", found, (x.nbytes + 8 * n) / READ * 1e3, most)
 
 

@@ -373,8 +373,11 @@ def test_tables_larger_than_the_card_pass_through_it(card, table, mapped, weight
         one.sums["total"].value, other.sums["total"].value
     )  # whole numbers: no cut changes a bit
     assert np.array_equal(one.sums["weight"], other.sums["weight"])
-    here, there = run_starts(rows, [family], [start])[0], run_starts(memory, [family], [start])[0]
-    assert here.cost == pytest.approx(there.cost, rel=1e-9)
+    points = memory.sample(40, 0).numbers.astype(np.float64)
+    starts = [start, family.start(points[:3]), family.start(points[5:12])]  # each part serves all of them
+    for one, other in zip(*(run_starts(each, [family] * 3, starts) for each in (rows, memory)), strict=True):
+        assert np.array_equal(one.params.centre, other.params.centre)
+        assert one.cost == pytest.approx(other.cost, rel=1e-12)
     for make in (
         lambda: ilk.KMeans(5, random_state=0, n_init=1),
         lambda: ilk.GaussianMixture(4, random_state=0),

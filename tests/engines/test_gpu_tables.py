@@ -69,6 +69,10 @@ def test_numbers(path):
     k_means = {"scale": "standard", "n_init": 3, "random_state": 0}
     cpu, cuda = (ilk.KMeans(3, device=device, **k_means).fit(X) for device in ("cpu", "cuda"))
     agree(cpu, cuda)
+    k_means["n_init"] = 1
+    one, other = (ilk.KMeans(4, device=device, **k_means).fit(X) for device in ("cpu", "cuda"))
+    assert np.array_equal(one.labels_, other.labels_)
+    assert np.array_equal(one.cluster_centers_, other.cluster_centers_)
     for structure in ("VVI", "EEE", "VVV"):  # from one start, and from many
         options = {"structure": structure, "prior": "default"}
         first = options | {"init": cpu.labels_, "max_iter": 5}

@@ -30,6 +30,8 @@ class TwinCells:
 class TwinRows(MemoryRows):
     """Rows in memory that say that they lie on a device too."""
 
+    in_parts = False
+
     def __init__(self, rows):
         given = {name: getattr(rows, name) for name in ("weight", "codes", "complete", "threads")}
         super().__init__(rows.raw, rows.encoding, **given)
@@ -60,5 +62,25 @@ class TwinRows(MemoryRows):
             self.raw[which], self.encoding, weight=weight, complete=complete, threads=self.threads
         )
 
+    def beside(self, made):
+        there = TwinRows(made)
+        there.asked = self.asked
+        return there
+
     def tell(self, why, *_):
         self.told.append(why)
+
+
+class TwinParts(TwinRows):
+    """The same of a table larger than the device, which passes through it in three parts; readings are counted."""
+
+    in_parts, readings = True, 0
+
+    def part_blocks(self, *, surveyed):
+        self.readings += 1
+        for part in np.array_split(np.arange(self.n_rows), 3):
+            here = slice(part[0], part[-1] + 1)
+            weight, codes = (None if cells is None else cells[here] for cells in (self.weight, self.codes))
+            cells = TwinCells(self.raw[here], self.asked)
+            given = {"first_row": here.start, "weight": weight, "codes": codes, "complete": self.complete}
+            yield Block(cells, self.encoding, part_rows=4096, **given)

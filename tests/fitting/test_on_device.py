@@ -8,10 +8,13 @@ import pytest
 import ilk
 from ilk import kernels
 from ilk.engines.memory import MemoryRows
+from ilk.families.centroid import Means
+from ilk.fitting.loop import Stop, run_starts
 from ilk.fitting.parallel import parallel_centres
 from ilk.fitting.reservoir import Repeats
+from ilk.fitting.restarts import Recipe, named_starts
 from ilk.table.condition import encoding_of, survey
-from tests.engines.twin import TwinRows
+from tests.engines.twin import TwinParts, TwinRows
 
 pytestmark = pytest.mark.skipif(not kernels.COMPILED, reason="with NumPy's kernels no step goes to a device")
 
@@ -130,3 +133,29 @@ def test_seeds_of_all_rows_are_drawn_by_costs_that_the_device_tells():
     centres = [parallel_centres(rows, 4, Repeats.of(rows, 7), 0) for rows in (memory, there)]
     assert np.array_equal(*centres)
     assert set(there.asked) == {"nearest", "nearest_step"}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_each_part_of_a_table_serves_all_models(weighted):
+    x = numbers(n=3000)
+    weight = np.random.default_rng(5).integers(1, 4, len(x)) / 2 if weighted else None
+    memory = MemoryRows(x, encoding_of(x, survey(x)), weight=weight)
+    there, stop = TwinParts(memory), Stop(max_passes=7)
+    points = memory.sample(30, 0).numbers.astype(np.float64)
+    starts = [Means().start(points[first : first + k]) for first, k in ((0, 3), (5, 4), (11, 3), (20, 6))]
+    here, other = (run_starts(rows, [Means()] * 4, starts, stop=stop) for rows in (memory, there))
+    assert there.readings == max(len(run.trace) for run in other)
+    assert there.asked.count("nearest_step") == 3 * sum(len(run.trace) for run in other)
+    for one, two in zip(here, other, strict=True):
+        assert np.array_equal(one.params.centre, two.params.centre)
+        assert one.reason == two.reason
+
+
+def test_the_start_of_a_sample_is_drawn_by_distances_that_the_device_tells():
+    x = numbers(n=3000)
+    memory = MemoryRows(x, encoding_of(x, survey(x)))
+    there, recipe = TwinRows(memory), Recipe("k-means", Means(), n_starts=2)
+    sample = memory.sample(900, 3)
+    one, other = (named_starts(sample, recipe, 6, 3, rows) for rows in (memory, there))
+    assert np.array_equal(one, other)
+    assert there.asked == ["distances"] * 2 * 6

@@ -43,6 +43,8 @@ class GpuRows(MemoryRows):
     """Rows in memory that lie on a device too, where the kernels made for it walk them: `resident`, and `whole` where
     no cell is missing. Where `host` is None they are fetched when something asks for them."""
 
+    in_parts = False
+
     def __init__(
         self,
         table: DeviceTable,
@@ -146,6 +148,7 @@ class FlowingRows:
     """Rows that pass through a device in parts: of tables larger than it, in memory or on disk."""
 
     parted = None
+    in_parts = True
 
     def __init__(self, rows: MemoryRows | StreamRows, device: Device) -> None:
         self.rows, self.device, self.encoding = rows, device, rows.encoding
@@ -180,6 +183,22 @@ class FlowingRows:
     @property
     def whole(self) -> Block | None:
         return self.resident if self.complete else None
+
+    def part_blocks(self, *, surveyed: bool) -> Iterator[Block]:
+        """All rows in blocks that lie on the device one after the other, for as many models as want them; `surveyed`
+        where some of these count in units of the range of all rows."""
+        codes = self.rows.codes
+        for here, cells in self._cells.served(self.weight, surveyed=surveyed):
+            yield Block(
+                cast(Array, cells),
+                self.encoding,
+                first_row=here.start,
+                weight=None if self.weight is None else self.weight[here],
+                codes=None if codes is None else np.asarray(codes[here]),
+                complete=self.complete,
+                part_rows=self.rows.block_rows,
+                threads=self.threads,
+            )
 
     def reduce(self, visit: Callable[[State, Block], SummableT], state: State) -> SummableT:
         return self.rows.reduce(visit, state)

@@ -18,7 +18,7 @@ from ilk.engines.base import Rows
 from ilk.families.base import KEEP_ALL, Family, Partial, Trim
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.interrupt import heard
-from ilk.fitting.on_device import device_step, on_device
+from ilk.fitting.on_device import device_steps, on_device
 from ilk.fitting.recall import under_way
 from ilk.fitting.trim import find_cuts
 from ilk.store.journal import Piece
@@ -240,9 +240,9 @@ def walked_block(rows: Rows, family: Family[Any], alone: bool) -> Block | None:
 
 
 def _gathered(rows: Rows, state: _Pass) -> _Partials:
-    """What one pass tells all starts; rows on a device are walked for each."""
+    """What one pass tells all starts."""
     if rows.resident is not None:
-        return _Partials(map(device_step, [rows] * len(state.cuts), state.families, state.params, state.cuts))
+        return _Partials(device_steps(rows, state.families, state.params, state.cuts))
     whole = walked_block(rows, state.families[0], len(state.families) == 1)
     return rows.reduce(_visit, state) if whole is None else _visit(state, whole)
 

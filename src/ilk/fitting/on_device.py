@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ilk.engines.base import Rows
@@ -16,7 +17,24 @@ def on_device(rows: Rows, family: Family[Any]) -> Block | None:
     return rows.resident if family.device_rows == "any" else rows.whole
 
 
-def device_step(rows: Rows, family: Family[Any], params: Any, cut: Trim) -> Partial:
+def device_steps(
+    rows: Rows, families: Sequence[Family[Any]], params: Sequence[Any], cuts: Sequence[Trim]
+) -> list[Partial]:
+    """What one pass tells all starts of rows that lie on a device. Of a table that passes through it in parts, each
+    part serves all of them while it is there."""
+    models = list(zip(families, params, cuts, strict=True))
+    alone = len(models) == 1 or not rows.in_parts  # type: ignore[attr-defined]
+    if alone or any(on_device(rows, family) is None for family in families):
+        return [_device_step(rows, *model) for model in models]
+    surveyed = any(family.device_rows != "any" for family in families)  # products have no use for ranges
+    total: list[Partial] = []
+    for block in rows.part_blocks(surveyed=surveyed):  # type: ignore[attr-defined]
+        steps = [family.step(own, block, cut) for family, own, cut in models]
+        total = [one + other for one, other in zip(total, steps, strict=True)] if total else steps
+    return total
+
+
+def _device_step(rows: Rows, family: Family[Any], params: Any, cut: Trim) -> Partial:
     """What one pass tells one start of rows that lie on a device; the CPU's part of it is said once."""
     there = on_device(rows, family)
     if there is not None:

@@ -65,7 +65,7 @@ def fit_recipe(
         recipe = replace(recipe, n_starts=recipe.n_starts * STARTS_ON_SAMPLE)
     sample = MemoryRows.of_block(block, rows.threads)
     drawn_by = recipe.init, recipe.n_starts, k, seed
-    centres = recall("starts", sample, drawn_by, lambda: named_starts(block, recipe, k, seed))
+    centres = recall("starts", sample, drawn_by, lambda: named_starts(block, recipe, k, seed, rows))
     if on_all_rows:
         starts = [from_centres(rows, family, points) for points in centres]
         return fit(rows, family, starts, trim=trim, stop=stop, callback=callback)
@@ -102,12 +102,15 @@ def _fit_by_heats(
     return replace(found, trace=(*best.trace, *later), n_passes=found.n_passes + HEAT_PASSES)
 
 
-def named_starts(sample: Block, recipe: Recipe, k: int, seed: int) -> list[Array]:
-    """Centres of every start of the recipe; each start draws from its own stream."""
+def named_starts(sample: Block, recipe: Recipe, k: int, seed: int, rows: Rows | None = None) -> list[Array]:
+    """Centres of every start of the recipe; each start draws from its own stream. Of `rows` on a device the sample is
+    put beside them, where distances are told with the same bits."""
     if recipe.init not in STARTS:
         known = ", ".join((*STARTS, parallel.NAME))
         raise UsageError("bad-start", f"init={recipe.init!r} is not a start", do=f"Choose one of {known}")
     ordered = in_content_order(sample)
+    if recipe.init == "k-means++" and isinstance(rows, MemoryRows) and rows.resident is not None:
+        ordered = rows.beside(MemoryRows.of_block(ordered)).whole or ordered
     return [start_centres(recipe.init, ordered, k, seed, number) for number in range(recipe.n_starts)]
 
 

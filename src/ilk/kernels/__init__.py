@@ -169,6 +169,7 @@ def product_labels(raw: Any, *given: Any, hard: bool = False, counts: Any = None
 
 
 nearest_step, nearest = _where_rows_lie(nearest_step), _where_rows_lie(nearest)
+distances = _where_rows_lie(distances)
 mixture_step, mixture_gather = _where_rows_lie(mixture_step), _where_rows_lie(mixture_gather)
 mixture_ending, mixture_labels = _where_rows_lie(mixture_ending), _where_rows_lie(mixture_labels)
 product_step, product_labels = _where_rows_lie(product_step), _where_rows_lie(product_labels)

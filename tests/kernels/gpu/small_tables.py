@@ -16,9 +16,12 @@ ROWS = 6001
 
 def every_kernel(device: Device) -> None:
     """K-means of every kind, mixtures, products, and parts of a table."""
-    for columns, k in ((2, 20), (16, 10), (20, 60), (32, 100), (64, 300)):
+    for columns, k in ((2, 20), (16, 10), (20, 60), (32, 100), (64, 300), (200, 70)):
         x = k_means.blobs(ROWS, columns, k, np.float32)
         k_means.compare(device, x, x[:k])
+    k_means.test_distances_of_seeds_have_the_bits_of_the_cpu(device, 7, 8, np.float32)
+    x = np.random.default_rng(0).normal(size=(ROWS, 32)).astype(np.float32)  # about zero: cells with rests
+    k_means.compare(device, x, x[:60])
     x = k_means.blobs(ROWS, 64, 300, np.float16)
     k_means.compare(device, x, x[:300])
     x = k_means.blobs(ROWS, 20, 60, np.float64)

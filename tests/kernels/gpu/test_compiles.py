@@ -27,6 +27,7 @@ CLASSES = [
     (128, 20),
     (128, 1000),
     (64, 300),
+    (784, 100),
 ]
 
 
@@ -65,9 +66,10 @@ def test_what_is_asked_of_tables(dtype, monkeypatch):
 def test_small_ones(monkeypatch):
     for build in (
         plans.reduction(True),
-        plans.seeding(32),
+        plans.seeding(32, "float32", 8, factor=False),
         plans.sums(128, 1000, False),
         plans.sums(128, 1000, True),
+        plans.rests("find_rests", 20, False, plans.Digits(12)),
     ):
         assert compiled(build, monkeypatch) == 0
 
@@ -77,7 +79,7 @@ OTHER_CARDS = [name for name in ARCHITECTURES.values() if name != HOPPER]
 
 def builds_elsewhere():
     """K-means by `mma.sync` and in plain float, mixtures, classes, products, and what is asked of tables."""
-    for d, k in ((2, 100), (16, 10), (48, 70), (128, 1000)):
+    for d, k in ((2, 100), (16, 10), (48, 70), (128, 1000), (300, 100)):
         plan = plans.plan_elsewhere(d, k, AMPERE_SHARED)
         yield from (plan.screen(True), plan.settle(True), plans.exact(plan, "float32", **PLAIN, labels=True))
     yield plans.sums(128, 1000, False, AMPERE_SHARED)
@@ -90,7 +92,11 @@ def builds_elsewhere():
     product = ProductPlan(3, (5, 300), 7, "float32", True, AMPERE_SHARED, counts=True)
     yield from (product.build("product_memberships"), product.sums())
     yield ClassPlan((2, 4, 6, 8, 10, 12, 14, 16, 18, 20), 16).build("latent_classes")
-    yield from (plans.table("survey", 20, "float64", **PLAIN), plans.reduction(True), plans.seeding(32))
+    yield from (
+        plans.table("survey", 20, "float64", **PLAIN),
+        plans.reduction(True),
+        plans.seeding(32, "float32", 8, factor=False),
+    )
 
 
 @pytest.mark.parametrize("architecture", OTHER_CARDS)

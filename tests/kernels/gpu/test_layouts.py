@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from math import fsum
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 from ilk.kernels import pairs, plain
 from ilk.kernels.gpu import layouts, plans
 from ilk.kernels.gpu.layouts import Scaled
+from ilk.table.condition import condition
 
 
 def unblocked(image, n, d):
@@ -91,7 +95,7 @@ def mma(sums, a, b):
         sums[:, e] += product[g + 8 * (e // 2), 2 * q + e % 2]
 
 
-@pytest.mark.parametrize("d", [16, 32, 48, 128])
+@pytest.mark.parametrize("d", [16, 32, 48, 128, 256])
 @pytest.mark.parametrize("terms", [1, 3])
 def test_words_of_the_image_are_the_operands_of_mma(d, terms):
     """As `kmeans_mma.cu` reads them: a word a lane of a block of 8 centres x 8 columns, pieces of 16 bytes of a row."""
@@ -224,20 +228,68 @@ def test_plain_floats_within_no_bound_have_their_nearest_centre(table):
 # --- integers
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([15, 16]), st.sampled_from([1.0, 1e-3, 1e5]))
-@settings(max_examples=60, deadline=None)
-def test_integer_sums_are_the_sums_but_for_their_unit(seed, bits, size):
-    generator = np.random.default_rng(seed)
-    x = (generator.normal(size=(500, 6)) * size + 3 * size).astype(np.float32)
-    label = generator.integers(0, 4, 500)
-    shift = x.mean(axis=0)
-    lift = layouts.lift_of(float(np.abs(x - shift).max()))
-    scaled = Scaled(shift, lift, lift)
-    whole, count = layouts.integer_sums(x, label, 4, scaled, bits=bits)
-    about = layouts.rounded_shift(shift, lift * 256)
-    sums = pairs.round_pairs(layouts.encoded_sums(whole, count, scaled, about, bits=bits))
-    exact = np.stack([(x[label == k].astype(np.float64) - shift).sum(axis=0) for k in range(4)])
-    assert (np.abs(sums - exact) <= count[:, None] * 0.51 / (lift * 256 * 2**bits)).all()
+def exact_sums(numbers, label, k):
+    """Correctly rounded, by Shewchuk's sums."""
+    columns = numbers.astype(np.float64).T
+    return np.array([[fsum(column[label == one]) for column in columns] for one in range(k)])
+
+
+CELLS = {
+    "about zero": lambda draw: draw.normal(size=(900, 6)),
+    "about centres": lambda draw: draw.normal(size=(900, 6)) + np.arange(6) * 3,
+    "long tails": lambda draw: np.exp(draw.normal(size=(900, 6)) * 8),
+    "other units": lambda draw: draw.normal(size=(900, 6)) * 10.0 ** np.arange(-9, 9, 3),
+    "whole numbers": lambda draw: draw.integers(-3, 4, (900, 6)) * 1.0,
+    "constant": lambda draw: np.full((900, 6), 0.1) + (np.arange(6) == 5) * draw.normal(size=(900, 1)),
+    "one huge": lambda draw: np.where(np.arange(900)[:, None] == 7, 1e6, draw.normal(size=(900, 6))),
+}
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(CELLS)))
+@settings(max_examples=80, deadline=None)
+@pytest.mark.parametrize("digits", [plans.Digits(12), plans.Digits(14), plans.Digits(16)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_integer_sums_are_exact(digits, dtype, seed, kind):
+    draw = np.random.default_rng(seed)
+    cells = np.clip(CELLS[kind](draw), -6e4, 6e4).astype(dtype)
+    x, label = cells.astype(np.float32), draw.integers(0, 4, len(cells))
+    encoding = condition(x)
+    numbers = encoding.apply(x)
+    largest = np.abs(numbers).max(axis=0).astype(np.float64)
+    shift = (encoding.centre.astype(np.float32) / encoding.power).astype(np.float32)
+    scaled = Scaled(shift, encoding.power * 8, 8.0)
+    units = layouts.sum_units(scaled, largest, digits)
+    in_units = numbers / units.back
+    assert np.array_equal(x * units.scale + units.offset, in_units.astype(np.float32))
+    assert (np.abs(in_units) < 2.0**digits.high_bits).all()
+    whole, rest = layouts.integer_sums(x, label, 4, units)
+    sums = pairs.round_pairs(layouts.encoded_sums(whole, rest, units))
+    finest = np.abs(numbers, where=numbers != 0, out=np.ones_like(numbers)).min(axis=0)
+    held = finest >= largest * 2.0**-38  # what the rests hold
+    assert held.any()
+    expected = exact_sums(numbers, label, 4)
+    assert np.array_equal(sums[:, held], expected[:, held])
+    assert np.allclose(sums, expected, rtol=0, atol=900 * 2.0**-61 * largest.max())
+
+
+def in_parts(value):
+    """As `kmeans_sums_any.cu` cuts a number below 2^14."""
+    parts = []
+    for part in range(plans.ANY_PARTS):
+        parts.append(round(value))
+        value = (value - parts[-1]) * (1 if part == plans.ANY_PARTS - 1 else 2**15)
+    return parts, round(value * 2**32)
+
+
+@given(st.lists(st.floats(-1.0, 1.0, exclude_min=True, exclude_max=True), min_size=1, max_size=50))
+def test_parts_of_any_numbers_are_exact(numbers):
+    lift = 2.0**14
+    found = [in_parts(Fraction(number) * int(lift)) for number in numbers]
+    parts = np.array([parts for parts, _ in found]).sum(axis=0)
+    rest = np.array([sum(rest for _, rest in found)])
+    total = layouts.from_parts(parts[:, None], rest, lift)[0]
+    away = Fraction(total[0]) + Fraction(total[1]) - sum(map(Fraction, numbers))
+    assert abs(away) <= len(numbers) * Fraction(2) ** -106 + abs(Fraction(total[0])) * Fraction(2) ** -104
 
 
 def test_pairs_hold_any_whole_number():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from ilk.kernels.gpu import plans
 
 SHAPES = [
     (d, k)
-    for d in (1, 2, 3, 4, 5, 8, 16, 20, 31, 32, 33, 64, 100, 128)
+    for d in (1, 2, 3, 4, 5, 8, 16, 20, 31, 32, 33, 64, 100, 128, 129, 784, 5000)
     for k in (1, 2, 7, 10, 100, 248, 249, 1000, 5000)
 ]
 
@@ -44,7 +46,7 @@ def test_which_kernel_for_which_table():
     }
     assert list(kinds.values()) == ["tiny", "few", "fused", "fused", "large"]
     assert plans.kmeans_plan(32, 100).screen(False).macros["WGS"] == 4
-    assert plans.kmeans_plan(300, 100) is None
+    assert plans.kmeans_plan(300, 100).kind == "mma"
 
 
 def test_wide_tables_are_padded_as_far_as_their_kernel_reads():
@@ -61,11 +63,25 @@ def test_halves_are_read_where_rows_are_whole_pieces():
     assert not plans.kmeans_plan(100, 300, True).half
 
 
-@pytest.mark.parametrize(("rows", "part_bits"), [(plans.FLUSH_ROWS, 15), (65_536, 14)])
-def test_integers_do_not_run_over_between_writings(rows, part_bits):
-    highest = 64 * 256  # scaled numbers are below 64, in units of 1 / 256
-    assert rows * highest < 2**31
-    assert rows * 2**part_bits < 2**31  # the low part is at most half a unit of 2^16 or 2^15
+@pytest.mark.parametrize("kind", plans.HEADROOM)
+def test_integers_do_not_run_over_between_writings(kind):
+    plan = plans.KMeansPlan(kind, 16, 100, 16)
+    for careful in (False, True):
+        digits = replace(plan, careful=careful).digits
+        assert 2 ** (digits.headroom + digits.high_bits) < 2**31
+        assert 2 ** (digits.headroom + digits.low_bits - 1) < 2**31  # the low part is at most half a unit
+    rows = 65_536 if kind in ("large", "mma") else plans.FLUSH_ROWS
+    assert 2**digits.headroom >= rows  # of a careful plan: any number of them may be of one centre
+    assert plan.may_run_over or 2**plan.digits.headroom >= rows
+    assert plans.MOST_ROWS * 2**32 < 2**63  # rests: half a unit of the low part, 33 bits below it
+    assert (
+        plans.MOST_ROWS * 2 ** (digits.high_bits + digits.low_bits) <= 2**63
+    )  # numbers are below 2^high_bits
+
+
+def test_integers_of_any_numbers_do_not_run_over():
+    assert 32_768 * 2 * 2**14 < 2**31  # a product and what it was rounded by, between writings
+    assert plans.MOST_ROWS * 2 * 2**31 < 2**63
 
 
 @pytest.mark.parametrize("n", [4096, 70_001, 10**8])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,8 @@ class _PartOnCard(Resident):
     """The part that lies on the device now, with its codes as they came; its weights are a stretch of the table's."""
 
     still = False
+    held = 16  # models that are served by one reading, where their numbers of components differ
+    here = slice(0)
     heft: tuple[DeviceArray | None, float] = None, 1.0
     came: DeviceArray | None = None
 
@@ -163,13 +166,26 @@ class Flowing:
         cells, *codes = (room.rows(0, rows) for room in self._buffers[number % BUFFERS])
         if rows not in self._parts:
             table = DeviceTable(self.device, cells)
-            self._parts[rows] = _PartOnCard(table, lambda: np.asarray(self.raw[:]), self._say)
+            self._parts[rows] = _PartOnCard(table, partial(self._on_host, rows), self._say)
         part = self._parts[rows]
+        part.here = here
         part.table.turn(cells, number)
         part.came = codes[0] if codes else None
         if self._ranges is not None:
             part.table.kept("ranges", lambda: self._ranges)
         return part
+
+    def _on_host(self, rows: int) -> Array:
+        """The part of so many rows that is on the card now."""
+        return np.asarray(self.raw[self._parts[rows].here])
+
+    def served(self, weight: Array | None, *, surveyed: bool) -> Iterator[tuple[slice, Any]]:
+        """The parts in order for any number of models: each has its weights, and stays until the next is asked for."""
+        if surveyed:
+            self._survey()
+        for here, part in self.parts():
+            part.heft = self._hefts(weight, here)
+            yield here, part
 
     def _survey(self) -> None:
         """The range of all columns, once: kernels count in units of it."""

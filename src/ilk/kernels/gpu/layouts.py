@@ -11,13 +11,15 @@ from math import floor, inf, log2
 import numpy as np
 
 from ilk import kernels
-from ilk.kernels.gpu.plans import KMeansPlan, up
+from ilk.kernels.gpu.plans import Digits, KMeansPlan, up
 from ilk.kernels.pairs import Array
 
-MAGIC = 12582912.0  # 1.5 * 2^23, as in common.cuh
 HIGHEST = 64.0  # scaled numbers are below it in size
 FAR = 60000.0  # what norms of centres that are none are made of
 SLACK = 1.001  # bounds that are rounded to float stay bounds
+MOST_EXPONENT = 80  # of two: units in an encoded number
+REST_BITS = 33  # below the parts in shared memory, as in rests.cu
+PART_BITS, PART_REST_BITS = 15, 32  # as in kmeans_sums_any.cu
 
 
 @dataclass(frozen=True)
@@ -140,22 +142,47 @@ def tolerance(d: int) -> float:
 # --- integers
 
 
-def rounded_shift(shift: Array, unit: float) -> Array:
-    """What `fused`, `few` and `sums` take numbers about: the shift as a whole number of units, in float64."""
-    base = (np.float32(MAGIC) - shift.astype(np.float32) * np.float32(unit)).astype(np.float64)
-    return np.asarray((MAGIC - base) / unit)
+@dataclass(frozen=True)
+class SumUnits:
+    """Cells as whole numbers (`digits.cuh`): `scale * x + offset`, rounded to float, is the CPU's number of the cell in
+    units of its column."""
+
+    scale: Array  # float32, a power of two per column
+    offset: Array  # float32
+    back: Array  # float64: one unit in encoded numbers
+    low_bits: int
+
+    @property
+    def given(self) -> Array:
+        """(2, columns) as the kernels read them."""
+        return np.stack([self.scale, self.offset])
 
 
-def integer_sums(x: Array, label: Array, k: int, scaled: Scaled, *, bits: int = 16) -> tuple[Array, Array]:
-    """The twin of the kernels' sums: int64 (K, d) in units of 1 / (scale * 256 * 2^bits), and counts."""
-    unit = scaled.scale * 256.0
-    value = (x.astype(np.float64) - rounded_shift(scaled.shift, unit)) * unit
+def sum_units(scaled: Scaled, largest: Array, digits: Digits) -> SumUnits:
+    """The units in which no number of a column, at most `largest` in size and encoded, reaches 2^high_bits."""
+    wide = np.zeros(len(scaled.shift))
+    wide[: len(largest)] = largest
+    # Columns that are very small beside others take fewer digits: floats end at 2^127.
+    exponent = np.minimum(digits.high_bits - np.frexp(np.where(wide > 0, wide, 1.0))[1], MOST_EXPONENT)
+    scale = np.ldexp(scaled.scale / scaled.lift, exponent)
+    offset = (-scaled.shift * scale).astype(np.float32)
+    return SumUnits(scale.astype(np.float32), offset, np.ldexp(1.0, -exponent), digits.low_bits)
+
+
+def integer_sums(x: Array, label: Array, k: int, units: SumUnits) -> tuple[Array, Array]:
+    """The twin of the kernels' sums: (K, d) int64 in units of 2^-low_bits, and of 2^-(low_bits + 33)."""
+    value = (x.astype(np.float32) * units.scale + units.offset).astype(
+        np.float64
+    )  # the product does not round
     high = np.rint(value)
-    low = np.rint((value - high) * 2.0**bits)
-    cells = high.astype(np.int64) * 2**bits + low.astype(np.int64)
-    sums = np.zeros((k, x.shape[1]), dtype=np.int64)
+    left = (value - high) * 2.0**units.low_bits
+    low = np.rint(left)
+    cells = high.astype(np.int64) * 2**units.low_bits + low.astype(np.int64)
+    rests = np.rint((left - low) * 2.0**REST_BITS).astype(np.int64)
+    sums, rest = np.zeros((k, x.shape[1]), dtype=np.int64), np.zeros((k, x.shape[1]), dtype=np.int64)
     np.add.at(sums, label, cells)
-    return sums, np.bincount(label, minlength=k).astype(np.int64)
+    np.add.at(rest, label, rests)
+    return sums, rest
 
 
 def as_pairs(whole: Array, unit: float) -> Array:
@@ -167,18 +194,19 @@ def as_pairs(whole: Array, unit: float) -> Array:
     return pairs
 
 
-def encoded_sums(whole: Array, count: Array, scaled: Scaled, about: Array, *, bits: int) -> Array:
-    """Sums of encoded numbers as pairs (K, d, 2): integers about `about` (in units of x) brought to the shift."""
-    pairs = as_pairs(whole, 1.0 / (scaled.lift * 256.0 * 2.0**bits))
-    away = (about - scaled.shift.astype(np.float64)) * (scaled.scale / scaled.lift)
-    if not away.any():
-        return pairs
-    # A shift has 24 bits and less than 2^29 rows count: their product is exact. Beyond, in two steps.
-    for some in (count & ~0xFFFFFF, count & 0xFFFFFF):
-        if some.any():
-            moved = some[:, None] * away
-            pairs = kernels.add_pairs(pairs, np.stack([moved, np.zeros_like(moved)], axis=-1))
-    return pairs
+def encoded_sums(whole: Array, rest: Array, units: SumUnits) -> Array:
+    """Sums of encoded numbers as pairs (K, d, 2)."""
+    fine = as_pairs(rest, 2.0 ** -(units.low_bits + REST_BITS))
+    return kernels.add_pairs(fine, as_pairs(whole, 2.0**-units.low_bits)) * units.back[:, None]
+
+
+def from_parts(parts: Array, rest: Array, lift: float) -> Array:
+    """Pairs of sums that stand in parts (PARTS, ...) of 15 bits and a rest, in units of 1 / lift."""
+    finest = 2.0 ** (-PART_BITS * (len(parts) - 1)) / lift
+    total = as_pairs(rest, finest * 2.0**-PART_REST_BITS)
+    for number in reversed(range(len(parts))):
+        total = kernels.add_pairs(total, as_pairs(parts[number], 2.0 ** (-PART_BITS * number) / lift))
+    return total
 
 
 def cost_from_sums(squares: Array, sums: Array, weights: Array, centres: Array) -> Array:

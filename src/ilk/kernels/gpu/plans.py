@@ -5,7 +5,7 @@ K-means (decision 31):
 - `few`: few centres times columns, plain float, centres as constants;
 - `fused`: tensor cores, all sums in shared memory, one read of the table;
 - `large`: tensor cores, centres stream by; sums are a second read;
-- `mma`: the same on the tensor cores of other cards than Hopper.
+- `mma`: the same on the tensor cores of other cards than Hopper, and for more than 128 columns.
 """
 
 from __future__ import annotations
@@ -18,17 +18,23 @@ from typing import Any
 from ilk.kernels.gpu.nvrtc import source, wgmma
 
 SHARED_LIMIT = 227 * 1024  # bytes that one block may have on Hopper
-FLUSH_ROWS = 16384  # rows between writings of `tiny`, `few` and `fused`: 2^14 * 2^14 units fit an int32
+FLUSH_ROWS = 16384  # rows between writings of `tiny`, `few` and `fused`
 FEW_CELLS = 400  # centres times columns, up to which `few` is fastest (seen at 56 and 160)
 FEW_COLUMNS = 32
 FUSED_CENTRES = 248
-LARGE_COLUMNS = 128  # beyond, the fragments of a row do not fit the registers
+LARGE_COLUMNS = 128  # beyond, the fragments of a row do not fit the registers, and are read slab by slab
+SLAB_COLUMNS = 64
 MMA_CHUNK = 64  # centres at a time of `mma`
 LEAST_ROWS = 4096  # tables of fewer rows are the CPU's
 MOST_ROWS = 1 << 30  # of one launch: lists hold int32 row numbers
 LIST_SHARE = 8  # one row in so many has room on a list
+SEED_POINTS, SEED_ROWS = 8, 128  # of one read, and of the smallest block
+ANY_PARTS = 5  # of 15 bits, of sums of any numbers: 74 bits below the largest, and a rest
 RAW = {"float16": "u16", "float32": "float", "float64": "double"}
 REAL = {"float16": "float", "float32": "float", "float64": "double"}
+
+
+SUMMING = ("common.cuh", "digits.cuh")
 
 
 def up(value: int, step: int) -> int:
@@ -38,6 +44,34 @@ def up(value: int, step: int) -> int:
     (8, 8)
     """
     return -(-value // step) * step
+
+
+@dataclass(frozen=True)
+class Digits:
+    """How cells are cut into whole numbers (`digits.cuh`) so that int32 sums hold 2^headroom of them."""
+
+    headroom: int
+
+    @property
+    def high_bits(self) -> int:
+        """Numbers are below so many bits of units."""
+        return 30 - self.headroom
+
+    @property
+    def low_bits(self) -> int:
+        """Below the unit; a number has at most half of it."""
+        return 31 - self.headroom
+
+    @property
+    def macros(self) -> dict[str, Any]:
+        return {"HEADROOM": self.headroom, "LOW_BITS": self.low_bits}
+
+
+# Rows of one centre between two writings, as a power of two: the fewer there is room for, the more digits a cell may
+# have. `few` and `fused` have room for a quarter of the rows, the second read for a sixteenth, and int64 sums of all
+# for 2^26 of a centre; a pass that finds more is made again with room for all.
+HEADROOM = {"tiny": 14, "few": 12, "fused": 12, "large": 12, "mma": 12}
+CAREFUL = {"few": 14, "fused": 14, "large": 16, "mma": 16}
 
 
 @dataclass(frozen=True)
@@ -76,20 +110,31 @@ class KMeansPlan:
     wide: int
     half: bool = False
     room: int = SHARED_LIMIT  # of a block, in shared memory
+    careful: bool = False  # sums have room for any number of rows of a centre
 
     @property
     def sums_at_once(self) -> bool:
         """Whether labels and sums come from one read."""
         return self.kind not in ("large", "mma")
 
+    @property
+    def digits(self) -> Digits:
+        """Of the cells that are added up."""
+        return Digits(CAREFUL.get(self.kind, HEADROOM[self.kind]) if self.careful else HEADROOM[self.kind])
+
+    @property
+    def may_run_over(self) -> bool:
+        """Whether sums may not have room for all rows of a centre."""
+        return not self.careful and self.kind in CAREFUL
+
     def screen(self, labels: bool, terms: int = 1) -> Build:
         """The first launch."""
         if self.kind == "tiny":
             return tiny(self.wide, self.k, labels)
         if self.kind == "few":
-            return few(self.wide, self.k, labels, self.room)
+            return few(self.wide, self.k, labels, self.room, self.careful)
         if self.kind == "fused":
-            return fused(self.wide, self.k, terms=terms, labels=labels)
+            return fused(self.wide, self.k, terms=terms, labels=labels, careful=self.careful)
         if self.kind == "mma":
             return mma(self.wide, self.k)
         return large(self.wide, self.k, half=self.half)
@@ -97,7 +142,7 @@ class KMeansPlan:
     def settle(self, labels: bool) -> Build | None:
         """The second launch, for the rows on the list; none where plain floats are used."""
         if self.kind == "fused":
-            return fused(self.wide, self.k, terms=3, gather=True, labels=labels)
+            return fused(self.wide, self.k, terms=3, gather=True, labels=labels, careful=self.careful)
         if self.kind == "mma":
             return mma(self.wide, self.k, terms=3, gather=True)
         return (
@@ -129,12 +174,12 @@ def kmeans_plan(columns: int, k: int, half: bool = False) -> KMeansPlan | None:
         settle = plan.settle(True)
         if plan.screen(True).fits and settle is not None and settle.fits:
             return plan
-    return None
+    return plan_elsewhere(columns, k, SHARED_LIMIT)
 
 
 @cache
 def plan_elsewhere(columns: int, k: int, room: int) -> KMeansPlan | None:
-    """The plan for a card that is no Hopper, with so many bytes of shared memory for a block.
+    """The plan for a card that is no Hopper, with so many bytes of shared memory for a block, and for wide tables.
 
     >>> [plan_elsewhere(d, k, 99 * 1024).kind for d, k in ((2, 100), (16, 10), (32, 100), (128, 1000))]
     ['tiny', 'few', 'mma', 'mma']
@@ -147,9 +192,10 @@ def plan_elsewhere(columns: int, k: int, room: int) -> KMeansPlan | None:
         ends = exact(plan, "float32", factor=False, labels=True)
         if plan.screen(True).fits_in(room) and ends.fits_in(room):
             return plan
-    plan = KMeansPlan("mma", columns, k, up(columns, 16), room=room)
+    wide = up(columns, 16 if columns <= LARGE_COLUMNS else SLAB_COLUMNS)
+    plan = KMeansPlan("mma", columns, k, wide, room=room)
     settle = plan.settle(True)
-    fits = plan.wide <= LARGE_COLUMNS and settle is not None and settle.fits_in(room)
+    fits = settle is not None and settle.fits_in(room)
     return plan if fits and plan.screen(True).fits_in(room) else None
 
 
@@ -158,10 +204,11 @@ def tiny(d: int, k: int, labels: bool) -> Build:
     width = 2 if d == 1 else 4 if d <= 3 else 8
     shared = up(k, 8) // 8 * (8 * width + 4) * 4 + (k + 1) * 4 + (k + 1) * d * 8
     macros = {"D": d, "K": k, "PER": 4, "LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_tiny", ("common.cuh", "kmeans_tiny.cu"), macros, shared, 512)
+    macros |= Digits(HEADROOM["tiny"]).macros
+    return Build("kmeans_tiny", (*SUMMING, "kmeans_tiny.cu"), macros, shared, 512)
 
 
-def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT) -> Build:
+def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT, careful: bool = False) -> Build:
     """Rings of two slots of 64 rows a warp, two buffers of sums."""
     at_once = 32 // d
     sums = at_once * (up((k + 1) * d * 8, 128) + d * 4)
@@ -172,10 +219,13 @@ def few(d: int, k: int, labels: bool, room: int = SHARED_LIMIT) -> Build:
             break
     macros = {"D": d, "K": k, "PER": 2, "WARPS": warps, "STAGES": 2}
     macros |= {"LABELS": int(labels), "BLOCK_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_few", ("common.cuh", "kmeans_few.cu"), macros, shared, warps * 32)
+    macros |= Digits(CAREFUL["few"] if careful else HEADROOM["few"]).macros
+    return Build("kmeans_few", (*SUMMING, "kmeans_few.cu"), macros, shared, warps * 32)
 
 
-def fused(d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool = False) -> Build:
+def fused(
+    d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool = False, careful: bool = False
+) -> Build:
     """As many warpgroups as registers allow, as many stages as shared memory does."""
     padded = max(16, up(k, 8))
     image = ((2 if terms == 3 else 1) * d + 16) * padded * 2
@@ -191,7 +241,8 @@ def fused(d: int, k: int, *, terms: int = 1, gather: bool = False, labels: bool 
             break
     macros = {"D": d, "K": k, "NP": padded, "WGS": groups, "STAGES": stages, "TERMS": terms}
     macros |= {"GATHER": int(gather), "LABELS": int(labels), "FLUSH_ROWS": FLUSH_ROWS, "SMEM": shared}
-    return Build("kmeans_fused", ("common.cuh", "kmeans_fused.cu"), macros, shared, groups * 128, padded)
+    macros |= Digits(CAREFUL["fused"] if careful else HEADROOM["fused"]).macros
+    return Build("kmeans_fused", (*SUMMING, "kmeans_fused.cu"), macros, shared, groups * 128, padded)
 
 
 def large(d: int, k: int, *, terms: int = 1, gather: bool = False, half: bool = False) -> Build:
@@ -209,33 +260,38 @@ def large(d: int, k: int, *, terms: int = 1, gather: bool = False, half: bool = 
 
 
 def mma(d: int, k: int, *, terms: int = 1, gather: bool = False) -> Build:
-    """Chunks of 64 centres in two stages; two tiles of 16 rows a warp, one of split numbers."""
-    parts = 2 if terms == 3 else 1
-    shared = 2 * (parts * MMA_CHUNK * d * 2 + MMA_CHUNK * 4) + d * 4
-    macros = {"D": d, "CHUNKS": -(-k // MMA_CHUNK), "NC": MMA_CHUNK, "TILES": 3 - parts, "TERMS": terms}
+    """Chunks of 64 centres in two stages, of more than 128 columns in slabs of 64; two tiles of 16 rows a warp, one of
+    split numbers."""
+    parts, slabs = 2 if terms == 3 else 1, 1 if d <= LARGE_COLUMNS else d // SLAB_COLUMNS
+    shared = 2 * (parts * MMA_CHUNK * (d // slabs) * 2 + MMA_CHUNK * 4)
+    macros = {"D": d, "SLABS": slabs, "CHUNKS": -(-k // MMA_CHUNK), "NC": MMA_CHUNK, "TILES": 3 - parts}
+    macros |= {"TERMS": terms}
     macros |= {"GATHER": int(gather), "SMEM": shared}
     return Build("kmeans_mma", ("common.cuh", "search.cuh", "kmeans_mma.cu"), macros, shared, 256)
 
 
-def sums(d: int, k: int, half: bool, room: int = SHARED_LIMIT) -> Build:
+def sums(d: int, k: int, half: bool, room: int = SHARED_LIMIT, careful: bool = False) -> Build:
     """Sums of `large` and `mma`: two integers for each of 16 columns of at most so many centres."""
     k = min(k, (room - 132) // 132)
     shared = (k + 1) * 132
     macros = {"D": d, "K": k, "HALF": int(half), "SMEM": shared}
-    return Build("kmeans_sums", ("common.cuh", "kmeans_sums.cu"), macros, shared, 1024)
+    macros |= Digits(CAREFUL["large"] if careful else HEADROOM["large"]).macros
+    return Build("kmeans_sums", (*SUMMING, "kmeans_sums.cu"), macros, shared, 1024)
 
 
 def sums_any(d: int, k: int, dtype: str, *, factor: bool, weighted: bool, room: int = SHARED_LIMIT) -> Build:
-    """Sums of any numbers under weights: three integers for each of 16 columns of at most so many centres."""
-    k = min(k, (room - 204) // 204)
-    shared = (k + 1) * 204
-    macros = {"D": d, "K": k, "WEIGHTED": int(weighted), "SMEM": shared, **numbers(dtype, factor)}
+    """Sums of any numbers under weights: five integers for each of 16 columns of at most so many centres."""
+    each = ANY_PARTS * 68
+    k = min(k, room // each - 1)
+    shared = (k + 1) * each
+    macros = {"D": d, "K": k, "PARTS": ANY_PARTS, "WEIGHTED": int(weighted), "SMEM": shared}
+    macros |= numbers(dtype, factor)
     return Build("kmeans_sums_any", ("common.cuh", "numbers.cuh", "kmeans_sums_any.cu"), macros, shared, 1024)
 
 
 def exact(plan: KMeansPlan, dtype: str, *, factor: bool, labels: bool) -> Build:
     """The rows that the other kernels leave open."""
-    adds = 0 if not plan.sums_at_once else 2 if plan.kind == "tiny" else 1
+    adds = int(plan.sums_at_once)
     at_once = 4 if plan.k > 64 else 2 if plan.k > 32 else 1
     shared = ((plan.k * plan.wide + plan.k) * 8 if adds else 0) + 32 * 32 * at_once * 8
     macros = {
@@ -246,8 +302,8 @@ def exact(plan: KMeansPlan, dtype: str, *, factor: bool, labels: bool) -> Build:
         "LABELS": int(labels),
         "SMEM": shared,
     }
-    macros |= numbers(dtype, factor)
-    return Build("kmeans_exact", ("common.cuh", "numbers.cuh", "kmeans_exact.cu"), macros, shared, 512)
+    macros |= numbers(dtype, factor) | plan.digits.macros
+    return Build("kmeans_exact", (*SUMMING, "numbers.cuh", "kmeans_exact.cu"), macros, shared, 512)
 
 
 def table(name: str, d: int, dtype: str, *, factor: bool) -> Build:
@@ -258,14 +314,21 @@ def table(name: str, d: int, dtype: str, *, factor: bool) -> Build:
     )
 
 
+def rests(name: str, d: int, half: bool, digits: Digits) -> Build:
+    """One of the kernels of `rests.cu`."""
+    return Build(name, (*SUMMING, "rests.cu"), {"D": d, "HALF": int(half), **digits.macros})
+
+
 def reduction(whole: bool) -> Build:
     """Partials added up: int64 or doubles."""
     return Build("reduce_whole" if whole else "reduce_partials", ("common.cuh", "reduce.cu"), {}, 0, 1024)
 
 
-def seeding(d: int) -> Build:
-    """A step of k-means++ over floats of so many columns: a multiple of four whose quarter divides 32."""
-    return Build("seed_step", ("common.cuh", "seeding.cu"), {"D": d}, 0, 256)
+def seeding(d: int, dtype: str, points: int, *, factor: bool) -> Build:
+    """A step of k-means++: distances to at most `SEED_POINTS` points."""
+    warps = 4 if dtype == "float64" else 8  # 34 KB of shared memory
+    macros = {"D": d, "POINTS": points, "WARPS": warps, **numbers(dtype, factor)}
+    return Build("seed_step", ("common.cuh", "numbers.cuh", "seeding.cu"), macros, 0, warps * 32)
 
 
 def numbers(dtype: str, factor: bool) -> dict[str, Any]:

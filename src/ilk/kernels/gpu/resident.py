@@ -34,6 +34,7 @@ class Resident:
 
     ndim = 2
     still = True  # the cells are the same in every pass
+    held = HELD_JOBS
 
     def __init__(self, table: DeviceTable, host: Callable[[], Array], say: Callable[..., None]) -> None:
         self.table, self.host, self._say = table, host, say
@@ -69,7 +70,7 @@ class Resident:
     def job(self, key: Any, make: Callable[[], Any]) -> Any:
         """Memory and kernels of one shape of model, the last few kept."""
         if key not in self._jobs:
-            while len(self._jobs) >= HELD_JOBS:
+            while len(self._jobs) >= self.held:
                 del self._jobs[next(iter(self._jobs))]
             self._jobs[key] = make()
         return self._jobs[key]
@@ -112,6 +113,9 @@ class Resident:
         job = self._k_means(CellEncoding(power, centre, factor), len(centres))
         labels = job.labels(centres)
         return labels.fetch(), job.row_costs(centres, labels).fetch()
+
+    def _distances(self, power: float, centre: Array, factor: Array | None, points: Array) -> Array:
+        return self.table.distances(CellEncoding(power, centre, factor), points)
 
     def _in_doubles(self, what: str) -> None:
         """Say once what a card without units for float64 is slow at."""

@@ -15,8 +15,8 @@ from ilk.kernels.gpu.layouts import Scaled, lift_of
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.pairs import add_pairs
 
-SURVEY_COLUMNS = 1024
-GRID = 8  # blocks of plain kernels on a multiprocessor
+SURVEY_COLUMNS = 1024  # of one launch
+GRID, SEED_GRID = 8, 48  # blocks of plain kernels on a multiprocessor
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,11 @@ class DeviceTable:
     def grid(self) -> int:
         return self.device.multiprocessors * GRID
 
+    @property
+    def seed_grid(self) -> int:
+        """Blocks of a step of k-means++: many more than there is room for at once, so that none is left over."""
+        return min(self.device.multiprocessors * SEED_GRID, -(-self.n_rows // plans.SEED_ROWS))
+
     # --- rows
 
     def take(self, rows: Array) -> Array:
@@ -72,11 +77,11 @@ class DeviceTable:
 
     def ranges(self, pivot: Array, shrink: float = 1.0) -> Ranges:
         """What one pass tells of all columns; sums are about `pivot` after multiplication by `shrink`."""
-        if self.n_columns > SURVEY_COLUMNS:
-            raise Unavailable(f"tables of more than {SURVEY_COLUMNS} columns are surveyed on the CPU")
         partial = self.device.empty((self.device.multiprocessors, self.n_columns, 4), np.float64)
         given = self.device.array(pivot, np.float64), self.device.array([shrink], np.float64)
-        self.plain("survey")(len_of(partial), 1024, self.raw, self.n_rows, *given, partial)
+        for first in range(0, self.n_columns, SURVEY_COLUMNS):
+            some = first, min(SURVEY_COLUMNS, self.n_columns - first)
+            self.plain("survey")(len_of(partial), 1024, self.raw, self.n_rows, *given, *some, partial)
         found = partial.fetch()
         return Ranges(
             found[..., 0].min(axis=0),
@@ -89,13 +94,17 @@ class DeviceTable:
 
     def largest(self, encoding: CellEncoding) -> float:
         """Largest encoded number in size."""
+        return float(self.largest_by_column(encoding).max())
+
+    def largest_by_column(self, encoding: CellEncoding) -> Array:
+        """Largest encoded number of each column in size."""
         ranges: Ranges = self.kept("ranges", lambda: self.ranges(np.zeros(self.n_columns)))
         real: Any = np.float64 if self.dtype == "float64" else np.float32
         ends = np.stack([ranges.low, ranges.high]).astype(real)
         numbers = ends * real(encoding.power) - encoding.centre.astype(real)
         if encoding.factor is not None:
             numbers = numbers * encoding.factor.astype(real)
-        return float(np.abs(numbers).max())
+        return np.asarray(np.abs(numbers).max(axis=0), dtype=np.float64)
 
     def ends(self) -> tuple[float, float]:
         """Least and largest raw cell."""
@@ -138,6 +147,18 @@ class DeviceTable:
             kernel(self.grid, 256, self.raw, self.n_rows, self.encoding_array(encoding), wide, copy)
             self._floats[key] = copy
         return self._floats[key], Scaled(np.zeros(wide, dtype=np.float32), lift, lift)
+
+    def distances(self, encoding: CellEncoding, points: Array) -> Array:
+        """Squared distances (points, rows) by differences, with the bits of the CPU."""
+        found, encoded = np.empty((len(points), self.n_rows)), self.encoding_array(encoding)
+        for first in range(0, len(points), plans.SEED_POINTS):
+            some = points[first : first + plans.SEED_POINTS]
+            build = plans.seeding(self.n_columns, self.dtype, len(some), factor=encoding.factor is not None)
+            there = self.device.empty((len(some), self.n_rows), np.float64)
+            given = self.raw, self.n_rows, encoded, self.device.array(some, np.float64)
+            self.build(build)(self.seed_grid, build.threads, *given, there)
+            there.fetch(found[first : first + len(some)])
+        return found
 
     def own_numbers(self, encoding: CellEncoding, wide: int) -> DeviceArray:
         """Encoded numbers in float32 or float64, whichever the table has, in `wide` columns; a copy, made once."""

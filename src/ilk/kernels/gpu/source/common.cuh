@@ -90,7 +90,6 @@ DEVICE void dmma_16x8(double& c0, double& c1, double& c2, double& c3, double a0,
 }
 #endif
 #define FULL 0xffffffffu
-#define MAGIC 12582912.0f            // 1.5 * 2^23: x + MAGIC has the integer nearest to x in its low bits
 DEVICE float root(float v) {  // a little above the square root
     float r;
     asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(v));

@@ -1,7 +1,7 @@
 // Rows that the other kernels leave open, by differences in float64 as on the CPU: a warp a row, a lane a centre; ties
 // go to the lowest label.
-// Macros: D, DP (columns of x), K, LABELS, SUMS: 0, 1 as kmeans_fused.cu and kmeans_few.cu round, 2 as kmeans_tiny.cu does;
-// SMEM as the plan has counted it; and those of numbers.cuh.
+// Macros: D, DP (columns of x), K, LABELS, SUMS (whether sums are made too), SMEM as the plan has counted it; and those of numbers.cuh
+// and digits.cuh.
 #define WARPS 16
 #define AT_ONCE (K > 64 ? 4 : K > 32 ? 2 : 1)  // centres of a lane
 #define TALL (32 * AT_ONCE)          // centres at a time, read once for the rows of all warps
@@ -11,11 +11,11 @@
 extern __shared__ __align__(128) u8 pool[];
 static_assert(SMEM == (SUMS ? (K * DP + K) * 8 : 0) + 32 * TALL * 8, "the plan counts other bytes");
 
-// centres: (D, K). list: found[0] rows, `room` at most. x, shift, scale: what the sums are made of. partial: (grid, K * DP + K).
+// centres: (D, K). list: found[0] rows, `room` at most. x, units (2, DP): what the sums are made of. partial: (grid, K * DP + K).
 extern "C" __global__ __launch_bounds__(WARPS * 32, 1)
 void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encoding, const double* __restrict__ centres, const int* __restrict__ list,
-                  const int* __restrict__ found, i64 room, int* __restrict__ labels, const float* __restrict__ x, const float* __restrict__ shift,
-                  float scale, i64* __restrict__ partial) {
+                  const int* __restrict__ found, i64 room, int* __restrict__ labels, const float* __restrict__ x, const float* __restrict__ units,
+                  i64* __restrict__ partial) {
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
     double* tile = (double*)pool;  // [column][centre]
     u64* sums = (u64*)(pool + 32 * TALL * 8);
@@ -23,7 +23,6 @@ void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encodi
         for (int i = threadIdx.x; i < K * DP + K; i += WARPS * 32) sums[i] = 0;
         __syncthreads();
     }
-    const float unit = scale * 256.0f;
     const i64 count = min((i64)*found, room);
     // Few rows are spread over all blocks. Tiles of 32 columns x TALL centres: the next is read while this one is worked on.
     const int each = (int)max((i64)1, min((i64)WARPS, (count + gridDim.x - 1) / gridDim.x));
@@ -78,12 +77,8 @@ void kmeans_exact(const RAW* __restrict__ raw, const double* __restrict__ encodi
         if (LABELS && lane == 0) labels[row] = label;
         if (SUMS && label < K) {
             for (int c = lane; c < DP; c += 32) {
-                const float v = x[row * DP + c];
-                float high, rest;
-                if (SUMS == 1) { const float base = MAGIC - shift[c] * unit; high = fmaf(v, unit, base); rest = fmaf(v, unit, base - high); }
-                else { const float u = (v - shift[c]) * unit; high = u + MAGIC; rest = u - (high - MAGIC); }
-                const int magic = __float_as_int(MAGIC);
-                const i64 value = ((i64)(__float_as_int(high) - magic) << 16) + (__float_as_int(fmaf(rest, 65536.0f, MAGIC)) - magic);
+                const Digits d = digits_of(fmaf(x[row * DP + c], units[c], units[DP + c]));
+                const i64 value = joined(__float_as_int(d.high) - __float_as_int(MAGIC), __float_as_int(d.low) - __float_as_int(LOW_MAGIC));
                 atomicAdd(sums + label * DP + c, (u64)value);
             }
             if (lane == 0) atomicAdd(sums + K * DP + label, 1ull);

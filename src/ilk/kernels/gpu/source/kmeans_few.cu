@@ -1,7 +1,7 @@
 // One pass of K-means for few centres times columns, in plain float: a thread a row, centres as constants of the
 // multiply-adds (no loads), sums as in kmeans_fused.cu. D a multiple of 4 up to 32.
 // A row whose two least scores are nearer than `tolerance` * (|x|^2 + 2 max |c|^2) goes on a list for kmeans_exact.cu.
-// Macros: D, K, PER rows of a thread, WARPS, STAGES, LABELS, BLOCK_ROWS, and SMEM as the plan has counted it.
+// Macros: D, K, PER rows of a thread, WARPS, STAGES, LABELS, BLOCK_ROWS, that of digits.cuh, and SMEM as the plan has counted it.
 #define PIECES (D / 4)               // of 16 bytes
 #define PITCH (D * 4 + 16)           // bytes of a row in shared memory: banks apart
 #define TALL (32 * PER)
@@ -19,12 +19,13 @@
 #define OFF_X ((OFF_PLACE + WARPS * TALL * 4 + 127) / 128 * 128)
 static_assert(OFF_X + WARPS * STAGES * SLOT == SMEM, "the plan counts other bytes");
 extern __shared__ __align__(1024) u8 pool[];
+// units: (2, D), what a cell is multiplied by and what is added then. ran_over: set where a centre had too many rows between two writings.
 // -2 c scaled, and its norm: (K, D + 1)
 extern "C" { __constant__ float centres[K * (D + 1)]; __constant__ float offsets[D]; }
 
 extern "C" __global__ __launch_bounds__(WARPS * 32, 1)
-void kmeans_few(const float* __restrict__ x, i64 n, const float* __restrict__ shift, float scale, i64* __restrict__ partial, int* __restrict__ labels,
-                float tolerance, float largest, int* __restrict__ open, i64 room_open, int* __restrict__ n_open) {
+void kmeans_few(const float* __restrict__ x, i64 n, const float* __restrict__ units, i64* __restrict__ partial, int* __restrict__ labels,
+                float tolerance, float largest, int* __restrict__ open, i64 room_open, int* __restrict__ n_open, int* __restrict__ ran_over) {
     const int warp = __shfl_sync(FULL, threadIdx.x >> 5, 0), lane = threadIdx.x & 31;
     volatile int* flags = (volatile int*)(pool + OFF_FLAG);
     u64* freed = (u64*)(pool + OFF_FREED);
@@ -59,7 +60,7 @@ void kmeans_few(const float* __restrict__ x, i64 n, const float* __restrict__ sh
     };
     for (int s = 0; s < STAGES - 1; ++s) copy(s);
     const int column = lane % LANES, part = lane / LANES;
-    const float unit = scale * 256.0f, base = MAGIC - shift[column] * unit;
+    const float unit = units[column], base = units[D + column];
     int stage = 0, fill = STAGES - 1;
     for (int done = 0; done < own; ++done) {
         const i64 block = blockIdx.x + (i64)done * gridDim.x, first = block * BLOCK_ROWS;
@@ -120,11 +121,10 @@ void kmeans_few(const float* __restrict__ x, i64 n, const float* __restrict__ sh
 #pragma unroll
                 for (int r = 0; r < TALL / AT_ONCE; ++r) {
                     const int row = D == 16 ? (r / 4) * 8 + r % 4 + part * 4 : r * AT_ONCE + part;  // rows whose banks differ
-                    const float u = *(const float*)(slot + row * PITCH + column * 4);
-                    const float high = fmaf(u, unit, base), rest = fmaf(u, unit, base - high), low = fmaf(rest, 65536.0f, MAGIC);
+                    const Digits d = digits_of(fmaf(*(const float*)(slot + row * PITCH + column * 4), unit, base));
                     int* to = (int*)(sums + place[row]);
-                    atomicAdd(to, __float_as_int(high));
-                    atomicAdd(to + D, __float_as_int(low));
+                    atomicAdd(to, __float_as_int(d.high));
+                    atomicAdd(to + D, __float_as_int(d.low));
                 }
             }
             __syncwarp();
@@ -136,20 +136,22 @@ void kmeans_few(const float* __restrict__ x, i64 n, const float* __restrict__ sh
         if (__shfl_sync(FULL, before, 0) == WARPS - 1) {
             __threadfence_block();
             i64* out = partial + block * (K * D + K);
-            const int magic = __float_as_int(MAGIC);
             for (int i = lane; i < K * D; i += 32) {
-                const int k = i / D, c = i % D, times = count[k] * magic;
-                int high = -times, low = -times;
+                const int k = i / D, c = i % D;
+                int high = -count[k] * __float_as_int(MAGIC), low = -count[k] * __float_as_int(LOW_MAGIC);
 #pragma unroll
                 for (int a = 0; a < AT_ONCE; ++a) {
                     int* from = (int*)(buffer + a * COPY_BYTES) + k * 2 * D + c;
                     high += from[0]; low += from[D];
                     from[0] = from[D] = 0;
                 }
-                out[i] = ((i64)high << 16) + low;
+                out[i] = joined(high, low);
             }
             __syncwarp();
-            for (int i = lane; i < KR; i += 32) { if (i < K) out[K * D + i] = count[i]; count[i] = 0; }
+            for (int i = lane; i < KR; i += 32) {
+                if (i < K) { out[K * D + i] = count[i]; if (count[i] > 1 << HEADROOM) *ran_over = 1; }
+                count[i] = 0;
+            }
             if (lane == 0) flags[done & 1] = 0;
             __threadfence_block();
             __syncwarp();

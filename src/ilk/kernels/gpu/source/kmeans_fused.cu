@@ -8,11 +8,10 @@
 // TERMS 3: values and centres split into two f16 numbers, hi*hi + hi*lo + lo*hi, as good as float; what is still open
 // goes on one list for kmeans_exact.cu. Also for all rows of data where more than an eighth would be on the first list.
 //
-// Sums are integers: a value is rounded to 2^-30 of the table's range and added in two parts by atomics in shared memory.
-// Integers add in any order to the same bits, so neither the grid nor the order of warps matters. Two buffers: the warp
+// Sums are exact, in whole numbers (digits.cuh), so neither the grid nor the order of warps matters. Two buffers: the warp
 // that is last to finish a stretch of FLUSH_ROWS rows writes its sums out while the others are in the next one.
 // Macros: D (multiple of 16), K <= 248, NP (K up to a multiple of 8, at least 16), WGS warpgroups, STAGES, LABELS 0 or 1,
-// TERMS 1 or 3, GATHER 0 or 1, and SMEM, the bytes of shared memory that the plan has counted.
+// TERMS 1 or 3, GATHER 0 or 1, that of digits.cuh, and SMEM, the bytes of shared memory that the plan has counted.
 #define KS (D / 16)
 #define CHUNKS (D / 4)
 #ifndef FLUSH_ROWS
@@ -53,12 +52,12 @@ DEVICE u32 largest(u32 a, u32 b, u32 c) { return max(max(a, b), c); }  // one in
 // limits (scaled): largest |c|, largest |c' - c| of the centres c' in the image, the constant, error of norms. list: (grid, room) rows,
 // found: how many of each CTA (more than `room` were not written: then do all rows again with TERMS 3). open: rows that
 // TERMS 3 leaves open, n_open of them, `room_open` at most.
-// partial: (stretches * grid, K * D + K) whole numbers: sums in units of 1 / (scale * 2^24) about rounded(shift), counts.
+// units, ran_over: as in kmeans_few.cu. partial: (stretches * grid, K * D + K) whole numbers: sums, counts.
 extern "C" __global__ __launch_bounds__(WARPS * 32, 1)
 void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ image, const float* __restrict__ shift,
-                  const float* __restrict__ limits, float scale, i64* __restrict__ partial, int* __restrict__ labels,
+                  const float* __restrict__ limits, float scale, const float* __restrict__ units, i64* __restrict__ partial, int* __restrict__ labels,
                   int* __restrict__ list, i64 room, int* __restrict__ found, i64 given_stretches, int* __restrict__ open,
-                  i64 room_open, int* __restrict__ n_open) {
+                  i64 room_open, int* __restrict__ n_open, int* __restrict__ ran_over) {
     const int warp = __shfl_sync(FULL, threadIdx.x >> 5, 0), lane = threadIdx.x & 31, g = lane >> 2, q = lane & 3;
     const int wg = warp >> 2, quarter = warp & 3;
     u64* full = (u64*)(pool + OFF_BAR) + warp * STAGES;
@@ -105,10 +104,12 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
     for (int s = 0; s < KS; ++s)
 #pragma unroll
         for (int e = 0; e < 4; ++e) offset[s * 4 + e] = -scale * shift[4 * (D % 32 == 0 ? 8 * (s >> 1) + 2 * q + (s & 1) : 4 * s + q) + e];
-    float base[WIDE];  // of this lane's columns of the sums
-    const float unit = scale * 256.0f;  // |x'| < 64 becomes less than 2^14 units
+    float unit[WIDE], base[WIDE];  // of this lane's columns of the sums
 #pragma unroll
-    for (int w = 0; w < WIDE; ++w) base[w] = MAGIC - shift[lane % LANES + w * LANES] * unit;
+    for (int w = 0; w < WIDE; ++w) {
+        const int c = lane % LANES + w * LANES;
+        unit[w] = units[c]; base[w] = units[D + c];
+    }
     const u64 b_hi = operand(smem_address(pool), NP / 8 * 128, 128);
     const u64 b_norm = b_hi + (PARTS * D / 8 * (NP / 8) * 128 >> 4);
     const u32 ones = q == 0 ? 0x4c004c00u : q == 1 ? 0x00004c00u : 0;  // 16, 16, 16, 0 ...
@@ -125,6 +126,7 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
         const int end = min(tiles, (done + 1) * ROUNDS * pace);
         for (; tile < end; tile += pace) {
             const u8* slot = ring + stage * SLOT_X;
+            const i64 tile_row = (i64)(tile + wg) * 64 + quarter * 16;
             barrier_wait(full + stage, phase);
             u32 hi[KS][4], lo[KS][4];
             float square[2] = {0, 0};
@@ -237,7 +239,7 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
 #pragma unroll
             for (int h = 0; h < 2; ++h)
                 if ((owners[h] & -owners[h] & 15) == (1u << q) || (owners[h] == 0 && q == 0)) {  // one lane speaks for the row
-                    const i64 row = (i64)(tile + wg) * 64 + quarter * 16 + g + 8 * h;
+                    const i64 row = tile_row + g + 8 * h;
                     const bool listed = unsure[h] && row < n;
                     if (label[h] >= K || row >= n || listed || owners[h] == 0) label[h] = K;
                     if (listed) {
@@ -263,11 +265,10 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
             for (int r = 0; r < STEPS; ++r)
 #pragma unroll
                 for (int w = 0; w < WIDE; ++w) {
-                    const float high = fmaf(v[r][w], unit, base[w]);
-                    const float rest = fmaf(v[r][w], unit, base[w] - high), low = fmaf(rest, 65536.0f, MAGIC);
+                    const Digits d = digits_of(fmaf(v[r][w], unit[w], base[w]));
                     int* to = (int*)(sums + p[r] + w * LANES * 8);
-                    atomicAdd(to, __float_as_int(high));
-                    atomicAdd(to + LANES, __float_as_int(low));
+                    atomicAdd(to, __float_as_int(d.high));
+                    atomicAdd(to + LANES, __float_as_int(d.low));
                 }
         }
         __threadfence_block();
@@ -276,17 +277,19 @@ void kmeans_fused(const float* __restrict__ x, i64 n, const uint4* __restrict__ 
         if (__shfl_sync(FULL, before, 0) == WARPS - 1) {  // the last warp: the stretch is complete
             __threadfence_block();
             i64* out = partial + ((i64)done * gridDim.x + blockIdx.x) * (K * D + K);
-            const int magic = __float_as_int(MAGIC);
 #pragma unroll 4
             for (int i = lane; i < K * D; i += 32) {
-                const int k = i / D, c = i % D, times = count[k] * magic;
+                const int k = i / D, c = i % D;
                 int* from = (int*)buffer + k * 2 * D + c / LANES * 2 * LANES + c % LANES;
-                const int high = from[0] - times, low = from[LANES] - times;
+                const int high = from[0] - count[k] * __float_as_int(MAGIC), low = from[LANES] - count[k] * __float_as_int(LOW_MAGIC);
                 from[0] = from[LANES] = 0;
-                out[i] = ((i64)high << 16) + low;
+                out[i] = joined(high, low);
             }
             __syncwarp();
-            for (int i = lane; i < KR; i += 32) { if (i < K) out[K * D + i] = count[i]; count[i] = 0; }
+            for (int i = lane; i < KR; i += 32) {
+                if (i < K) { out[K * D + i] = count[i]; if (count[i] > 1 << HEADROOM) *ran_over = 1; }
+                count[i] = 0;
+            }
             if (lane == 0) flags[done & 1] = 0;
             __threadfence_block();
             __syncwarp();

@@ -1,6 +1,6 @@
 // Sums of rows by label where they do not fit into shared memory at once: a CTA takes 16 columns and a range of rows.
-// Integers as in kmeans_fused.cu (hi 15 bits, lo 15 bits), written out every 65,536 rows: bits depend on no order.
-// Macros: D, K, HALF, and SMEM as the plan has counted it. Labels less than `first` or K and more beyond it are left out.
+// Whole numbers (digits.cuh), written out every 65,536 rows: bits depend on no order.
+// Macros: D, K, HALF, that of digits.cuh, and SMEM as the plan has counted it. Labels less than `first` or K and more beyond it are left out.
 #define BYTES (HALF ? 2 : 4)
 #define SLICES (D / 16)
 #define KR (K + 1)                   // one more for rows beyond the end
@@ -8,17 +8,17 @@
 static_assert(OFF_COUNT + KR * 4 == SMEM, "the plan counts other bytes");
 #define THREADS 1024
 extern __shared__ __align__(1024) u8 pool[];
-// grid: (SLICES * ranges). sums: (ranges, K, D), counts: (ranges, K); both start at zero here.
+// grid: (SLICES * ranges). units: (2, D) and ran_over as in kmeans_few.cu. sums: (ranges, K, D), counts: (ranges, K), which start at zero here.
 extern "C" __global__ __launch_bounds__(THREADS, 1)
-void kmeans_sums(const u8* __restrict__ x, i64 n, const int* __restrict__ labels, const float* __restrict__ shift, float unit,
-                 i64* __restrict__ sums, i64* __restrict__ counts, i64 first_label) {
+void kmeans_sums(const u8* __restrict__ x, i64 n, const int* __restrict__ labels, const float* __restrict__ units,
+                 i64* __restrict__ sums, i64* __restrict__ counts, int* __restrict__ ran_over, i64 first_label) {
     const int slice = blockIdx.x % SLICES, range = blockIdx.x / SLICES, ranges = gridDim.x / SLICES;
     const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, half = lane >> 4, column = slice * 16 + (lane & 15);
     int* acc = (int*)pool;
     int* count = (int*)(pool + OFF_COUNT);
     for (int i = threadIdx.x; i < SMEM / 4; i += THREADS) acc[i] = 0;
     __syncthreads();
-    const float base = MAGIC - (HALF ? 0.0f : shift[column]) * unit;
+    const float unit = units[column], base = units[D + column];
     u8 *first_part = pool + (lane & 15) * 4 + half * 64, *second_part = pool + (lane & 15) * 4 + 64 - half * 64;
     i64* out = sums + (i64)range * K * D;
     i64* out_count = counts + (i64)range * K;
@@ -51,17 +51,16 @@ void kmeans_sums(const u8* __restrict__ x, i64 n, const int* __restrict__ labels
 #pragma unroll
             for (int i = 0; i < 16; ++i) {
                 const int p = __shfl_sync(FULL, place, i + 16 * half);
-                const float high = fmaf(v[i], unit, base), rest = fmaf(v[i], unit, base - high), low = fmaf(rest, 32768.0f, MAGIC);
+                const Digits d = digits_of(fmaf(v[i], unit, base));
                 // half of the lanes begin with the low parts: no bank twice
-                atomicAdd((int*)(first_part + p), __float_as_int(half ? low : high));
-                atomicAdd((int*)(second_part + p), __float_as_int(half ? high : low));
+                atomicAdd((int*)(first_part + p), __float_as_int(half ? d.low : d.high));
+                atomicAdd((int*)(second_part + p), __float_as_int(half ? d.high : d.low));
             }
         }
         __syncthreads();
-        const int magic = __float_as_int(MAGIC);
         for (int i = threadIdx.x; i < K * 16; i += THREADS) {
-            const int k = i / 16, c = i % 16, times = count[k] * magic;
-            const i64 value = ((i64)(acc[k * 32 + c] - times) << 15) + (acc[k * 32 + 16 + c] - times);
+            const int k = i / 16, c = i % 16;
+            const i64 value = joined(acc[k * 32 + c] - count[k] * __float_as_int(MAGIC), acc[k * 32 + 16 + c] - count[k] * __float_as_int(LOW_MAGIC));
             acc[k * 32 + c] = acc[k * 32 + 16 + c] = 0;
             i64* to = out + (i64)k * D + slice * 16 + c;
             *to = (begin == first ? 0 : *to) + value;
@@ -69,6 +68,7 @@ void kmeans_sums(const u8* __restrict__ x, i64 n, const int* __restrict__ labels
         __syncthreads();
         for (int k = threadIdx.x; k < K; k += THREADS) {
             if (slice == 0) out_count[k] = (begin == first ? 0 : out_count[k]) + count[k];
+            if (count[k] > 1 << HEADROOM) *ran_over = 1;
             count[k] = 0;
         }
         if (threadIdx.x == 0) count[K] = 0;

@@ -1,7 +1,7 @@
 // One pass of K-means for one to four columns, in plain float: a thread PER rows at a time straight from global memory;
 // centres in shared memory, read once for all PER rows; sums by integer atomics, a lane a row.
 // A row whose two least scores are nearer than `tolerance` * (|x|^2 + 2 max |c|^2) goes on a list for kmeans_exact.cu.
-// Macros: D (1 to 4), K, PER (4), LABELS, BLOCK_ROWS, and SMEM as the plan has counted it.
+// Macros: D (1 to 4), K, PER (4), LABELS, BLOCK_ROWS, that of digits.cuh, and SMEM as the plan has counted it.
 #define THREADS 512
 #define KR (K + 1)
 #define SPAN 8                       // centres whose least score is found before the index is
@@ -12,9 +12,9 @@ extern __shared__ __align__(1024) u8 pool[];
 #define OFF_COUNT (KP / SPAN * STRIDE * 4)
 #define OFF_SUM (OFF_COUNT + KR * 4)
 static_assert(OFF_SUM + KR * D * 8 == SMEM, "the plan counts other bytes");
-// centres: (KP, WIDTH): -2 c scaled, then the norm; norms beyond K are huge. One CTA a block of rows, several on an SM.
+// units: as in kmeans_few.cu. centres: (KP, WIDTH): -2 c scaled, then the norm; norms beyond K are huge. One CTA a block of rows, several on an SM.
 extern "C" __global__ __launch_bounds__(THREADS)
-void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ given, const float* __restrict__ shift, float scale,
+void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ given, const float* __restrict__ shift, const float* __restrict__ units,
                  i64* __restrict__ partial, int* __restrict__ labels, float tolerance, float largest, int* __restrict__ open, i64 room_open,
                  int* __restrict__ n_open) {
     float* c = (float*)pool;
@@ -23,10 +23,9 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
     for (int i = threadIdx.x; i < KP * WIDTH; i += THREADS) c[i / (SPAN * WIDTH) * STRIDE + i % (SPAN * WIDTH)] = given[i];
     for (int i = threadIdx.x; i < KR + KR * D * 2; i += THREADS) count[i] = 0;
     __syncthreads();
-    const float unit = scale * 256.0f;
-    float sh[D];
+    float sh[D], unit[D];
 #pragma unroll
-    for (int d = 0; d < D; ++d) sh[d] = shift[d];
+    for (int d = 0; d < D; ++d) { sh[d] = shift[d]; unit[d] = units[d]; }
     const i64 first = (i64)blockIdx.x * BLOCK_ROWS;
     const int rows = (int)min((i64)BLOCK_ROWS, n - first);
     for (int at = threadIdx.x * PER; at < rows; at += THREADS * PER) {
@@ -92,18 +91,17 @@ void kmeans_tiny(const float* __restrict__ x, i64 n, const float* __restrict__ g
             atomicAdd(count + label, 1);
 #pragma unroll
             for (int d = 0; d < D; ++d) {
-                const float u = v[r][d] * unit, high = u + MAGIC, rest = u - (high - MAGIC), low = fmaf(rest, 65536.0f, MAGIC);
-                atomicAdd(sums + 2 * d * KR + label, __float_as_int(high));
-                atomicAdd(sums + (2 * d + 1) * KR + label, __float_as_int(low));
+                const Digits own = digits_of(v[r][d] * unit[d]);
+                atomicAdd(sums + 2 * d * KR + label, __float_as_int(own.high));
+                atomicAdd(sums + (2 * d + 1) * KR + label, __float_as_int(own.low));
             }
         }
     }
     __syncthreads();
     i64* out = partial + (i64)blockIdx.x * (K * D + K);
-    const int magic = __float_as_int(MAGIC);
     for (int i = threadIdx.x; i < K * D; i += THREADS) {
-        const int k = i / D, times = count[k] * magic, *from = sums + i % D * 2 * KR + k;
-        out[i] = ((i64)(from[0] - times) << 16) + (from[KR] - times);
+        const int k = i / D, *from = sums + i % D * 2 * KR + k;
+        out[i] = joined(from[0] - count[k] * __float_as_int(MAGIC), from[KR] - count[k] * __float_as_int(LOW_MAGIC));
     }
     for (int i = threadIdx.x; i < K; i += THREADS) out[K * D + i] = count[i];
 }

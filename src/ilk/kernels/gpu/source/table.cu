@@ -74,17 +74,17 @@ void kept(const double* __restrict__ cost, i64 n, const double* __restrict__ wei
     }
     add_block(high, low, partial + 2 * blockIdx.x);
 }
-#if D <= 1024
-#define TALL (1024 / D)               // rows that a block takes at a time
-// Per column: least, largest, sum about `pivot` (times `shrink`), and how many are missing. partial: (grid, D, 4).
+// Per column from `first` on, `width` of them (1,024 at most): least, largest, sum about `pivot` (times `shrink`), and how many are missing.
+// partial: (grid, D, 4).
 extern "C" __global__ __launch_bounds__(1024)
-void survey(const RAW* __restrict__ raw, i64 n, const double* __restrict__ pivot, const double* __restrict__ shrink, double* __restrict__ partial) {
+void survey(const RAW* __restrict__ raw, i64 n, const double* __restrict__ pivot, const double* __restrict__ shrink, i64 first, i64 width, double* __restrict__ partial) {
     __shared__ double found[1024][4];
-    const int column = threadIdx.x % D, part = threadIdx.x / D;
+    const int wide = (int)width, tall = 1024 / wide;  // rows that a block takes at a time
+    const int column = (int)first + threadIdx.x % wide, part = threadIdx.x / wide;
     const double infinity = __longlong_as_double(0x7ff0000000000000ll);
     double least = infinity, most = -infinity, sum = 0, missing = 0;
-    if (part < TALL)
-        for (i64 row = (i64)blockIdx.x * TALL + part; row < n; row += (i64)gridDim.x * TALL) {
+    if (part < tall)
+        for (i64 row = (i64)blockIdx.x * tall + part; row < n; row += (i64)gridDim.x * tall) {
             const double v = widened(raw[row * D + column]);
             if (v != v) { missing += 1; continue; }
             least = fmin(least, v);
@@ -94,15 +94,14 @@ void survey(const RAW* __restrict__ raw, i64 n, const double* __restrict__ pivot
     found[threadIdx.x][0] = least; found[threadIdx.x][1] = most; found[threadIdx.x][2] = sum; found[threadIdx.x][3] = missing;
     __syncthreads();
     if (part == 0) {
-        for (int p = 1; p < TALL; ++p) {
-            const double* other = found[p * D + column];
+        for (int p = 1; p < tall; ++p) {
+            const double* other = found[p * wide + threadIdx.x];
             least = fmin(least, other[0]); most = fmax(most, other[1]); sum += other[2]; missing += other[3];
         }
         double* out = partial + ((i64)blockIdx.x * D + column) * 4;
         out[0] = least; out[1] = most; out[2] = sum; out[3] = missing;
     }
 }
-#endif
 // Squared distance of each row to the centre of its label, in the eight partial sums of kernels/plain.py.
 extern "C" __global__ __launch_bounds__(256)
 void row_cost(const RAW* __restrict__ raw, i64 n, const double* __restrict__ encoding, const double* __restrict__ centres, const int* __restrict__ labels, double* __restrict__ cost) {
