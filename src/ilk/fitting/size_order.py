@@ -76,7 +76,8 @@ def _visit_least(state: _Tied, block: Block) -> LeastRows:
     rows = np.flatnonzero((group >= 0) & (block.weights > 0))
     group, columns = group[rows], []
     for values in _columns(block):
-        own = values[rows]
+        own = values[rows].astype(np.float64)
+        own[np.isnan(own)] = np.inf
         least = np.full(int(state.place.max()) + 1, np.inf)
         np.minimum.at(least, group, own)
         rows, group = (kept[own == least[group]] for kept in (rows, group))
@@ -85,7 +86,5 @@ def _visit_least(state: _Tied, block: Block) -> LeastRows:
 
 
 def _columns(block: Block) -> Iterator[Array]:
-    for column in block.raw.T:
-        yield np.where(np.isnan(column), np.inf, column).astype(np.float64)
-    for codes in () if block.codes is None else block.codes.T:
-        yield codes.astype(np.float64)
+    yield from block.raw.T
+    yield from () if block.codes is None else block.codes.T
