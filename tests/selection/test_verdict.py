@@ -32,6 +32,7 @@ def case(
     status="ok",
     sizes=(300, 200),
     agreement=1.0,
+    errors=None,
 ):
     """Two groups of which only what matters is known."""
     cells = tuple(
@@ -62,6 +63,7 @@ def case(
         skewness=np.array([2.0, 0.0]),
         split_gain=gain,
         doubts=Doubts(agreement=agreement),
+        errors=errors,
     )
 
 
@@ -89,6 +91,14 @@ def test_words_at_their_thresholds():
     assert word(stable=(0.9, 0.4999)) == "weak"  # one group dissolves: instability alone is enough
     assert word(stable=None) == word(stable=None, valley=0.5) == "not tested"
     assert word(stable=None, valley=0.39) == word(stable=None, icl_k=1) == "weak"
+
+
+def test_stability_counts_beyond_its_standard_error():
+    assert word(stable=(0.9, 0.8), errors=(0.0, 0.05)) == "solid"
+    assert word(stable=(0.9, 0.8), errors=(0.0, 0.06)) == "fair"
+    assert word(stable=(0.9, 0.6), errors=(0.0, 0.1)) == "fair"
+    assert word(stable=(0.9, 0.6), errors=(0.0, 0.11)) == "weak"
+    assert codes(stable=(0.9, 0.6), errors=(0.0, 0.11)) == {"dissolved-group", "unstable-group"}
 
 
 def test_groups_that_overlap_have_to_be_beyond_other_doubts():

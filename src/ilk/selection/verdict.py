@@ -5,7 +5,8 @@ group with its match when the whole rule is repeated on bootstrap resamples. `ic
 likelihood, too, prefers more than one group (mixtures only).
 
     no clear groups   one group explains the table, or no density dip separates its components
-    weak              separation < 0.40, or icl_k = 1, or a group dissolves (stability < 0.50),
+    weak              separation < 0.40, or icl_k = 1, or a group dissolves (stability < 0.50, or within its
+                      standard error of that),
                       or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
                       or mean stability < 0.75 where columns are more than a fifth of the rows,
                       or more groups than these are stable too, or the groups overlap: the expected adjusted Rand
@@ -219,7 +220,7 @@ def _weak_reasons(case: _Case) -> list[Reason]:
     reasons = []
     if not _separated(case):
         reasons += _few_in_group(case) or [_unparted(case)]
-    reasons += _unstable(case, 0.0, DISSOLVED)
+    reasons += _unstable(case, 0.0, DISSOLVED) + _perhaps_dissolved(case)
     if _unsteady(case):
         text = f"mean Jaccard {beside(float(np.mean(case.stable)), STABLE_CROWDED)} in bootstrap resamples"
         few = f"(threshold {STABLE_CROWDED:.2f} for a table with few rows for its columns)"
@@ -285,12 +286,26 @@ def _unstable(case: _Case, least: float, below: float) -> list[Reason]:
 
 def _barely_stable(case: _Case) -> list[Reason]:
     """Stability that may as well lie below the threshold, by its standard error over the resamples."""
-    pairs = zip(case.stable, case.grouping.errors or (0.0,) * len(case.stable), strict=True)
-    found = min(((mean - error, mean, error) for mean, error in pairs), default=(1.0, 1.0, 0.0))
-    if not case.stable or found[0] >= STABLE_MIN or min(case.stable) < STABLE_MIN:
+    if not case.stable or min(case.stable) < STABLE_MIN:
         return []
-    figures = f"mean Jaccard {beside(found[1], STABLE_MIN)} ± {found[2]:.2f}, threshold {STABLE_MIN:.2f}"
-    return [Reason("unstable-group", f"the groups differ between bootstrap resamples ({figures})")]
+    return _within_error(case, STABLE_MIN, "unstable-group", "the groups differ between bootstrap resamples")
+
+
+def _perhaps_dissolved(case: _Case) -> list[Reason]:
+    """A group that may as well be one of those that dissolve."""
+    if not case.stable or min(case.stable) < DISSOLVED:
+        return []
+    return _within_error(case, DISSOLVED, "dissolved-group", "a group may dissolve in bootstrap resamples")
+
+
+def _within_error(case: _Case, threshold: float, code: str, what: str) -> list[Reason]:
+    """Said where the stability of a group lies within its standard error of a threshold."""
+    pairs = zip(case.stable, case.grouping.errors or (0.0,) * len(case.stable), strict=True)
+    low, mean, error = min((mean - error, mean, error) for mean, error in pairs)
+    if low >= threshold:
+        return []
+    figures = f"mean Jaccard {beside(mean, threshold)} ± {error:.2f}, threshold {threshold:.2f}"
+    return [Reason(code, f"{what} ({figures})")]
 
 
 def _listed(names: Sequence[str]) -> str:
