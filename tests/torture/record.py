@@ -71,8 +71,9 @@ def page(known: list[dict[str, Any]], held: set[str], at: str) -> str:
     """The table: what was tried on code that is still so (`held`), and on every code before it."""
     now = [one for one in known if one["code"] in held]
     lines = [
-        f"Written on {known[-1]['date']} for commit {at}: {_hours(now)} hours of processes on its code, {_hours(known)} "
-        f"on all code since {known[0]['date']}. Digests of the files that the parts have run: {', '.join(sorted(held))}.",
+        f"Written on {known[-1]['date']} for commit {at}: {_hours(now)} hours of processes on its code, "
+        f"{_hours(known)} on all code since {known[0]['date']}. Digests of the files that the parts have run: "
+        f"{', '.join(sorted(held))}.",
         "",
         "| what was tried | on this code | failures | on all code | asked for a release | how it ended |",
         "|---|---|---|---|---|---|",
