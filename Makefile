@@ -60,12 +60,13 @@ HOURS ?=
 MINUTES ?= $(if $(HOURS),$(shell expr $(HOURS) \* 60),10)
 
 PARTS ?=
+JOBS ?= 1
 
 # Threads that wait for each other take longer than all that they do on small tables.
 torture: export OPENBLAS_NUM_THREADS = 1
 torture: export OMP_NUM_THREADS = 1
-torture: setup  ## try to break it: MINUTES=10, or HOURS=8 before a release, PARTS="tables models"; counts are added to those in docs/what-we-tried-to-break.md
-	$(RUN) tests.torture $(MINUTES) docs/what-we-tried-to-break.md $(PARTS)
+torture: setup  ## try to break it: MINUTES=10, or HOURS=8 before a release, PARTS="tables models", JOBS=2 processes; counts are added to those in docs/what-we-tried-to-break.md
+	$(RUN) tests.torture $(MINUTES) docs/what-we-tried-to-break.md $(JOBS) $(PARTS)
 
 # CI has no card: what can be told without one is in `make test`.
 gpu: setup  ## on a machine with an NVIDIA Hopper card: kernels, rows, estimators, all tables against the CPU; sanitizers; the bench (torch)

@@ -199,3 +199,30 @@ def test_methods_of_distances(method, table):
         assert again.verdict.word == first.verdict.word
         one, other = (r.summary()["groups"] for r in (first, again))
         assert [g.get("stability") for g in other] == [g.get("stability") for g in one]
+
+
+ESTIMATORS_OF_DISTANCES = {
+    "spectral": lambda metric: ilk.SpectralClustering(4, metric=metric, random_state=0),
+    "typical cuts": lambda metric: ilk.TypicalCuts(metric=metric, random_state=0),
+    "affinity propagation": lambda metric: ilk.AffinityPropagation(metric=metric, random_state=0),
+}
+
+
+@pytest.mark.parametrize("given", ["rows", "distances"])
+@pytest.mark.parametrize("name", ["apart", "whole numbers", "overlapping"])
+@pytest.mark.parametrize("method", ESTIMATORS_OF_DISTANCES)
+def test_estimators_of_methods_of_distances(method, name, given):
+    """Distances have no cells: their rows are known by their sorted distances, where these differ. Affinity propagation
+    may tell equal rows apart."""
+    X = np.unique(SMALL[name][:200], axis=0)
+    if given == "distances":
+        X = np.sqrt(((X[:, None] - X) ** 2).sum(axis=2))
+    make = ESTIMATORS_OF_DISTANCES[method]
+    metric = "precomputed" if given == "distances" else "auto"
+    first = make(metric).fit(X)
+    for order in orders(len(X)):
+        again = make(metric).fit(X[order][:, order] if given == "distances" else X[order])
+        assert np.array_equal(first.labels_[order], again.labels_)
+        if method == "affinity propagation":  # of equal rows any may stand for them
+            one, other = first.cluster_centers_indices_, order[again.cluster_centers_indices_]
+            assert np.array_equal(np.sort(X[one], axis=1), np.sort(X[other], axis=1))

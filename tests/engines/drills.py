@@ -21,6 +21,7 @@ from tests.engines.drill_driver import fitted
 from tests.engines.standalone import Driver, Standalone, standalone
 
 N_ROWS, N_COLUMNS, N_PARTS = 200_000, 12, 4
+N_WORKERS = 2
 MOST_PASSES = 6  # of a fit that go by before the blow
 
 
@@ -93,10 +94,15 @@ def dask_workers() -> Iterator[Any]:
 
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 10}),
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as workers,
+        LocalCluster(
+            n_workers=N_WORKERS, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as workers,
         Client(workers) as client,
     ):
-        yield client
+        try:
+            yield client
+        finally:  # to close while a worker is started anew may take for ever
+            client.wait_for_workers(N_WORKERS, timeout=120)
 
 
 def dask_fit(client: Any, table: pd.DataFrame, blow: Callable[[int], None], passes: set[int]) -> list[Any]:

@@ -9,7 +9,7 @@ import math
 import pickle
 import random
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -59,8 +59,9 @@ class Base:
 
     @cached_property
     def table(self) -> Table:
-        """The rows as `assign` reads them: that takes longer than all that a model does with them."""
-        return read(self.rows)
+        """The rows as `assign` reads them, which takes longer than all that a model does with them; what it says of
+        them comes back as Arrow, since a frame of pandas takes longer still."""
+        return replace(read(self.rows), native=None)
 
 
 @cache

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import hashlib
+import json
 import random
 import resource
 import signal
@@ -21,12 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
-import ilk
-from ilk.analysis.run_folder import json_bytes
 from ilk.errors import IlkError, ModelFileError
 from ilk.export.dialects import DUCKDB, SPARK
 from ilk.export.record import record
 from ilk.export.sql import select
+from ilk.model.file import read_model
 from ilk.monitor import drift
 from ilk.report.summary import plain
 from ilk.table.read import Table
@@ -64,7 +64,7 @@ class Tried:
         _forget_peak()
         began, before = time.process_time(), _peak()
         try:
-            model = ilk.load(path)
+            model = read_model(path)  # what `ilk.load` does with a file
         except ModelFileError:
             self.refused += 1
         except (Exception, TooSlow) as error:
@@ -91,8 +91,8 @@ class Tried:
             "assign": lambda: model.assign_table(rows),
             "duckdb": lambda: select(model, DUCKDB, "data"),
             "spark": lambda: select(model, SPARK, "data"),
-            "json": lambda: json_bytes(record(model)),
-            "check": lambda: json_bytes(plain(drift.check(model, rows))),
+            "json": lambda: json.dumps(record(model), allow_nan=False),
+            "check": lambda: json.dumps(plain(drift.check(model, rows)), allow_nan=False),
             "save": lambda: model.save(path.with_suffix(".two"), overwrite=True),
             "repr": lambda: repr(model),
         }
@@ -100,16 +100,16 @@ class Tried:
     def look(self, name, call, made, model, data) -> None:
         """Answers must be possible ones."""
         if call == "assign":
-            grouped = made["group"].notna()
-            if not set(made["group"][grouped]) <= set(model.letters):
+            found = {column: made[column].to_pylist() for column in made.column_names}
+            grouped = [row for row, group in enumerate(found["group"]) if group is not None]
+            if not {found["group"][row] for row in grouped} <= set(model.letters):
                 self.note(f"{name} assign", "a label out of range", data)
-            if "probability" in made and not made["probability"][grouped].between(0, 1).all():
-                self.note(f"{name} assign", "a probability out of range", data)
-            if not made["novelty"][grouped].between(0, 1).all():
-                self.note(f"{name} assign", "a novelty out of range", data)
+            for what in {"probability", "novelty"} & found.keys():
+                if not all(0 <= found[what][row] <= 1 for row in grouped):
+                    self.note(f"{name} assign", f"a {what} out of range", data)
         elif call == "save":
             try:
-                ilk.load(self.saved)
+                read_model(self.saved)
             except IlkError as error:
                 self.note(f"{name} save", f"not read back: {error.what}", data)
 

@@ -1,6 +1,6 @@
 """Whole commands with their N-th file call failing, or killed there: files are old or new, and codes as documented.
 
-`python -m tests.torture.calls SECONDS` runs itself again under `calls.c`, which counts the calls of C.
+`python -m tests.torture.calls SECONDS JOB JOBS` runs itself again under `calls.c`, which counts the calls of C.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.torture.tally import Clock, Tally
+from tests.torture.code import loaded
+from tests.torture.tally import Clock, Tally, end_early
 
 FAULTS = ("ENOSPC", "EIO", "EINTR", "EMFILE", "ENOMEM", "EACCES")
 KILL = "SIGKILL"
@@ -29,7 +30,7 @@ KNOWN = (0, 2, 3, 5, 6)
 FIT = ("--method", "k-means", "--k", "2", "--threads", "1", "-q")
 
 
-def run(clock: Clock) -> Tally | None:
+def run(clock: Clock, job: int = 0, jobs: int = 1) -> Tally | None:
     """All of it in a process of its own; None where there is no compiler or no such way in."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
@@ -38,18 +39,27 @@ def run(clock: Clock) -> Tally | None:
         library = os.path.join(folder, "calls.so")
         source = Path(__file__).with_name("calls.c")
         subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.torture.calls", str(clock.seconds)],
+        given = [str(clock.seconds), str(job), str(jobs)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.torture.calls", *given],
             env={**os.environ, "LD_PRELOAD": library, "OPENBLAS_NUM_THREADS": "1"},
-            capture_output=True,
+            stdout=subprocess.PIPE,
             text=True,
-            check=False,
         )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-2000:])
-    told = json.loads(done.stdout.splitlines()[-1])
-    failures = {how: tuple(entry) for how, entry in told["failures"].items()}
-    return Tally(told["what"], Counter(told["ended"]), failures, told["seconds"])
+        while (told := _told(process)) is None:
+            if Clock.ended:
+                process.terminate()
+    if process.returncode:
+        raise RuntimeError(f"it ended with {process.returncode}")
+    return Tally.from_plain(json.loads(told.splitlines()[-1]))
+
+
+def _told(process: subprocess.Popen[str]) -> str | None:
+    """What it said, once it has ended; None after a second."""
+    try:
+        return process.communicate(timeout=1)[0]
+    except subprocess.TimeoutExpired:
+        return None
 
 
 class Commands:
@@ -160,8 +170,9 @@ def judged(before: dict[str, str], now: dict[str, str], names: set[str]) -> str:
     return "new" if set(now) == names and len(fresh) == len(names) else "MIXTURE"
 
 
-def every_call(clock: Clock, home: Path) -> Tally:
-    """Every call of every command, as far as the time goes, in an order that does not favour the first."""
+def every_call(clock: Clock, home: Path, job: int, jobs: int) -> Tally:
+    """Every call of every command, as far as the time goes, in an order that does not favour the first; one of several
+    processes takes its share of them."""
     tally, commands = (
         Tally("the N-th file call of whole commands fails (6 codes) or is SIGKILL"),
         Commands(home),
@@ -175,8 +186,10 @@ def every_call(clock: Clock, home: Path) -> Tally:
             (name, set(state(path)), at, fault) for at in range(1, calls + 1) for fault in (*FAULTS, KILL)
         ]
     random.Random(0).shuffle(todo)
-    for name, names, at, fault in todo:
+    mine = todo[job::jobs]
+    for number, (name, names, at, fault) in enumerate(mine):
         if not clock.more():
+            tally.ended[f"of {len(mine)} in this share, {number} tried"] = 0
             break
         begin, args, path = commands.known()[name]
         begin()
@@ -195,15 +208,15 @@ def every_call(clock: Clock, home: Path) -> Tally:
         litter = [one for one in os.listdir(commands.work) if one.startswith(".")]
         if (again != 0 and name != "fit") or litter:
             tally.failed(f"{name}: the next run ends with {again} and leaves {len(litter)} behind", where)
-    tally.seconds = clock.spent
+    else:
+        tally.ended["all calls of all commands"] = 0
+    tally.seconds, tally.modules = clock.spent, loaded()
     return tally
 
 
 if __name__ == "__main__":
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, end_early)
     with tempfile.TemporaryDirectory() as own:
-        found = every_call(Clock(float(sys.argv[1])), Path(own))
-    print(
-        json.dumps(
-            {"what": found.what, "ended": found.ended, "failures": found.failures, "seconds": found.seconds}
-        )
-    )
+        found = every_call(Clock(float(sys.argv[1])), Path(own), *map(int, sys.argv[2:]))
+    print(json.dumps(found.as_plain()))

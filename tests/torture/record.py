@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
+import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from tests.torture import code
+from tests.torture.code import ROOT
 from tests.torture.tally import Tally
 
-ROOT = Path(__file__).parents[2]
 FILE = Path(__file__).with_name("tried.jsonl")
 START, END = "<!-- counts -->\n", "<!-- end of counts -->"
 ASKED = {  # how often at least, before a release; by how the line begins
@@ -24,16 +26,9 @@ ASKED = {  # how often at least, before a release; by how the line begins
     "workers and drivers": 50,
     "fits one after the other": 10_000,
 }
+HELD = re.compile(r"Digests of the files that the parts have run: ([^.]*)\.")
+WRITTEN_FOR = re.compile(r"for commit (\w*)")
 MOST_ENDS = 7  # ways to end that the page names; the others are counted together
-
-
-def code() -> str:
-    """A short name for the sources of ilk, whatever commit they are in."""
-    digest = hashlib.sha256()
-    for path in sorted((ROOT / "src" / "ilk").rglob("*")):
-        if path.suffix in (".py", ".hpp", ".cpp", ".cu", ".js", ".css", ".html"):
-            digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:10]
 
 
 def commit() -> str:
@@ -42,37 +37,43 @@ def commit() -> str:
     return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def entry(tally: Tally, on: str, at: str) -> dict[str, Any]:
-    """A line of the file; `on` is the name of the code, `at` the commit that it was begun at."""
+def entry(tally: Tally, at: str) -> dict[str, Any]:
+    """A line of the file; `at` is the commit that the attempts began at."""
+    modules = code.folded(tally.modules)
     return {
         "what": tally.what,
         "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
         "commit": at,
-        "code": on,
+        "code": code.digest(modules),
         "seconds": round(tally.seconds),
         "ended": dict(tally.ended),
         "failures": {how: times for how, (times, _) in tally.failures.items()},
+        "modules": modules,
     }
 
 
-def add(tally: Tally, on: str, at: str, file: Path = FILE) -> None:
+def add(tally: Tally, at: str, file: Path = FILE) -> None:
     """One line more."""
     with file.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(entry(tally, on, at)) + "\n")
+        lines.write(json.dumps(entry(tally, at), separators=(",", ":")) + "\n")
 
 
 def entries(file: Path = FILE) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def page(known: list[dict[str, Any]]) -> str:
-    """The table: what was tried on the code of the last line, and on every code before it."""
-    last = known[-1]
-    now = [one for one in known if one["code"] == last["code"]]
-    hours = sum(one["seconds"] for one in known) / 3600
+def holding(known: list[dict[str, Any]]) -> set[str]:
+    """The names of code that is what it was: lines that ran it count. Lines of before code had names by part do not."""
+    return {one["code"] for one in known if "modules" in one and code.digest(one["modules"]) == one["code"]}
+
+
+def page(known: list[dict[str, Any]], held: set[str], at: str) -> str:
+    """The table: what was tried on code that is still so (`held`), and on every code before it."""
+    now = [one for one in known if one["code"] in held]
     lines = [
-        f"Written by `make torture` on {last['date']}, commit {last['commit']}: {_spent(now)} on its code "
-        f"({last['code']}, a digest of `src/ilk`), {hours:.1f} hours on all code since {known[0]['date']}.",
+        f"Written on {known[-1]['date']} for commit {at}: {_hours(now)} hours of processes on its code, "
+        f"{_hours(known)} on all code since {known[0]['date']}. Digests of the files that the parts have run: "
+        f"{', '.join(sorted(held))}.",
         "",
         "| what was tried | on this code | failures | on all code | asked for a release | how it ended |",
         "|---|---|---|---|---|---|",
@@ -88,6 +89,14 @@ def page(known: list[dict[str, Any]]) -> str:
         found.update({f"{one['what']}: {how}": times for how, times in one["failures"].items()})
     lines += ["", "Found so far:", ""] if found else []
     return "\n".join([*lines, *(f"- {times} x {_in_markdown(how)}" for how, times in found.items())]) + "\n"
+
+
+def told_on(text: str) -> tuple[set[str], str]:
+    """The names of code and the commit that a page was written for."""
+    names, at = HELD.search(text), WRITTEN_FOR.search(text)
+    assert names is not None
+    assert at is not None
+    return set(names[1].split(", ")) - {""}, at[1]
 
 
 class Total:
@@ -107,8 +116,8 @@ class Total:
         return _in_markdown(", ".join([*first, *([f"{rest:,} otherwise"] if rest else []), *measured[-1:]]))
 
 
-def _spent(lines: list[dict[str, Any]]) -> str:
-    return f"{sum(one['seconds'] for one in lines) / 60:.0f} minutes"
+def _hours(lines: list[dict[str, Any]]) -> str:
+    return f"{sum(one['seconds'] for one in lines) / 3600:.1f}"
 
 
 def _in_markdown(text: str) -> str:
@@ -118,5 +127,10 @@ def _in_markdown(text: str) -> str:
 def write(target: Path, file: Path = FILE) -> None:
     """The page with the table of today."""
     before, rest = target.read_text(encoding="utf-8").split(START, 1)
-    after = rest.split(END, 1)[1]
-    target.write_text(f"{before}{START}{page(entries(file))}{END}{after}", encoding="utf-8")
+    known = entries(file)
+    made = page(known, holding(known), commit())
+    target.write_text(f"{before}{START}{made}{END}{rest.split(END, 1)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":  # the page for the code that is checked out, where nothing more is tried
+    write(Path(sys.argv[1]))

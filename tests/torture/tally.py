@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 # Where a disk is not what is tried, files are written to memory: a sync there takes no time.
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -27,6 +28,7 @@ class Tally:
     ended: Counter[str] = field(default_factory=Counter)
     failures: dict[str, tuple[int, object]] = field(default_factory=dict)
     seconds: float = 0.0
+    modules: set[str] = field(default_factory=set)  # of ilk, that the attempts have loaded
 
     @property
     def tried(self) -> int:
@@ -47,6 +49,16 @@ class Tally:
             *(f"   {times} x {how} (first: {first})" for how, (times, first) in self.failures.items()),
         ]
 
+    def as_plain(self) -> dict[str, Any]:
+        """For another process."""
+        return vars(self) | {"ended": dict(self.ended), "modules": sorted(self.modules)}
+
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any]) -> Tally:
+        failures = {how: (times, first) for how, (times, first) in plain["failures"].items()}
+        told = {"ended": Counter(plain["ended"]), "failures": failures, "modules": set(plain["modules"])}
+        return cls(**plain | told)
+
 
 class Clock:
     """Time that may be spent; at least one attempt is made. It is over at once where `ended` is set."""
@@ -63,6 +75,11 @@ class Clock:
     @property
     def spent(self) -> float:
         return time.monotonic() - self.began
+
+
+def end_early(*_: object) -> None:
+    """For a signal: the attempt under way is the last, and what was tried counts."""
+    Clock.ended = True
 
 
 @contextlib.contextmanager

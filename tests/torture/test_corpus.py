@@ -10,6 +10,7 @@ import pytest
 from tests.store import ordeal
 from tests.store.hostile import bases
 from tests.torture import files, record, tables
+from tests.torture.code import ROOT
 from tests.torture.tally import Clock, Tally, TooSlow, limited
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -43,21 +44,33 @@ def test_models_that_broke_something(path, tmp_path):
 
 
 def test_the_page_says_what_was_tried():
-    page = (record.ROOT / "docs" / "what-we-tried-to-break.md").read_text(encoding="utf-8")
-    assert page.split(record.START)[1].split(record.END)[0] == record.page(record.entries())
+    """For the code and the commit that it names: a change of `src/ilk` makes it old, not wrong."""
+    page = (ROOT / "docs" / "what-we-tried-to-break.md").read_text(encoding="utf-8")
+    told = page.split(record.START)[1].split(record.END)[0]
+    assert told == record.page(record.entries(), *record.told_on(told))
 
 
 def test_counts_of_other_code_are_kept_apart(tmp_path):
-    """Lines add up on one code; failures of earlier code stay listed, and do not count on this one."""
-    for on, count, how in (("a", 2, "boom | <b>"), ("b", 30, None), ("b", 4, None)):
-        tally = Tally("kills")
+    """Lines add up where their modules are what they were; failures of other code stay listed, and do not count."""
+    for count, how in ((2, "boom | <b>"), (30, None), (4, None)):
+        tally = Tally("kills", modules={"errors"})
         tally.ended["same"] = count
         if how:
             tally.failed(how, 1)
-        record.add(tally, on, "c0ffee", tmp_path / "tried.jsonl")
-    made = record.page(record.entries(tmp_path / "tried.jsonl"))
+        record.add(tally, "c0ffee", tmp_path / "tried.jsonl")
+    known = record.entries(tmp_path / "tried.jsonl")
+    known[0]["code"] = "0123456789"  # as if errors.py had been another
+    made = record.page(known, record.holding(known), "c0ffee")
     assert "| kills | 34 | 0 | 36 |  | 34 same |" in made
     assert "- 1 x kills: boom \\| &lt;b>" in made
+    assert record.told_on(made) == ({known[1]["code"]}, "c0ffee")
+
+
+def test_lines_of_before_code_had_names_by_part_are_read(tmp_path):
+    """They count on all code, and on none that is here."""
+    old = {"what": "kills", "date": "2026-01-01", "commit": "c0ffee", "code": "0123456789", "seconds": 9}
+    known = [old | {"ended": {"same": 5}, "failures": {}}]
+    assert "| kills | 0 | 0 | 5 |" in record.page(known, record.holding(known), "c0ffee")
 
 
 def test_some_of_each_are_drawn_alike_every_time():

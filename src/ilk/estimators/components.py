@@ -340,7 +340,7 @@ class NumericMixture(MixtureEstimator, ABC):
         self.means_[:, varies] = encoding.undo(params.mean)
         self._show_spread(params, 1 / encoding.unit, varies)
         self.labels_ = found.labels
-        self._log_unit = np.log(encoding.unit)
+        self._log_unit = encoding.log_unit
         kept = 1.0 - self.trim
         self._loglik = -found.cost + kept * float(moments.cells @ self._log_unit)
         self.loglik_ = in_unit(self._loglik, encoding.weight_unit)

@@ -6,19 +6,16 @@ dissimilarity. They give groups to the rows they are fitted on, and have no rule
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
 
-from ilk.errors import UsageError, warn
-from ilk.estimators.base import one_of, real_number, refuse_sparse, whole_number
-from ilk.estimators.tables import held_rows
+from ilk.errors import warn
+from ilk.estimators.base import one_of, real_number, whole_number
+from ilk.estimators.from_distances import DistanceEstimator
 from ilk.estimators.texts import documented
-from ilk.paradigms.distance import EUCLIDEAN, GOWER, PRECOMPUTED, Distances, distances, given_distances
+from ilk.paradigms.distance import Distances
 from ilk.paradigms.graph import affinity_propagation, eigengaps, spectral
 from ilk.paradigms.linkage import LINKAGES, cut_at, cuts, longest_lived, tree_of
 from ilk.paradigms.order import by_size
@@ -26,79 +23,8 @@ from ilk.paradigms.typical_cuts import chosen, typical_cuts
 from ilk.random import seed_of
 from ilk.table.block import Array
 
-METRICS = ("auto", EUCLIDEAN, GOWER, PRECOMPUTED)
 K_MOST = 20  # of n_clusters="auto"
 SMALL_SHARE = 0.02  # of the rows, below which a typical cut does not count by default
-
-
-@documented
-class DistanceEstimator(ClusterMixin, BaseEstimator, ABC):
-    """From what the user gave to distances, from distances to labels in canonical order."""
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the groups of the rows of X.
-
-        Parameters
-        ----------
-        {X/distances} {y}
-
-        Returns
-        -------
-        Self
-            The fitted estimator.
-        """
-        found = self._cluster(self._distances(X))
-        self.labels_, self._old_labels = by_size(found)
-        self.n_clusters_ = len(self._old_labels)
-        return self
-
-    @abstractmethod
-    def _cluster(self, apart: Distances) -> Array:
-        """A label per row, in any order."""
-
-    def _distances(self, X: Any) -> Distances:
-        one_of("metric", self.metric, METRICS)
-        if self.metric == PRECOMPUTED:
-            refuse_sparse(self, X)
-            apart = given_distances(validate_data(self, X, dtype=np.float64, ensure_min_samples=2))
-        else:
-            rows, form = held_rows(self, X, types=self.types, scale=self.scale)
-            ordered = np.array([c.kind == "ordinal" for c in form.schema.coded], dtype=bool)
-            apart = distances(rows.take(np.arange(rows.n_rows)), ordered, self.metric)
-            if apart.n_unknown:
-                text = f"{apart.n_unknown} pairs of rows have no column in common"
-                warn("nothing-in-common", f"{text} and are put at the mean dissimilarity.", depth=4)
-        self.metric_ = apart.kind
-        return apart
-
-    def _wanted(self, n_rows: int) -> int | None:
-        """The number of clusters asked for, None where it is to be found."""
-        if isinstance(self.n_clusters, str):
-            one_of("n_clusters", self.n_clusters, ("auto",))
-            return None
-        wanted = whole_number("n_clusters", self.n_clusters)
-        if wanted > n_rows:
-            raise UsageError(
-                "fewer-rows-than-groups",
-                f"n_samples={n_rows} rows are fewer than the {wanted} groups asked for",
-                do="Ask for fewer groups",
-            )
-        return wanted
-
-    def _missed(self, wanted: int | None, found: int) -> None:
-        if wanted is not None and found != wanted:
-            text = f"{type(self).__name__} was asked for {wanted} groups and found {found}"
-            warn(
-                "fewer-groups" if found < wanted else "more-groups",
-                f"{text}; the data have no such cut.",
-                depth=4,
-            )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.metric != EUCLIDEAN and self.metric != PRECOMPUTED
-        tags.input_tags.pairwise = self.metric == PRECOMPUTED
-        return tags
 
 
 @documented
@@ -133,7 +59,7 @@ class SpectralClustering(DistanceEstimator):
     >>> angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
     >>> ring = np.column_stack([np.cos(angle), np.sin(angle)])
     >>> ilk.SpectralClustering(2, n_neighbors=6, random_state=0).fit(np.vstack([ring, 4 * ring])).labels_[[0, 59, 60]]
-    array([0, 0, 1], dtype=int32)
+    array([1, 1, 0], dtype=int32)
     """
 
     def __init__(
@@ -153,7 +79,7 @@ class SpectralClustering(DistanceEstimator):
         self.scale = scale
         self.random_state = random_state
 
-    def _cluster(self, apart: Distances) -> Array:
+    def _cluster(self, apart: Distances, order: Array) -> Array:
         near = whole_number("n_neighbors", self.n_neighbors, least=2)
         wanted = self._wanted(len(apart.matrix))
         if wanted is None:
@@ -225,7 +151,7 @@ class TypicalCuts(DistanceEstimator):
         self.scale = scale
         self.random_state = random_state
 
-    def _cluster(self, apart: Distances) -> Array:
+    def _cluster(self, apart: Distances, order: Array) -> Array:
         n_rows = len(apart.matrix)
         near, wanted = whole_number("n_neighbors", self.n_neighbors), self._wanted(n_rows)
         least = small_cut(n_rows) if self.min_size is None else whole_number("min_size", self.min_size)
@@ -299,7 +225,7 @@ class AffinityPropagation(DistanceEstimator):
         self.scale = scale
         self.random_state = random_state
 
-    def _cluster(self, apart: Distances) -> Array:
+    def _cluster(self, apart: Distances, order: Array) -> Array:
         preference = self.preference
         if preference is not None:
             preference = real_number("preference", preference, -np.inf, np.inf) * apart.unit**2
@@ -313,7 +239,7 @@ class AffinityPropagation(DistanceEstimator):
         self.converged_, self.n_iter_ = found.converged, found.n_passes
         if not found.converged:
             warn("not-converged", "AffinityPropagation did not converge; raise max_iter or damping.", depth=4)
-        self.cluster_centers_indices_ = found.rows[by_size(found.labels)[1]]
+        self.cluster_centers_indices_ = order[found.rows[by_size(found.labels)[1]]]
         return found.labels
 
 
@@ -377,7 +303,11 @@ class HierarchicalClustering(DistanceEstimator):
         self.types = types
         self.scale = scale
 
-    def _cluster(self, apart: Distances) -> Array:
+    def _order(self, by_content: Callable[[], Array], n_rows: int) -> Array:
+        """Nothing is drawn, and the tree names rows by their numbers."""
+        return np.arange(n_rows)
+
+    def _cluster(self, apart: Distances, order: Array) -> Array:
         one_of("linkage", self.linkage, LINKAGES)
         least, wanted = whole_number("min_size", self.min_size), self._wanted(len(apart.matrix))
         self.tree_ = tree_of(apart, self.linkage)

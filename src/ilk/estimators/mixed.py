@@ -210,7 +210,7 @@ class MixedMixture(MixtureEstimator):
         names = [c.name for c in form.schema.numeric if c.kind == "count"]
         self.rates_ = dict(zip(names, params.rate.T, strict=True))
         self.labels_ = found.labels
-        self._log_unit = np.where(measured, np.log(rows.encoding.unit), 0.0)
+        self._log_unit = np.where(measured, rows.encoding.log_unit, 0.0)
         kept = 1.0 - self.trim
         self._loglik = -found.cost + kept * float(counts.cells @ self._log_unit)
         self.loglik_ = in_unit(self._loglik, encoding.weight_unit)

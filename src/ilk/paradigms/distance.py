@@ -76,6 +76,13 @@ def given_distances(matrix: Array) -> Distances:
     return Distances(np.asarray((matrix + matrix.T) / 2, dtype=np.float64), PRECOMPUTED)
 
 
+def by_distances(matrix: Array) -> Array:
+    """Row numbers in the order of the sorted distances of each row, which it has wherever it stands; rows that have the
+    same ones stay as they are."""
+    keys = [row.tobytes() for row in np.sort(matrix, axis=1)]
+    return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.intp)
+
+
 def check_size(n_rows: int) -> None:
     if n_rows > MOST_ROWS:
         raise ResourceError(

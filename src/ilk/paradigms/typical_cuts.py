@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from ilk.paradigms.distance import neighbour_graph
 from ilk.random import stream
@@ -116,5 +114,15 @@ def _typical(n_rows: int, first: Array, second: Array, together: Array, min_size
 
 
 def _parts(n_rows: int, first: Array, second: Array) -> Array:
-    graph = csr_array((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n_rows, n_rows))
-    return np.asarray(connected_components(graph, directed=False)[1])
+    """The sets of rows that edges hang together, numbered by their first rows: the roots of two ends are hung under the
+    lesser until no edge has two. SciPy takes four times as long for a few hundred rows."""
+    root = np.arange(n_rows)
+    while True:
+        one, other = root[first], root[second]
+        apart = one != other
+        if not apart.any():
+            return (np.cumsum(root == np.arange(n_rows)) - 1)[root].astype(np.int32)
+        np.minimum.at(root, np.maximum(one, other), np.minimum(one, other))
+        first, second = first[apart], second[apart]
+        while (root[root] != root).any():
+            root = root[root]

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-
 from ilk.engines.base import Rows
 from ilk.families.covariance import Structure
 from ilk.families.gaussian import Gaussian
@@ -119,6 +117,6 @@ def full_bic(moments: TableMoments, rows: Rows, run: Run) -> float:
     """BIC of a mixture that was run on `rows`, in the user's units; infinite where it is no answer."""
     if run.status != OK:
         return math.inf
-    loglik = -run.cost + float(moments.cells @ np.log(rows.encoding.unit))
+    loglik = -run.cost + float(moments.cells @ rows.encoding.log_unit)
     family = cast(Gaussian, run.family)
     return bic(loglik, family.free_parameters(run.params), moments.row_weight)

@@ -77,7 +77,7 @@ class Grid:
         self.block = rows.take(np.arange(rows.n_rows))
         self.partitioner = Partitioner(self.block, seed)
         self.cells: dict[tuple[Structure, int], GridCell] = {}
-        self.log_unit = float(self.moments.cells @ np.log(rows.encoding.unit))
+        self.log_unit = float(self.moments.cells @ rows.encoding.log_unit)
 
     def fill(self, k: int, structures: Sequence[Structure], stop: Stop, *, thorough: bool) -> list[GridCell]:
         """Fit all `structures` with K components: from all starts, or from the first and one split."""

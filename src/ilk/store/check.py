@@ -51,8 +51,9 @@ def text(most: int = MOST_TEXT, pattern: re.Pattern[str] | None = None) -> Check
 
     def check(value: Any, name: str) -> str:
         need(isinstance(value, str), name, "it is not text")
-        need(len(value) <= most, name, f"it has more than {most} characters")
-        need(not HALVES.search(value), name, "it is not Unicode text")
+        if len(value) > most:
+            raise Unfit(name, f"it has more than {most} characters")
+        need(value.isascii() or not HALVES.search(value), name, "it is not Unicode text")
         need(pattern is None or pattern.fullmatch(value), name, "it has characters that it cannot have")
         return str(value)
 
@@ -68,9 +69,9 @@ def whole(least: int = -MOST_WHOLE, most: int = MOST_WHOLE) -> Check:
     """A whole number, not a flag."""
 
     def check(value: Any, name: str) -> int:
-        good = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-        up_to = f" to {most}" if most < MOST_WHOLE else ""
-        need(good, name, f"it is not a whole number from {least}{up_to}")
+        if not (isinstance(value, int) and not isinstance(value, bool) and least <= value <= most):
+            up_to = f" to {most}" if most < MOST_WHOLE else ""
+            raise Unfit(name, f"it is not a whole number from {least}{up_to}")
         return int(value)
 
     return check
@@ -133,10 +134,9 @@ def listed(inner: Check, least: int = 0, most: int = MOST_WHOLE) -> Check:
 
     def check(value: Any, name: str) -> list[Any]:
         need(isinstance(value, list), name, "it is not a list")
-        long = (
-            str(least) if least == most else f"{least} to {most}" if most < MOST_WHOLE else f"{least} or more"
-        )
-        need(least <= len(value) <= most, name, f"it does not have {long} entries")
+        if not least <= len(value) <= most:
+            up_to = f"{least} to {most}" if most < MOST_WHOLE else f"{least} or more"
+            raise Unfit(name, f"it does not have {least if least == most else up_to} entries")
         return [inner(item, name) for item in value]
 
     return check
@@ -176,12 +176,13 @@ def array(shape: tuple[int, ...], least: float = -math.inf, most: float = math.i
     """An array of finite numbers of a shape, in a range."""
 
     def check(value: Any, name: str) -> Array:
-        good = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
-        need(good, name, f"it is not an array of {'x'.join(map(str, shape))} numbers")
+        if not (isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape):
+            raise Unfit(name, f"it is not an array of {'x'.join(map(str, shape))} numbers")
         need(np.isfinite(value).all(), name, "it holds NaN or infinity")
-        low = bool((value >= least).all())
-        need(low, name, "it holds a negative number" if least == 0 else "it holds a number out of range")
-        need((value <= most).all(), name, "it holds a number out of range")
+        if least > -math.inf:
+            out = "it holds a negative number" if least == 0 else "it holds a number out of range"
+            need((value >= least).all(), name, out)
+        need(most == math.inf or (value <= most).all(), name, "it holds a number out of range")
         return np.asarray(value)
 
     return check

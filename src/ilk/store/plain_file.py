@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from typing import IO, Any, NoReturn
 
 # A string (closed, or running to the end) is skipped whole; brackets outside strings give the depth.
-BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+\\?(?:"|\Z)|[\[\]{}]', re.DOTALL)
-STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+\\?(?:"|\Z)', re.DOTALL)
+NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 
 class NotPlain(Exception):
@@ -70,8 +71,8 @@ def plain_bytes(path: str | os.PathLike[str], most: int, *, follow: bool = True)
 def check_nesting(data: bytes, deepest: int, most: int) -> None:
     """Raise ValueError where JSON is nested deeper, or has more lists and objects, than allowed."""
     depth = count = 0
-    for match in BRACKETS.finditer(data):
-        step = STEPS.get(match[0], 0)
+    for bracket in STRING.sub(b"", data).translate(None, NO_BRACKET):
+        step = STEPS[bracket]
         depth, count = depth + step, count + (step > 0)
         if depth > deepest:
             raise ValueError(f"it is nested more than {deepest} deep")

@@ -72,6 +72,14 @@ class Encoding:
         """Encoded units in one unit of the user, per column."""
         return self.power * (np.ones(len(self.centre)) if self.factor is None else self.factor)
 
+    @property
+    def log_unit(self) -> Array:
+        """The logarithm of `unit`, which itself may be beyond all doubles where values are below them."""
+        with np.errstate(all="ignore"):
+            unit = self.unit
+            apart = np.log(self.power) + np.log(np.ones(len(unit)) if self.factor is None else self.factor)
+            return np.where((unit > 0) & np.isfinite(unit), np.log(unit), apart)
+
     def columns(self, which: Array) -> Encoding:
         """The encoding of some of the columns."""
         factor = None if self.factor is None else self.factor[which]
