@@ -9,6 +9,7 @@ import json
 import os
 import random
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,13 @@ from tests.engines.standalone import Driver, Standalone, standalone
 
 N_ROWS, N_COLUMNS, N_PARTS = 200_000, 12, 4
 N_WORKERS = 2
+PATIENCE = 120  # seconds until two workers are there
+UNSHAKEN = {
+    "distributed.scheduler.allowed-failures": 10_000,  # of one task, over all fits
+    "distributed.comm.timeouts.connect": "5s",  # a worker would ask a dead one for data for 30 s
+    # A worker that is not there at a moment 15 s after a death, when its successor has died too, is given up for ever.
+    "distributed.deploy.lost-worker-timeout": "10h",
+}
 MOST_PASSES = 6  # of a fit that go by before the blow
 
 
@@ -93,28 +101,41 @@ def dask_workers() -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        dask.config.set(UNSHAKEN),
         LocalCluster(
             n_workers=N_WORKERS, threads_per_worker=1, processes=True, dashboard_address=None
         ) as workers,
         Client(workers) as client,
     ):
-        try:
-            yield client
-        finally:  # to close while a worker is started anew may take for ever
-            client.wait_for_workers(N_WORKERS, timeout=120)
+        yield client
+        _settled(client)  # to close while one is started anew may take for ever
+
+
+def _settled(client: Any) -> None:
+    """Wait until all workers are there, and the nanny of each knows it: a worker that dies before is not started anew,
+    whatever Dask's user does."""
+    from distributed.core import Status
+
+    end = time.monotonic() + PATIENCE
+    client.wait_for_workers(N_WORKERS, PATIENCE)
+    while any(
+        one.process is None or one.process.status != Status.running for one in client.cluster.workers.values()
+    ):
+        assert time.monotonic() < end, "workers of Dask do not start"
+        time.sleep(0.02)
 
 
 def dask_fit(client: Any, table: pd.DataFrame, blow: Callable[[int], None], passes: set[int]) -> list[Any]:
-    """What a fit comes to; in some passes one of the workers gets a blow."""
+    """What a fit comes to; in some passes one of the workers gets a blow: one that was there when the fit began."""
     import dask.dataframe as frames
 
-    seen: list[int] = []
+    _settled(client)
+    there, seen = iter(client.run(os.getpid).values()), list[int]()
 
     def struck(event: Any) -> None:
         seen.append(1)
         if len(seen) in passes:
-            blow(next(iter(client.run(os.getpid).values())))
+            blow(next(there))
 
     found: list[Any] = json.loads(fitted(frames.from_pandas(table, npartitions=N_PARTS), struck))
     assert len(seen) > max(passes)

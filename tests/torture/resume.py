@@ -208,7 +208,7 @@ def run(clock: Clock, seed: int = 0) -> Tally:
         while clock.more():
             trial = begun(draw.choice([*CASES]))
             kills, wrong = trial.chain(draw)
-            tally.ended[trial.name] += kills
+            tally.ended.update({trial.name: kills} if kills else {})
             if wrong:
                 tally.failed(f"{trial.name}: {wrong}", f"seed {seed}, {tally.tried} kills")
     tally.seconds = clock.spent
