@@ -15,7 +15,7 @@ from ilk.errors import ModelFileError, UsageError
 
 @pytest.fixture(scope="module")
 def table():
-    """Two groups, the first of them a skewed one that BIC takes for several pieces."""
+    """Two groups, the first of them a skewed one that takes several Gaussian components; "auto" takes its logarithm."""
     draws = np.random.default_rng(0)
     skewed = np.column_stack([draws.exponential(1.0, 300), draws.normal(0, 0.3, 300)])
     return np.vstack([skewed, draws.normal([20, 3], [0.5, 0.3], (100, 2))])
@@ -23,7 +23,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def result(table):
-    return ilk.cluster(table, k=range(1, 6))
+    return ilk.cluster(table, k=range(1, 6), method="gaussian")
 
 
 def test_pieces_are_merged_to_groups(table, result):
@@ -83,7 +83,7 @@ def test_a_file_whose_groups_do_not_fit_is_refused(result, tmp_path, groups):
 
 
 def test_pieces_as_they_are(table, result):
-    pieces = ilk.cluster(table, k=range(1, 6), merge="none")
+    pieces = ilk.cluster(table, k=range(1, 6), method="gaussian", merge="none")
     assert pieces.k == pieces.components == result.components == len(pieces.groups)
     assert pieces.verdict.word == "weak"
     assert pieces.summary()["merge"]["threshold"] is None
