@@ -175,7 +175,8 @@ def _with(schema: Schema, part: _Part) -> Schema:
 
 
 def _gain(few: Table, schema: Schema, seed: int) -> float:
-    """By how much J falls from a single cluster to the best number of them."""
+    """By how much J falls from a single cluster to the best number of them, with the table's prior of spreads: a finer
+    one would pay for the days of every summer, and hide that they are the same months."""
     encoded = encode(few, schema)
     rows = MemoryRows(
         encoded.numbers,
@@ -185,7 +186,7 @@ def _gain(few: Table, schema: Schema, seed: int) -> float:
         complete=encoded.complete,
     )
     try:
-        found = search_assorted(rows, schema, _ks(rows.n_rows), seed, most=MOST_GROUPS).search
+        found = search_assorted(rows, schema, _ks(rows.n_rows), seed, most=MOST_GROUPS, anchorings=0).search
     except NoModelError:
         return 0.0
     costs = {c.k: c.bic for c in found.candidates if c.bic is not None}

@@ -48,6 +48,7 @@ class SearchOptions:
     rescale: bool = True
     stop: Stop = FINAL_FIT
     search_rows: int = SEARCH_ROWS
+    anchorings: int = ANCHORINGS
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,7 @@ def _grown_on(search: GrowthSearch, settled: FitState, best: FitState) -> None:
 
 def _search_anchors(search: GrowthSearch, quest: SearchOptions) -> None:
     """On with the prior of spreads anchored at those of the clusters, as often as J is lower there."""
-    for _ in range(ANCHORINGS):
+    for _ in range(quest.anchorings):
         best = _best(search, quest)
         scene, n = best.scene, len(best.scene.plan.numbers)
         wide = is_wide(scene.rows.n_rows, scene.rows.n_columns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ilk.assorted.columns import assort
-from ilk.assorted.fit import SEARCH_ROWS, AssortedFit, SearchOptions, fit_assorted
+from ilk.assorted.fit import ANCHORINGS, SEARCH_ROWS, AssortedFit, SearchOptions, fit_assorted
 from ilk.assorted.fit import AssortedCandidate as Cell
 from ilk.assorted.growth import FINAL_FIT
 from ilk.assorted.problem import CELLS, ColumnTransform, ModelOptions
@@ -46,6 +46,7 @@ def search_assorted(
     plan: TransformPlan | None = None,
     numbers: str = CELLS,
     search_rows: int = SEARCH_ROWS,
+    anchorings: int = ANCHORINGS,
     criterion: str = "bic",
     most: int | None = None,
     deadline: Deadline | None = None,
@@ -62,7 +63,13 @@ def search_assorted(
     stop = replace(FINAL_FIT, deadline=deadline)
     k = ks[0] if len(ks) == 1 else None
     quest = SearchOptions(
-        k=k, criterion=criterion, least=ks[0], most=most or ks[-1], stop=stop, search_rows=search_rows
+        k=k,
+        criterion=criterion,
+        least=ks[0],
+        most=most or ks[-1],
+        stop=stop,
+        search_rows=search_rows,
+        anchorings=anchorings,
     )
     done = 0
 
