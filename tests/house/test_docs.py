@@ -13,10 +13,10 @@ from ilk.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted(DOCS.glob("*.md"))
+MADE = ("command-line.md", "codes.md")  # by the build
+PAGES = [page for page in sorted(DOCS.glob("*.md")) if page.name not in MADE]
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
-MADE = ("command-line.md", "codes.md")
 WITH_CODE = [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))]
 
 

@@ -349,8 +349,8 @@ def _visit_bounds(plan: TransformPlan, block: Block) -> _Bounds:
 def _visit_moments(plan: TransformPlan, block: Block) -> _ColumnSums:
     sums = np.zeros((3, len(plan.numbers)))
     for here, x in _batches(plan, block):
-        w = np.where(np.isnan(x), 0.0, block.weights)
-        x = np.where(np.isnan(x), 0.0, x)
+        there = ~np.isnan(x) & (block.weights > 0)
+        w, x = np.where(there, block.weights, 0.0), np.where(there, x, 0.0)
         sums[:, here] = w.sum(axis=1), _dot(w, x), _dot(w, x * x)
     return _ColumnSums(tuple(sums))
 

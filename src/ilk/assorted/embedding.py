@@ -49,7 +49,7 @@ class EmbeddedRows:
 
     @property
     def n_columns(self) -> int:
-        return int(self.column.max()) + 1
+        return int(self.column.max(initial=-1)) + 1
 
     @cached_property
     def dependence(self) -> Array:

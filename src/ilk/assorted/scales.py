@@ -45,6 +45,7 @@ class NumberScale:
         return np.asarray(gap / number.deviation + self.shift)
 
 
+STEEPEST = 300.0  # log of a slope whose square, times that of a step, is still a number
 SCALES = (
     NumberScale("plain"),
     NumberScale("low", 0.05),
@@ -152,7 +153,7 @@ class NumberColumns:
 
     def least_variance(self, scales: Sequence[int]) -> Array:
         """The variance below which a cell would be denser than one per recording step, standardised."""
-        slope = np.exp(_picked(self.log_jacobian, scales) / self.weight)
+        slope = np.exp(np.minimum(_picked(self.log_jacobian, scales) / self.weight, STEEPEST))
         return np.asarray((self.step * slope) ** 2 / (2 * np.pi))
 
     @cached_property

@@ -338,7 +338,7 @@ class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):
             # The mixin's would call `fit`, which calls this.
             found = BayesianGaussianMixture.fit_predict(self, X, y)
         except ValueError as error:
-            if "infs or NaNs" in str(error):
+            if "infs or NaNs" in str(error) or "ill-defined empirical covariance" in str(error):
                 raise DataError(
                     "no-valid-model",
                     "squares of these numbers are beyond all doubles, or vanish",

@@ -211,7 +211,7 @@ def _beta_divergence(stick: Array, concentration: float) -> float:
 def _normal_gamma_divergence(params: Posteriors, mean: Array, rate: Array) -> float:
     """KL of the posteriors of means and precisions from their priors."""
     ratio = STRENGTH / params.strength
-    away = STRENGTH * params.shape / params.rate * (params.mean - mean) ** 2
+    away = STRENGTH * params.shape * np.square((params.mean - mean) / np.sqrt(params.rate))
     means = (away + ratio - 1 - np.log(ratio)) / 2
     gammas = (params.shape - SHAPE) * digamma(params.shape) - gammaln(params.shape) + gammaln(SHAPE)
     gammas += SHAPE * (np.log(params.rate) - np.log(rate)) + params.shape * (rate / params.rate - 1)

@@ -55,7 +55,8 @@ class Laplace(MixtureFamily[LaplaceParams]):
         observed = ~np.isnan(numbers)
         own = np.empty((block.n_rows, len(params.mean)))
         for k, (mean, log_scale) in enumerate(zip(params.mean, params.log_scale, strict=True)):
-            cells = np.abs(numbers - mean) * np.exp(-log_scale) + (log_scale + np.log(2))
+            with np.errstate(over="ignore"):  # so far out that no density is left
+                cells = np.abs(numbers - mean) * np.exp(-log_scale) + (log_scale + np.log(2))
             own[:, k] = params.log_mixing[k] - np.where(observed, cells, 0.0).sum(axis=1)
         return self.with_noise(params, block, own)
 

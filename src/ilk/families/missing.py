@@ -55,8 +55,9 @@ def distances(params: Mixture, block: Block) -> ComponentDistances:
     if block.complete:
         for k in range(n_components):
             away = numbers - params.mean[k]
-            scaled = away * params.whiten[k] if params.whiten.ndim == 2 else away @ params.whiten[k].T
-            squared[:, k] = np.square(scaled).sum(axis=1)
+            with np.errstate(over="ignore"):  # so far out that no density is left
+                scaled = away * params.whiten[k] if params.whiten.ndim == 2 else away @ params.whiten[k].T
+                squared[:, k] = np.square(scaled).sum(axis=1)
         return ComponentDistances(
             squared, params.covariance.log_determinants()[None], np.full((block.n_rows, 1), d)
         )

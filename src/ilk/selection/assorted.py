@@ -62,15 +62,8 @@ def search_assorted(
     plan = plan_of(rows, schema) if plan is None else plan
     stop = replace(FINAL_FIT, deadline=deadline)
     k = ks[0] if len(ks) == 1 else None
-    quest = SearchOptions(
-        k=k,
-        criterion=criterion,
-        least=ks[0],
-        most=most or ks[-1],
-        stop=stop,
-        search_rows=search_rows,
-        anchorings=anchorings,
-    )
+    quest = SearchOptions(k=k, criterion=criterion, least=ks[0], most=most or ks[-1], stop=stop)
+    quest = replace(quest, search_rows=search_rows, anchorings=anchorings)
     done = 0
 
     def tell(event: Event) -> None:

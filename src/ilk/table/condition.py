@@ -269,9 +269,11 @@ class Spread:
     def sums(self, block: Array, weight: Array | None) -> Array:
         """Sums of offsets and of their squares (2, columns) over some rows."""
         block = block.astype(np.float64)
-        block = ((block * self.encoding.power - self.encoding.centre) - self.mean) * self.unit
-        gaps = np.isnan(block)
-        block[gaps] = 0.0
+        block = (block * self.encoding.power - self.encoding.centre) - self.mean
+        block[np.isnan(block)] = 0.0
+        if weight is not None:  # rows that do not count may lie beyond the range that the unit is made for
+            block[weight == 0] = 0.0
+        block *= self.unit
         heft = 1.0 if weight is None else weight[:, None]
         return np.stack([(block * heft).sum(axis=0), (block * block * heft).sum(axis=0)])
 
