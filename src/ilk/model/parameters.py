@@ -30,7 +30,7 @@ from ilk.table.schema import Schema
 
 FAR = 1e100  # where a mean or a centre may lie
 TINY, HUGE = 1e-250, 1e250  # variances, weights and such
-LOG_VARIANCE = 600.0  # so that a variance and its inverse are numbers
+LOG_VARIANCE = 700.0  # so that a variance and its inverse are numbers
 ROUNDING = 1e-6  # of sums that are one
 NARROW = 1e-14  # least eigenvalue of correlations that a triangle can be made of
 MOST_SPREAD = 2**25  # numbers in the covariances of all components

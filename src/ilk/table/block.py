@@ -69,8 +69,9 @@ class Encoding:
 
     @property
     def unit(self) -> Array:
-        """Encoded units in one unit of the user, per column."""
-        return self.power * (np.ones(len(self.centre)) if self.factor is None else self.factor)
+        """Encoded units in one unit of the user, per column; infinite where values are below all doubles."""
+        with np.errstate(over="ignore"):
+            return self.power * (np.ones(len(self.centre)) if self.factor is None else self.factor)
 
     @property
     def log_unit(self) -> Array:
@@ -94,10 +95,11 @@ class Encoding:
         only for few rows of those."""
         raw = raw.toarray() if is_sparse(raw) else raw  # type: ignore[attr-defined]
         kind = raw.dtype.type
-        numbers = raw * kind(self.power)
-        numbers -= self.centre.astype(kind)
-        if self.factor is not None:
-            numbers *= self.factor.astype(kind)
+        with np.errstate(over="ignore"):  # of rows that do not count
+            numbers = raw * kind(self.power)
+            numbers -= self.centre.astype(kind)
+            if self.factor is not None:
+                numbers *= self.factor.astype(kind)
         return np.ascontiguousarray(numbers)
 
     def undo(self, numbers: Array) -> Array:

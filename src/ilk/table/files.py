@@ -260,6 +260,7 @@ def _read_parquet(path: str, name: str, *, cut_short: bool) -> Table:
         with pa.OSFile(path) as handle, pq.ParquetFile(handle, arrow_extensions_enabled=False) as file:
             _check_declared(file.metadata, name)
             arrow, counted = file.read(), file.metadata.num_rows
+        arrow.validate(full=True)  # texts may be no UTF-8
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise damaged(name, "Parquet", str(error)) from None
     if arrow.num_rows != counted:

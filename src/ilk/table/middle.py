@@ -47,7 +47,8 @@ def middle_and_spread(
         low, middle[done], high = _low_ranks(np.ascontiguousarray(sample[:, done].T), SHARES).T
         spread[done] = np.maximum(middle[done] - low, high - middle[done])
     for j in np.flatnonzero(~done):
-        sample = raw[rows, j].astype(np.float64) * power  # a column at a time: all of them would be a copy
+        with np.errstate(over="ignore"):  # of rows that do not count; a column at a time: all would be a copy
+            sample = raw[rows, j].astype(np.float64) * power
         keep = ~np.isnan(sample)
         if heft is not None:
             keep &= heft > 0
