@@ -19,6 +19,7 @@ from ilk.families.centroid import Means
 from ilk.fitting.loop import run_starts
 from ilk.kernels.gpu import launch
 from ilk.kernels.gpu.nvrtc import Unavailable
+from ilk.kernels.gpu.table import DeviceTable
 from ilk.table.block import BLOCK_ROWS
 from ilk.table.condition import encoding_of, survey
 
@@ -206,6 +207,17 @@ def test_tensors_on_the_card_come_in_uncopied(card, table):
         assert np.array_equal(cuda.predict(there), cuda.labels_)
     assert ilk.GaussianMixture(3, random_state=0).fit(there.double()).converged_
     assert ilk.KMeans(5, random_state=0).fit(there.half()).converged_
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_samples_of_cells_on_the_card_are_those_of_memory(card, table, dtype, monkeypatch):
+    cells = table.astype(dtype)
+    cells[::3] = cells[0]  # rows that say the same
+    host = memory_rows(cells.astype(np.float32) if dtype == np.float16 else cells)
+    there = GpuRows(DeviceTable(card, card.array(cells, dtype)), host.encoding)
+    monkeypatch.setattr(GpuRows, "raw", property(lambda _: pytest.fail("the whole table was fetched")))
+    for seed in range(3):
+        assert np.array_equal(there.sample(1000, seed).raw, host.sample(1000, seed).raw)
 
 
 def mixed_table(n=70_001, seed=0):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +28,8 @@ from ilk.kernels.gpu.resident import Resident
 from ilk.kernels.gpu.table import DeviceTable, on_device
 from ilk.table.block import Array, Block, Encoding, block_rows, is_sparse
 from ilk.table.condition import Survey, encoding_of, survey
+from ilk.table.content import MISSING, column_factors, keys_of
+from ilk.table.least_keys import least_keys
 from ilk.table.middle import middle_rows
 from ilk.threads import thread_count
 
@@ -61,7 +64,7 @@ class GpuRows(MemoryRows):
         self.complete, self.weighted, self.threads = complete, weight is not None, thread_count(threads)
         self.block_rows = block_rows(self.n_rows, self.n_columns)
         self._memos = [{} for _ in range(self.n_blocks)]
-        self._host, self._said = host, set[str]()
+        self._host, self._fetching, self._said = host, Lock(), set[str]()
         self._cells = Resident(table, lambda: self.raw, self.tell)
 
     @property
@@ -70,9 +73,10 @@ class GpuRows(MemoryRows):
 
     @property
     def raw(self) -> Array:  # type: ignore[override]
-        if self._host is None:
-            self._host = _as_numbers(self.table.raw.fetch())
-        return self._host
+        with self._fetching:  # by one of the threads that ask for it
+            if self._host is None:
+                self._host = _as_numbers(self.table.raw.fetch())
+            return self._host
 
     @property
     def cells_per_row(self) -> int:
@@ -135,6 +139,14 @@ class GpuRows(MemoryRows):
         except Unavailable as why:
             self.tell(str(why))
             return made
+
+    def sample(self, n_rows: int, seed: int) -> Block:
+        """The rows that `drawn_by_content` names, told by the card where the cells lie only there."""
+        there = self._host is None and self.codes is None and not self.weighted
+        if not there or self.n_rows <= n_rows:
+            return super().sample(n_rows, seed)
+        sums = self.table.content_sums(self.encoding.power, column_factors(self.n_columns), MISSING)
+        return self.take(least_keys(keys_of(sums, seed), None, n_rows))
 
     def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
         if self._host is not None or isinstance(which, slice):

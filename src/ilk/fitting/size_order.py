@@ -6,8 +6,7 @@ So the numbers do not depend on the order of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,7 +36,12 @@ def _is_compressed(rows: Rows) -> bool:
 
 
 def _cell_order(rows: Rows, tied: _Tied) -> Array:
-    return np.lexsort(rows.reduce(_visit_least, tied).cells.T[::-1])
+    if rows.resident is None:
+        least = rows.reduce(_visit_least, tied)
+    else:  # a card hands over the rows of tied groups, which are few, sooner than all
+        chosen = np.flatnonzero(tied.place.take(tied.label, mode="wrap") >= 0)
+        least = _visit_least(replace(tied, label=tied.label[chosen]), rows.take(chosen))
+    return np.lexsort(least.cells.T[::-1])
 
 
 def _sparse_order(rows: Rows, tied: _Tied) -> Array:
@@ -74,17 +78,24 @@ class LeastRows:
 def _visit_least(state: _Tied, block: Block) -> LeastRows:
     group = state.place.take(state.label[block.first_row : block.first_row + block.n_rows], mode="wrap")
     rows = np.flatnonzero((group >= 0) & (block.weights > 0))
-    group, columns = group[rows], []
-    for values in _columns(block):
-        own = values[rows].astype(np.float64)
-        own[np.isnan(own)] = np.inf
-        least = np.full(int(state.place.max()) + 1, np.inf)
-        np.minimum.at(least, group, own)
-        rows, group = (kept[own == least[group]] for kept in (rows, group))
-        columns.append(least)
-    return LeastRows(np.column_stack(columns))
+    group, columns = group[rows], _columns(block)
+    least = np.full((int(state.place.max()) + 1, len(columns)), np.inf)
+    for column in range(len(columns)):
+        if column and len(rows) == np.count_nonzero(np.bincount(group)):  # one row of each group is left
+            least[group, column:] = np.transpose([_comparable(values[rows]) for values in columns[column:]])
+            break
+        own = _comparable(columns[column][rows])
+        np.minimum.at(least[:, column], group, own)
+        rows, group = (kept[own == least[group, column]] for kept in (rows, group))
+    return LeastRows(least)
 
 
-def _columns(block: Block) -> Iterator[Array]:
-    yield from block.raw.T
-    yield from () if block.codes is None else block.codes.T
+def _comparable(cells: Array) -> Array:
+    """Cells as numbers, missing ones last."""
+    numbers = cells.astype(np.float64)
+    numbers[np.isnan(numbers)] = np.inf
+    return numbers
+
+
+def _columns(block: Block) -> list[Array]:
+    return [*block.raw.T, *(() if block.codes is None else block.codes.T)]

@@ -24,20 +24,20 @@ MISSING = 0x7FF8_0000_0000_0001  # no number of a table has these bits
 def content_keys(block: Block, seed: int) -> Array:
     """A number of 64 bits per row: the same for equal rows, else (but for odds of 2^-64) another, evenly spread."""
     n_codes = 0 if block.codes is None else block.codes.shape[1]
-    mix = _factors(block.n_columns + n_codes)
+    mix = column_factors(block.n_columns + n_codes)
     key = _of_numbers(block, mix[: block.n_columns])
     if block.codes is not None:
         key = key + _of_codes(block.codes, mix[block.n_columns :])
-    return spread(key + _offset(seed))
+    return keys_of(key, seed)
 
 
 def arrow_keys(table: Any, seed: int) -> Array:
     """The same for the cells of an Arrow table, of whatever types: numbers by value, texts and others by what they
     say."""
     key = np.zeros(table.num_rows, dtype=Unsigned)
-    for column, factor in zip(table.columns, _factors(table.num_columns), strict=True):
+    for column, factor in zip(table.columns, column_factors(table.num_columns), strict=True):
         key += _arrow_bits(column) * factor
-    return spread(key + _offset(seed))
+    return keys_of(key, seed)
 
 
 def _arrow_bits(column: Any) -> Array:
@@ -71,12 +71,14 @@ def _word(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
-def _factors(n: int) -> Array:
+def column_factors(n: int) -> Array:
+    """What the bits of each of `n` columns are multiplied by."""
     return np.asarray(stream(0, "content").integers(1, 2**63, size=n, dtype=Unsigned) | Unsigned(1))
 
 
-def _offset(seed: int) -> Any:
-    return stream(seed, "content").integers(1, 2**63, dtype=Unsigned)
+def keys_of(sums: Array, seed: int) -> Array:
+    """Keys of rows, from the sums of the bits of their cells."""
+    return spread(sums + stream(seed, "content").integers(1, 2**63, dtype=Unsigned))
 
 
 def spread(key: Array) -> Array:

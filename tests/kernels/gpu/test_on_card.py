@@ -11,6 +11,7 @@ from ilk.kernels.gpu.kmeans import DeviceKMeans
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.table import CellEncoding, DeviceTable
 from ilk.table.condition import encoding_of, survey
+from ilk.table.content import MISSING
 
 SHAPES = [
     *((2, 100), (1, 5), (3, 9), (4, 33), (2, 3000)),  # tiny
@@ -93,6 +94,18 @@ def test_weights(device, d, k, dtype):
     x = blobs(50_001, d, min(k, 300), dtype)
     weight = np.random.default_rng(1).integers(0, 5, len(x)) / 4
     compare(device, x, x[:k], weight=weight)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("d", [1, 2, 3, 7, 16, 20, 32, 33, 128, 300])
+def test_what_rows_say_has_the_bits_of_the_cpu(device, d, dtype):
+    x = blobs(10_007, d, 5, dtype)
+    x[::7, 0], x[1::7, -1] = -0.0, np.nan
+    factors = np.random.default_rng(2).integers(1, 2**63, d, dtype=np.uint64) | np.uint64(1)
+    given = 2.0**-5, factors, MISSING
+    found = DeviceTable(device, device.array(x, x.dtype)).content_sums(*given)
+    host = x.astype(np.float32) if dtype == np.float16 else x
+    assert np.array_equal(found, kernels.content_sums(host, *given))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -90,6 +90,13 @@ class DeviceTable:
             found[..., 3].sum(axis=0),
         )
 
+    def content_sums(self, power: float, factors: Array, missing: int) -> Array:
+        """What `kernels.content_sums` tells of the rows, with its bits."""
+        sums = self.device.empty((self.n_rows,), np.uint64)
+        given = self.device.array([power], np.float64), self.device.array(factors, np.uint64), missing
+        self.plain("content")(self.grid, 256, self.raw, self.n_rows, *given, sums)
+        return sums.fetch()
+
     # --- numbers
 
     def largest(self, encoding: CellEncoding) -> float:

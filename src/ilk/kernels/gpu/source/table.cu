@@ -31,6 +31,27 @@ void gather(const RAW* __restrict__ raw, const i64* __restrict__ rows, i64 n, RA
     const i64 cells = n * D, step = (i64)gridDim.x * blockDim.x;
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < cells; i += step) out[i] = raw[rows[i / D] * D + i % D];
 }
+// What the numbers of each row say: the sum of the bits of its cells times `power`, each times the factor of its column, modulo 2^64, as
+// `content_sums` of the CPU. As many lanes as there are columns read a row, 32 at most.
+#define ACROSS (D > 16 ? 32 : D > 8 ? 16 : D > 4 ? 8 : D > 2 ? 4 : D > 1 ? 2 : 1)
+extern "C" __global__ __launch_bounds__(256)
+void content(const RAW* __restrict__ raw, i64 n, const double* __restrict__ power, const u64* __restrict__ factors, i64 missing, u64* __restrict__ out) {
+    const int place = threadIdx.x % ACROSS;
+    const i64 tall = 256 / ACROSS;
+    const double unit = power[0];
+    for (i64 base = blockIdx.x * tall; base < n; base += gridDim.x * tall) {  // all lanes of a warp together
+        const i64 row = base + threadIdx.x / ACROSS;
+        u64 sum = 0;
+        for (int column = place; row < n && column < D; column += ACROSS) {
+            const double value = __dadd_rn(__dmul_rn((double)widened(raw[row * D + column]), unit), 0.0);
+            const u64 bits = value == value ? (u64)__double_as_longlong(value) : (u64)missing;
+            sum += (bits ^ (bits >> 32)) * factors[column];
+        }
+#pragma unroll
+        for (int away = ACROSS / 2; away > 0; away /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, away);
+        if (place == 0 && row < n) out[row] = sum;
+    }
+}
 DEVICE void add_to(double& high, double& low, double v) {  // Knuth's sum of two
     const double total = __dadd_rn(high, v), part = __dsub_rn(total, high);
     low = __dadd_rn(low, __dadd_rn(__dsub_rn(high, __dsub_rn(total, part)), __dsub_rn(v, part)));
