@@ -8,8 +8,9 @@ import pytest
 import ilk
 from ilk import kernels
 from ilk.measures import ari
-from ilk.selection.doubts import RIGHT, Between, Doubts, Finer, expected_agreement
-from ilk.selection.reasons import finer_groups, merged_otherwise, overlap
+from ilk.model.grouped import Grouped
+from ilk.selection.doubts import RIGHT, Between, Doubts, Finer, expected_agreement, torn_part
+from ilk.selection.reasons import finer_groups, merged_otherwise, overlap, torn_between
 from ilk.selection.valley import NUMBERS
 
 
@@ -42,6 +43,20 @@ def test_each_finding_has_its_words():
     assert (fair.code, "A is not separated from B either" in fair.text) == ("between-groups", True)
     assert not finer_groups(Doubts(), "AB", NUMBERS) + merged_otherwise(Doubts(), "AB", NUMBERS)
     assert not overlap(Doubts(), RIGHT)
+
+
+@pytest.mark.parametrize(
+    ("away", "n_rows", "torn"), [(0.60, 16.0, True), (0.70, 16.0, False), (0.60, 5.0, False)]
+)
+def test_a_dissolved_group_that_lies_as_near_to_another_is_of_neither(away, n_rows, torn):
+    valleys = [[None, 1.6, 0.5], [1.6, None, away], [0.5, away, None]]
+    finer = Grouped(None, None, np.array([0, 1, 2, 0]), True)
+    coarse = Grouped(None, None, np.array([0, 1, 0, 0]), True)
+    found = torn_part(finer, valleys, np.array([100.0, 84.0, n_rows]), [2], coarse)
+    assert (found is not None) == torn
+    if found is not None:
+        (weak,) = torn_between(Doubts(torn=found), "AB")
+        assert weak.text == "16 rows of A may be of B (separation 0.50 from the rest of A, 0.60 from B)"
 
 
 @pytest.mark.skipif(not kernels.COMPILED, reason="takes a minute without a compiler")

@@ -12,17 +12,23 @@ from ilk.threads import address_space
 
 NEEDED = 750_000_000  # to import everything and fit a small table on one thread; measured by tests/torture/memory.py
 NEARLY = 0.85  # of a limit: the call that failed asked for the rest
-THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_IO_THREADS")
+FRUGAL = {  # each thread takes its share, and the allocator of Arrow would map 1 GiB ahead
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "ARROW_IO_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 ARENAS = -8  # M_ARENA_MAX of glibc: each thread would map an arena of its own
 
 
 def check() -> None:
-    """Refuse a limit that is too low, where libraries crash; below one, each thread of theirs takes its share."""
+    """Refuse a limit that is too low, where libraries crash; below one, they are told to take little."""
     found = address_space()
     if found is None:
         return
-    for name in THREADS:
-        os.environ.setdefault(name, "1")
+    for name, value in FRUGAL.items():
+        os.environ.setdefault(name, value)
     if sys.platform.startswith("linux"):
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).mallopt(ARENAS, 1)

@@ -3,11 +3,13 @@
 - A finer level of the merge whose groups return in resamples as well. Few rows show no dip between groups three or four
   deviations apart, so that its absence alone does not make one group of them.
 - A component that no dip separates from another group either: its rows may be of both.
+- A group that dissolved and was merged, where another group was hardly farther.
 - Labels that, by the memberships of the model itself, agree too little with the groups that they stand for.
 
-The first two count where they decide on a twentieth of the rows: of two even groups with so many rows on the wrong side
-the adjusted Rand index is 0.8, below which labels are not called right (`benchmarks.calibration`). The third is what
-the labels are worth if the model is true, so more is asked where something else speaks against it, and for "solid".
+The first three count where they decide on a twentieth of the rows: of two even groups with so many rows on the wrong
+side the adjusted Rand index is 0.8, below which labels are not called right (`benchmarks.calibration`). The last is
+what the labels are worth if the model is true, so more is asked where something else speaks against it, and for
+"solid".
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ UNDECIDED = 0.05  # of the rows
 RIGHT = 0.8  # adjusted Rand index that labels have to be expected to reach
 RIGHT_IN_DOUBT, RIGHT_FOR_SURE = 0.9, 0.95  # where there is another doubt, and for "solid" (decision 53)
 MOST_LEVELS = 4  # finer ones that are looked at
+DIPS_ALIKE = 0.15  # what lies between no dip (0.40) and a clear one (0.55)
 
 
 @dataclass(frozen=True)
@@ -50,12 +53,24 @@ class Between:
 
 
 @dataclass(frozen=True)
+class Torn:
+    """A part of `group` that dips separate from the rest of it by `own` and from `other` by hardly more."""
+
+    group: int
+    other: int
+    n_rows: float
+    own: float
+    away: float
+
+
+@dataclass(frozen=True)
 class Doubts:
     """What was found against an answer; nothing as long as it was not looked at."""
 
     finer: Finer | None = None
     between: Between | None = None
     agreement: float | None = None  # expected adjusted Rand index of the labels, where memberships are soft
+    torn: Torn | None = None
 
 
 def doubts_of(ground: Ground, merge: Merge, grouped: Grouped, again: Resampled) -> Doubts:
@@ -93,6 +108,30 @@ def _between(ground: Ground, grouped: Grouped, size: Array) -> Iterator[tuple[in
             separation, other = min(near)
             if separation < ground.thresholds.merge:
                 yield piece, Between(group, other, separation)
+
+
+def torn_part(
+    finer: Grouped,
+    valleys: Sequence[Sequence[float | None]],
+    size: Array,
+    lost: Sequence[int],
+    coarse: Grouped,
+) -> Torn | None:
+    """The largest of the groups of `finer` that were `lost` in a merge to `coarse` and might as well have gone to
+    another group: the dips towards the two differ by less than those of no dip and a clear one (decision 54)."""
+    into = [int(coarse.group_of[np.flatnonzero(finer.group_of == part)[0]]) for part in range(finer.n_groups)]
+    found = []
+    for part in lost:
+        dips = [
+            (dip, into[other]) for other, dip in enumerate(valleys[part]) if dip is not None and other != part
+        ]
+        own = min((dip for dip, group in dips if group == into[part]), default=None)
+        away = min(((dip, group) for dip, group in dips if group != into[part]), default=None)
+        if own is None or away is None or size[part] < UNDECIDED * size.sum():
+            continue
+        if away[0] - own < DIPS_ALIKE:
+            found.append(Torn(into[part], away[1], float(size[part]), own, away[0]))
+    return max(found, key=lambda torn: torn.n_rows, default=None)
 
 
 def _nearest(ground: Ground, piece: int, members: Sequence[Pieces]) -> list[int]:

@@ -27,7 +27,7 @@ from ilk.measures.external import ari
 from ilk.model.grouped import Grouped
 from ilk.model.registry import fitted_as, is_soft
 from ilk.selection.candidates import EXACT, Model, Search
-from ilk.selection.doubts import Doubts, doubts_of
+from ilk.selection.doubts import Doubts, doubts_of, torn_part
 from ilk.selection.merging import Merge, Pieces, merge_pieces, valley_matrix, weakest_pair
 from ilk.selection.resampling import DISSOLVED, STABLE_MIN, Resampled, ResamplingPlan, refit_of, resampled
 from ilk.selection.samples import CloseUp, Samples, Scope, thresholds_between
@@ -228,6 +228,9 @@ def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looke
     merge = made.merge.down_to(merged.n_groups)
     grouped, labels, size = _in_order(looked.rows, replace(made.grouped, group_of=merge.group_of))
     valleys = valley_matrix(looked.ground, members(grouped.group_of))
+    lost = [group for group, value in enumerate(again.stable) if value < DISSOLVED]
+    doubts = doubts_of(looked.ground, merge, grouped, again)
+    torn = torn_part(made.grouped, made.valleys, made.size, lost, grouped)
     return replace(
         made,
         grouped=grouped,
@@ -240,8 +243,8 @@ def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looke
         weakest=weakest_pair(looked.ground, members(grouped.group_of), valleys),
         stable=again.merged_to(grouped),
         errors=None,
-        doubts=replace(doubts_of(looked.ground, merge, grouped, again), finer=None),  # it dissolves
-        dissolved=(made.n_groups, sum(value < DISSOLVED for value in again.stable)),
+        doubts=replace(doubts, finer=None, torn=torn),  # what is finer dissolves
+        dissolved=(made.n_groups, len(lost)),
     )
 
 

@@ -51,6 +51,15 @@ def overlap(doubts: Doubts, threshold: float) -> list[Reason]:
     return [Reason("overlap", f"the groups overlap: some rows could be of either ({figures})")]
 
 
+def torn_between(doubts: Doubts, letters: Sequence[str]) -> list[Reason]:
+    """Rows of a group that dissolved and might as well have been merged with another one."""
+    if (found := doubts.torn) is None:
+        return []
+    one, other = letters[found.group], letters[found.other]
+    figures = f"separation {found.own:.2f} from the rest of {one}, {found.away:.2f} from {other}"
+    return [Reason("between-groups", f"{found.n_rows:.0f} rows of {one} may be of {other} ({figures})")]
+
+
 def merged_otherwise(doubts: Doubts, letters: Sequence[str], thresholds: Thresholds) -> list[Reason]:
     """Components that could as well be of another group."""
     if (found := doubts.between) is None:

@@ -9,7 +9,8 @@ likelihood, too, prefers more than one group (mixtures only).
                       standard error of that),
                       or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
                       or mean stability < 0.75 where columns are more than a fifth of the rows,
-                      or more groups than these are stable too, or the groups overlap: the expected adjusted Rand
+                      or more groups than these are stable too, or a group that dissolved lies as near to another
+                      group as to that which it was merged with, or the groups overlap: the expected adjusted Rand
                       index of the labels is below 0.8, or below 0.9 where anything keeps them from "solid"
     not tested        not weak as far as known, and stability was not measured (interrupt, budget)
     solid             separation >= 0.55, least stability >= 0.75 beyond its standard error, no finer groups that
@@ -33,7 +34,15 @@ from ilk.selection.doubts import RIGHT, RIGHT_FOR_SURE, RIGHT_IN_DOUBT
 from ilk.selection.grouping import UNSETTLED_GAIN, Grouping
 from ilk.selection.merging import FEW_ROWS as FEW_IN_GROUP
 from ilk.selection.merging import lowest
-from ilk.selection.reasons import Reason, beside, finer_groups, merged_otherwise, overlap, separation_figures
+from ilk.selection.reasons import (
+    Reason,
+    beside,
+    finer_groups,
+    merged_otherwise,
+    overlap,
+    separation_figures,
+    torn_between,
+)
 from ilk.selection.resampling import DISSOLVED, STABLE_MEAN, STABLE_MIN
 
 Word = Literal["solid", "fair", "weak", "no clear groups", "not tested"]
@@ -227,6 +236,7 @@ def _weak_reasons(case: _Case) -> list[Reason]:
         reasons.append(Reason("unstable-group", f"the groups are recovered with {text} {few}"))
     if case.icl_k == 1:
         reasons.append(Reason("icl-one", "ICL (integrated completed likelihood) prefers one group"))
+    reasons += torn_between(case.grouping.doubts, case.letters)
     return reasons + finer_groups(case.grouping.doubts, case.letters, case.grouping.thresholds)
 
 
