@@ -8,6 +8,7 @@ it depends on the table alone.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -123,7 +124,13 @@ def assort(
                 )
             heft = float(seen.weight[j]) * (1 - share * (atom is not None))
             numbers.append(
-                Number(name=name, source=j, atom=atom, unit=float(rows.encoding.unit[j]), weight=heft)
+                Number(
+                    name=name,
+                    source=j,
+                    atom=atom,
+                    unit=min(float(rows.encoding.unit[j]), sys.float_info.max),
+                    weight=heft,
+                )
             )
     for j, (name, levels) in enumerate(level_names):
         heft = seen.levels[j]

@@ -96,10 +96,9 @@ class Axis:
         >>> Scale(0.0, 1.0, 0.0, 100.0).ticks()
         [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
         """
-        width = self.high - self.low
-        if not width > 0:
+        raw = (self.high - self.low) / most
+        if not raw > 0:
             return [self.low]
-        raw = width / most
         size = 10.0 ** floor(log10(raw))
         step = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw * 0.999)
         first = int(-(-self.low // step))

@@ -169,8 +169,9 @@ def _on_all_rows(found: Search, rows: Rows, deadline: Deadline) -> Search:
 def deviations_within(rows: Rows, model: Model) -> Array:
     """Standard deviation of each encoded column about the mean of the row's component, 1 where there is none."""
     block = rows.take(np.arange(rows.n_rows))
-    label = model[0].assign(model[1], block)[0]
-    numbers, weight = block.numbers.astype(np.float64), block.weights
+    counted = block.weights > 0  # of others cells may be of any size
+    label = model[0].assign(model[1], block)[0][counted]
+    numbers, weight = block.numbers[counted].astype(np.float64), block.weights[counted]
     size = np.bincount(label, weights=weight)
     within = np.zeros(rows.n_columns)
     for j, column in enumerate(numbers.T):
