@@ -25,11 +25,11 @@ from ilk.kernels.gpu.launch import Device, DeviceArray, open_device
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import LEAST_ROWS
 from ilk.kernels.gpu.resident import Resident
-from ilk.kernels.gpu.table import DeviceTable, on_device
+from ilk.kernels.gpu.table import DeviceKeys, DeviceTable, on_device
 from ilk.table.block import Array, Block, Encoding, block_rows, is_sparse
 from ilk.table.condition import Survey, encoding_of, survey
-from ilk.table.content import MISSING, column_factors, keys_of
-from ilk.table.least_keys import least_keys
+from ilk.table.content import MISSING, column_factors, key_offset
+from ilk.table.least_keys import drawn_places
 from ilk.table.middle import middle_rows
 from ilk.threads import thread_count
 
@@ -141,12 +141,11 @@ class GpuRows(MemoryRows):
             return made
 
     def sample(self, n_rows: int, seed: int) -> Block:
-        """The rows that `drawn_by_content` names, told by the card where the cells lie only there."""
-        there = self._host is None and self.codes is None and not self.weighted
-        if not there or self.n_rows <= n_rows:
+        """The rows that `drawn_by_content` names, told by the card where numbers are all that counts."""
+        if self.codes is not None or self.weighted or self.n_rows <= n_rows:
             return super().sample(n_rows, seed)
         sums = self.table.content_sums(self.encoding.power, column_factors(self.n_columns), MISSING)
-        return self.take(least_keys(keys_of(sums, seed), None, n_rows))
+        return self.take(drawn_places(DeviceKeys(self.table, sums, key_offset(seed)), n_rows))
 
     def _slice(self, which: slice | Array, first_row: int = 0, memo: dict[str, Array] | None = None) -> Block:
         if self._host is not None or isinstance(which, slice):

@@ -78,7 +78,12 @@ def column_factors(n: int) -> Array:
 
 def keys_of(sums: Array, seed: int) -> Array:
     """Keys of rows, from the sums of the bits of their cells."""
-    return spread(sums + stream(seed, "content").integers(1, 2**63, dtype=Unsigned))
+    return spread(sums + Unsigned(key_offset(seed)))
+
+
+def key_offset(seed: int) -> int:
+    """What a seed adds to the sums of the bits of cells; below 2^63."""
+    return int(stream(seed, "content").integers(1, 2**63, dtype=Unsigned))
 
 
 def spread(key: Array) -> Array:

@@ -8,6 +8,7 @@ has its share of n to within one, whatever the order of the rows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -19,25 +20,58 @@ FEWEST_BUCKETS, MOST_BUCKETS = 10, 24  # as powers of two
 SLACK = 6.0  # square roots of the rows wanted, by which a first guess of the largest key lies above it
 
 
+class KeyedRows(Protocol):
+    """Keys of the content of rows, wherever they lie; the first bits of a key name its bucket."""
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def bucket_weights(self, bits: int) -> Array:
+        """The weight of each bucket."""
+        ...
+
+    def reaching(self, bits: int, least: Array) -> tuple[Array, Array, Array | None]:
+        """Places of the rows whose key is at least the `least` of its bucket, in order, their keys and weights."""
+        ...
+
+
 def least_keys(keys: Array, weight: Array | None, n_wanted: int) -> Array:
     """Places of the draws among all `keys` of content, in the order of these; equal keys share their weight.
 
     >>> least_keys(np.repeat(np.arange(4, dtype=np.uint64) << np.uint64(60), 5), None, 8) // 5
     array([0, 0, 1, 1, 2, 2, 3, 3])
     """
-    bits = int(np.clip(np.log2(max(len(keys) // ROWS_PER_BUCKET, 1)), FEWEST_BUCKETS, MOST_BUCKETS))
-    bucket = (keys >> np.uint64(64 - bits)).astype(np.int32)
-    most = np.bincount(bucket, weight, 1 << bits)  # no row weighs more than its bucket
+    return drawn_places(_KeysInMemory(keys, weight), n_wanted)
+
+
+def drawn_places(rows: KeyedRows, n_wanted: int) -> Array:
+    """The same of keys wherever they lie."""
+    bits = int(np.clip(np.log2(max(rows.n_rows // ROWS_PER_BUCKET, 1)), FEWEST_BUCKETS, MOST_BUCKETS))
+    most = rows.bucket_weights(bits)  # no row weighs more than its bucket
     total = float(most.sum())
     largest = (n_wanted + SLACK * n_wanted**0.5 + SLACK) / total
     while True:
         # A row of weight w has a key up to `largest` where its draw is at least 1 - w * largest.
         reached = np.maximum(1.0 - largest * most - 2.0**-50, 0.0) * 2.0**64
-        able = np.flatnonzero(keys >= reached.astype(np.uint64)[bucket])
-        drawn = _WeighedContents.of(keys[able], None if weight is None else weight[able], able)
+        place, key, weight = rows.reaching(bits, reached.astype(np.uint64))
+        drawn = _WeighedContents.of(key, weight, place)
         if drawn.count(largest) >= n_wanted:
             return drawn.least(n_wanted, largest)
         largest *= 2.0
+
+
+class _KeysInMemory:
+    def __init__(self, keys: Array, weight: Array | None) -> None:
+        self.keys, self.weight = keys, weight
+        self.n_rows = len(keys)
+
+    def bucket_weights(self, bits: int) -> Array:
+        self._bucket = (self.keys >> np.uint64(64 - bits)).astype(np.int32)
+        return np.bincount(self._bucket, self.weight, 1 << bits)
+
+    def reaching(self, bits: int, least: Array) -> tuple[Array, Array, Array | None]:
+        able = np.flatnonzero(self.keys >= least[self._bucket])
+        return able, self.keys[able], None if self.weight is None else self.weight[able]
 
 
 @dataclass(frozen=True)

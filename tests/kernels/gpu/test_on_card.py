@@ -9,9 +9,10 @@ from ilk import kernels
 from ilk.kernels.gpu import layouts, plans
 from ilk.kernels.gpu.kmeans import DeviceKMeans
 from ilk.kernels.gpu.nvrtc import Unavailable
-from ilk.kernels.gpu.table import CellEncoding, DeviceTable
+from ilk.kernels.gpu.table import CellEncoding, DeviceKeys, DeviceTable
 from ilk.table.condition import encoding_of, survey
-from ilk.table.content import MISSING
+from ilk.table.content import MISSING, key_offset, keys_of
+from ilk.table.least_keys import drawn_places, least_keys
 
 SHAPES = [
     *((2, 100), (1, 5), (3, 9), (4, 33), (2, 3000)),  # tiny
@@ -103,9 +104,21 @@ def test_what_rows_say_has_the_bits_of_the_cpu(device, d, dtype):
     x[::7, 0], x[1::7, -1] = -0.0, np.nan
     factors = np.random.default_rng(2).integers(1, 2**63, d, dtype=np.uint64) | np.uint64(1)
     given = 2.0**-5, factors, MISSING
-    found = DeviceTable(device, device.array(x, x.dtype)).content_sums(*given)
+    table = DeviceTable(device, device.array(x, x.dtype))
     host = x.astype(np.float32) if dtype == np.float16 else x
-    assert np.array_equal(found, kernels.content_sums(host, *given))
+    found, sums = table.content_sums(*given), kernels.content_sums(host, *given)
+    assert np.array_equal(found.fetch(), sums)
+    places = drawn_places(DeviceKeys(table, found, key_offset(3)), 500)
+    assert np.array_equal(places, least_keys(keys_of(sums, 3), None, 500))
+
+
+def test_rows_that_say_the_same_are_drawn_by_the_card_as_by_the_cpu(device):
+    x = np.repeat(blobs(50, 3, 5, np.float32), 200, axis=0)
+    factors = np.random.default_rng(2).integers(1, 2**63, 3, dtype=np.uint64) | np.uint64(1)
+    table, given = DeviceTable(device, device.array(x, x.dtype)), (1.0, factors, MISSING)
+    for wanted in (1, 60, 9_000):
+        places = drawn_places(DeviceKeys(table, table.content_sums(*given), key_offset(0)), wanted)
+        assert np.array_equal(places, least_keys(keys_of(kernels.content_sums(x, *given), 0), None, wanted))
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -1,8 +1,8 @@
 """A table larger than the card: its parts pass through three buffers there, two copied while one is worked on.
 
-A pass takes the time of its copies (55 GB/s from page-locked memory). Arrays in memory are page-locked where they lie;
-of memory maps and spooled tables threads fill page-locked buffers. Sums of the parts add up: those of K-means are whole
-numbers, whose bits depend on no cut.
+A pass takes the time of its copies (55 GB/s from page-locked memory): they are queued ahead, and kernels wait for them
+on the card. Arrays in memory are page-locked where they lie; of memory maps and spooled tables threads fill page-locked
+buffers. Sums of the parts add up: those of K-means are whole numbers, whose bits depend on no cut.
 """
 
 from __future__ import annotations
@@ -43,10 +43,12 @@ class Source:
         plain = type(raw) is np.ndarray and raw.flags.c_contiguous and own == self.dtype and self.width > 0
         self._locked = raw.ctypes.data if plain and device.lock_pages(raw.ctypes.data, raw.nbytes) else 0
         self._stream, self._buffers = device.other_stream(), [0] * BUFFERS
+        self._copied = [device.event() for _ in range(BUFFERS)]
         self._crew = None if self._locked else ThreadPoolExecutor(FILLERS)
 
     def copy(self, first: int, last: int, place: int, to: DeviceArray) -> None:
-        """Rows first .. last to the device, through buffer `place` where their own pages are not locked."""
+        """Begin to copy rows first .. last to the device, through buffer `place` where their own pages are not
+        locked."""
         if not self.width:
             return
         if self._locked:
@@ -55,7 +57,11 @@ class Source:
             self._buffers[place] = self._buffers[place] or self.device.locked_buffer(to.nbytes)
             address = self._buffers[place]
             self._fill(first, last, address)
-        self.device.copy_in(to, address, (last - first) * self.width, self._stream)
+        self.device.copy_in(to, address, (last - first) * self.width, self._stream, self._copied[place])
+
+    def wait_for_copy(self, place: int) -> None:
+        """Kernels launched from now on find what was last copied to `place`."""
+        self.device.wait_for_event(self._copied[place])
 
     def _fill(self, first: int, last: int, address: int) -> None:
         room: Any = (ctypes.c_char * ((last - first) * self.width)).from_address(address)
@@ -70,7 +76,8 @@ class Source:
         list(self._crew.map(fill, range(0, last - first, step)))
 
     def close(self) -> None:
-        """Let go of what the card could read."""
+        """Let go of what the card could read, once it has read it."""
+        self.device.close_stream(self._stream, self._copied)
         if self._crew is not None:
             self._crew.shutdown(wait=False)
         if self._locked:
@@ -154,7 +161,9 @@ class Flowing:
             ask(number)
         for number, here in enumerate(cuts):
             ahead.pop(number).result()
-            ask(number + BUFFERS - 1)  # the buffer of the part before is free
+            for source in self.sources:
+                source.wait_for_copy(number % BUFFERS)
+            ask(number + BUFFERS - 1)  # the buffer of the part before is free: its sums were fetched
             yield here, self._turn(number, here)
 
     def _copy(self, here: slice, place: int) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -244,12 +244,35 @@ class Device:
         _check(_driver().cuStreamCreate(ctypes.byref(stream), 1), "stream")
         return stream
 
-    def copy_in(self, to: DeviceArray, address: int, size: int, stream: ctypes.c_void_p) -> None:
-        """Bytes of the host to the device on a stream of their own; waits for them alone."""
+    def event(self) -> ctypes.c_void_p:
+        """A mark that one stream sets and others wait for."""
+        event = ctypes.c_void_p()
+        self.use()
+        _check(_driver().cuEventCreate(ctypes.byref(event), 2), "event")  # without times
+        return event
+
+    def copy_in(
+        self, to: DeviceArray, address: int, size: int, stream: ctypes.c_void_p, done: ctypes.c_void_p
+    ) -> None:
+        """Begin to copy bytes of the host to the device on a stream of their own, which then sets `done`."""
         self.use()
         count = ctypes.c_size_t(size)
         _check(_driver().cuMemcpyHtoDAsync_v2(_pointer(to.address), _pointer(address), count, stream), "copy")
-        _check(_driver().cuStreamSynchronize(stream), "copy")
+        _check(_driver().cuEventRecord(done, stream), "copy")
+
+    def wait_for_event(self, event: ctypes.c_void_p) -> None:
+        """What is launched from now on begins after the event; the host goes on."""
+        self.use()
+        _check(_driver().cuStreamWaitEvent(self.stream, event, 0), "copy")
+
+    def close_stream(self, stream: ctypes.c_void_p, events: Sequence[ctypes.c_void_p]) -> None:
+        """Wait for the copies of a stream, and let go of it and of its events."""
+        with suppress(Unavailable, TypeError, AttributeError):
+            self.use()
+            _driver().cuStreamSynchronize(stream)
+            for event in events:
+                _driver().cuEventDestroy_v2(event)
+            _driver().cuStreamDestroy_v2(stream)
 
     def lock_pages(self, address: int, size: int) -> bool:
         """Whether memory of the host could be made such that the card reads it at the rate of the bus."""

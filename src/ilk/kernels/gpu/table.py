@@ -90,12 +90,12 @@ class DeviceTable:
             found[..., 3].sum(axis=0),
         )
 
-    def content_sums(self, power: float, factors: Array, missing: int) -> Array:
+    def content_sums(self, power: float, factors: Array, missing: int) -> DeviceArray:
         """What `kernels.content_sums` tells of the rows, with its bits."""
         sums = self.device.empty((self.n_rows,), np.uint64)
         given = self.device.array([power], np.float64), self.device.array(factors, np.uint64), missing
         self.plain("content")(self.grid, 256, self.raw, self.n_rows, *given, sums)
-        return sums.fetch()
+        return sums
 
     # --- numbers
 
@@ -188,6 +188,40 @@ class DeviceTable:
         if key not in self._held:
             self._held[key] = make()
         return self._held[key]
+
+
+@dataclass(frozen=True)
+class DeviceKeys:
+    """Keys of the content of rows, on the device: `sums` of the bits of their cells, and the offset of a seed. What
+    `table.least_keys` asks of keys."""
+
+    table: DeviceTable
+    sums: DeviceArray
+    offset: int
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.table.n_rows)
+
+    def bucket_weights(self, bits: int) -> Array:
+        counts = self.table.device.empty((1 << bits,), np.int32).zero()
+        self._launch("count_keys", bits, counts)
+        return counts.fetch()
+
+    def reaching(self, bits: int, least: Array) -> tuple[Array, Array, None]:
+        device = self.table.device
+        limits, found = device.array(least, np.uint64), device.empty((1,), np.uint64)
+        self._launch("reaching_keys", bits, limits, found.zero(), None, None)
+        count = int(found.fetch()[0])
+        rows, keys = device.empty((count,), np.int64), device.empty((count,), np.uint64)
+        self._launch("reaching_keys", bits, limits, found.zero(), rows, keys)
+        place = rows.fetch()
+        order = np.argsort(place)
+        return place[order], keys.fetch()[order], None
+
+    def _launch(self, name: str, bits: int, *given: Any) -> None:
+        table = self.table
+        table.plain(name)(table.grid, 256, self.sums, table.n_rows, self.offset, 64 - bits, *given)
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,29 @@ void content(const RAW* __restrict__ raw, i64 n, const double* __restrict__ powe
         if (place == 0 && row < n) out[row] = sum;
     }
 }
+// The key of a row (`spread` of table/content.py), from what it says and the offset of the seed.
+DEVICE u64 key_of(u64 sum, i64 offset) {
+    u64 key = sum + (u64)offset;
+    key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9ull;
+    key = (key ^ (key >> 27)) * 0x94D049BB133111EBull;
+    return key ^ (key >> 31);
+}
+// How many keys lie in each bucket: the first bits of a key name it, `shift` bits are left out.
+extern "C" __global__ __launch_bounds__(256)
+void count_keys(const u64* __restrict__ sums, i64 n, i64 offset, i64 shift, int* __restrict__ counts) {
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < n; row += (i64)gridDim.x * blockDim.x)
+        atomicAdd(counts + (key_of(sums[row], offset) >> shift), 1);
+}
+// The rows whose key is at least the least one of its bucket, in any order, and their keys; where `rows` is null only how many they are.
+extern "C" __global__ __launch_bounds__(256)
+void reaching_keys(const u64* __restrict__ sums, i64 n, i64 offset, i64 shift, const u64* __restrict__ least, u64* __restrict__ found, i64* __restrict__ rows, u64* __restrict__ keys) {
+    for (i64 row = (i64)blockIdx.x * blockDim.x + threadIdx.x; row < n; row += (i64)gridDim.x * blockDim.x) {
+        const u64 key = key_of(sums[row], offset);
+        if (key < least[key >> shift]) continue;
+        const u64 at = atomicAdd(found, (u64)1);
+        if (rows) { rows[at] = row; keys[at] = key; }
+    }
+}
 DEVICE void add_to(double& high, double& low, double v) {  // Knuth's sum of two
     const double total = __dadd_rn(high, v), part = __dsub_rn(total, high);
     low = __dadd_rn(low, __dadd_rn(__dsub_rn(high, __dsub_rn(total, part)), __dsub_rn(v, part)));
