@@ -28,6 +28,9 @@ SHAPES = [
     (33, 33),
     (100, 6),
     (128, 9),
+    (129, 3),
+    (200, 33),
+    (500, 2),
     (1, 2),
 ]
 
@@ -72,7 +75,9 @@ def test_a_pass_is_that_of_the_cpu(device, d, k, diagonal, dtype):
         assert np.array_equal(one, two)
 
 
-@pytest.mark.parametrize(("d", "k", "diagonal"), [(8, 5, False), (32, 32, False), (16, 6, True)])
+@pytest.mark.parametrize(
+    ("d", "k", "diagonal"), [(8, 5, False), (32, 32, False), (16, 6, True), (150, 4, False)]
+)
 def test_weights_hard_memberships_and_trimming(device, d, k, diagonal):
     x, code, numbers, resident = table_of(device, 20_011, d, k, np.float64)
     mean, whiten, logs = components(numbers, k, diagonal)
@@ -84,7 +89,7 @@ def test_weights_hard_memberships_and_trimming(device, d, k, diagonal):
         close(found, expected)
 
 
-@pytest.mark.parametrize(("d", "k"), [(8, 5), (32, 32)])
+@pytest.mark.parametrize(("d", "k"), [(8, 5), (32, 32), (200, 3)])
 def test_tied_components_share_one_scatter(device, d, k):
     x, code, numbers, resident = table_of(device, 20_011, d, k, np.float64)
     mean, whiten, logs = components(numbers, k, False)
@@ -92,7 +97,9 @@ def test_tied_components_share_one_scatter(device, d, k):
     close(resident._mixture_step(*code, *given), plain_mixture.mixture_step(x, *code, *given))
 
 
-@pytest.mark.parametrize(("d", "k", "diagonal"), [(8, 5, False), (32, 32, True), (2, 3, False)])
+@pytest.mark.parametrize(
+    ("d", "k", "diagonal"), [(8, 5, False), (32, 32, True), (2, 3, False), (150, 4, False)]
+)
 def test_labels_and_the_ending(device, d, k, diagonal):
     x, code, numbers, resident = table_of(device, 20_011, d, k, np.float32)
     mean, whiten, logs = components(numbers, k, diagonal)
@@ -117,8 +124,9 @@ def test_sums_under_labels(device, scatters, labelled):
     close(resident._mixture_gather(*code, *given), plain_mixture.mixture_gather(x, *code, *given))
 
 
-def test_chunks_change_nothing_but_rounding(device, monkeypatch):
-    _, code, numbers, resident = table_of(device, 70_011, 8, 4, np.float64)
+@pytest.mark.parametrize("d", [8, 150])
+def test_chunks_change_nothing_but_rounding(device, monkeypatch, d):
+    _, code, numbers, resident = table_of(device, 70_011, d, 4, np.float64)
     mean, whiten, logs = components(numbers, 4, False)
     one = resident._mixture_step(*code, None, mean, whiten, logs)
     monkeypatch.setattr("ilk.kernels.gpu.mixture_plans.MixtureLaunch.chunk", lambda self, n: 10_000)
@@ -126,7 +134,7 @@ def test_chunks_change_nothing_but_rounding(device, monkeypatch):
     close(resident._mixture_step(*code, None, mean, whiten, logs), one)
 
 
-def test_wider_tables_are_refused(device):
-    x = blobs(5000, 130, 2, np.float32)
+def test_the_widest_tables_are_refused(device):
+    x = blobs(5000, 4000, 2, np.float32)
     with pytest.raises(Unavailable):
         DeviceMixture(DeviceTable(device, device.array(x, x.dtype)), encoded(x), 2, False)

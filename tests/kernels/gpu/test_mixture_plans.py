@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from ilk.kernels.gpu import nvrtc
-from ilk.kernels.gpu.mixture import fragments, unpacked
+from ilk.kernels.gpu.mixture import fragments
 from ilk.kernels.gpu.mixture_plans import MixtureLaunch, tiles
 from ilk.kernels.gpu.moments import MomentPlan
+from ilk.kernels.gpu.wide_mixture_plans import WideMixtureLaunch, mixture_launch
 from tests.kernels.gpu.spills import spilled_bytes
 
 SHAPES = [
@@ -47,8 +48,33 @@ def test_every_plan_fits_the_card(d, k, diagonal):
     assert not plan.at_once or plan.whole().shared <= 232_448
 
 
-def test_wider_tables_are_the_cpus():
-    assert not MixtureLaunch(129, 3, False, "float64").fits
+@pytest.mark.parametrize(("d", "dtype"), [(129, "float64"), (500, "float32"), (1700, "float64")])
+def test_wider_tables_have_a_plan_of_their_own(d, dtype):
+    plan = mixture_launch(d, 3, False, dtype)
+    assert isinstance(plan, WideMixtureLaunch)
+    assert plan.fits
+    assert plan.scores(fused=False).shared <= 232_448
+    assert plan.sum_blocks * plan.sums().shared <= 232_448
+
+
+def test_the_widest_tables_are_the_cpus():
+    assert not mixture_launch(4000, 3, False, "float64").fits
+    assert not mixture_launch(1000, 500, False, "float64").fits
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+def test_tiles_of_slabs_add_up_to_scatters(diagonal):
+    generator = np.random.default_rng(1)
+    plan = WideMixtureLaunch(150, 2, diagonal, "float64")
+    y = np.zeros((50, 64 * 3))
+    y[:, :150] = generator.normal(size=(50, 150))
+    exact = y.T @ y
+    tiles = [exact[64 * i : 64 * i + 64, 64 * j : 64 * j + 64] for i, j in plan.pairs]
+    scatter = plan.matrices(np.stack([np.ravel(tiles)] * 2))[:, :150, :150]
+    assert np.allclose(
+        np.einsum("kii->ki", scatter), np.diag(exact)[:150]
+    )  # all that is read of a diagonal one
+    assert diagonal or np.allclose(scatter, exact[:150, :150])
 
 
 @pytest.mark.parametrize(("d", "diagonal"), [(8, False), (32, False), (24, True)])
@@ -84,7 +110,7 @@ def test_tiles_add_up_to_scatters(d, diagonal):
         columns = y[:, 8 * c : 8 * c + 8]
         packed[:, number, :8] = z[:, 8 * a : 8 * a + 8].T @ columns
         packed[:, number, 8:] = 0 if b < 0 else z[:, 8 * b : 8 * b + 8].T @ columns
-    scatter = unpacked(packed.reshape(2, -1), plan)
+    scatter = plan.matrices(packed.reshape(2, -1))
     exact = z.T @ y
     blocks = np.kron(np.eye(plan.blocks), np.ones((8, 8))) if diagonal else 1.0
     assert np.allclose(scatter, exact * blocks)
@@ -100,10 +126,13 @@ def test_tiles_add_up_to_scatters(d, diagonal):
         (128, 5, False, "float32"),
         (40, 100, True, "float64"),
         (32, 32, True, "float32"),
+        (130, 3, False, "float64"),
+        (500, 9, False, "float32"),
+        (1500, 2, True, "float64"),
     ],
 )
 def test_every_class_compiles(d, k, diagonal, dtype, monkeypatch):
-    plan = MixtureLaunch(d, k, diagonal, dtype)
+    plan = mixture_launch(d, k, diagonal, dtype)
     builds = [plan.sums(), plan.scores(fused=plan.fused), plan.memberships()] + [plan.whole()] * plan.at_once
     for build in builds:
         spilled = spilled_bytes(build, "sm_90a", monkeypatch)

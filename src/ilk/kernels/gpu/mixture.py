@@ -12,11 +12,11 @@ from math import inf
 import numpy as np
 
 from ilk.kernels.gpu.launch import Array, DeviceArray
-from ilk.kernels.gpu.mixture_plans import MixtureLaunch
 from ilk.kernels.gpu.moments import MOST_TERMS, MomentPlan
 from ilk.kernels.gpu.nvrtc import Unavailable
 from ilk.kernels.gpu.plans import LEAST_ROWS, reduction
 from ilk.kernels.gpu.table import CellEncoding, DeviceTable
+from ilk.kernels.gpu.wide_mixture_plans import mixture_launch
 from ilk.kernels.gpu.workspace import Workspace
 
 CENTRED_FROM = 1e6  # (mean / deviation)^2, above which moments about the table's centre lose too many digits
@@ -29,7 +29,7 @@ class DeviceMixture(Workspace):
 
     def __init__(self, table: DeviceTable, encoding: CellEncoding, k: int, diagonal: bool) -> None:
         super().__init__(table.device)
-        plan = MixtureLaunch(table.n_columns, k, diagonal, table.dtype, table.device.shared_limit)
+        plan = mixture_launch(table.n_columns, k, diagonal, table.dtype, table.device.shared_limit)
         if not plan.fits:
             raise Unavailable(
                 f"no kernel is made for a mixture of {table.n_columns} columns and {k} components"
@@ -167,8 +167,8 @@ class DeviceMixture(Workspace):
 
     def _gather(self, first: int, last: int) -> None:
         plan = self.plan
-        build, groups = plan.sums(), plan.pitch // plan.group
-        ranges = max(1, self.grid // groups)
+        build, tasks = plan.sums(), plan.sum_tasks
+        ranges = max(1, self.grid * plan.sum_blocks // tasks)
         partial = self.memory("partial", (ranges, plan.pitch * plan.width), "f8")
         given = (
             self.x.rows(first, last),
@@ -177,7 +177,7 @@ class DeviceMixture(Workspace):
             self._memory["mean"],
             partial,
         )
-        self.table.build(build)(groups * ranges, build.threads, *given, int(first > 0))
+        self.table.build(build)(tasks * ranges, build.threads, *given, int(first > 0))
 
     def _sums(self, mean: Array) -> tuple[Array, Array, Array]:
         plan, partial = self.plan, self._memory["partial"]
@@ -187,7 +187,7 @@ class DeviceMixture(Workspace):
         found = out.fetch().reshape(plan.pitch, plan.width)[: self.k]
         count, d = found[:, -1].copy(), self.d
         shift = found[:, -1 - plan.wide : -1][:, :d] - count[:, None] * mean
-        scatter = unpacked(found[:, : -1 - plan.wide], plan)[:, :d, :d]
+        scatter = plan.matrices(found[:, : -1 - plan.wide])[:, :d, :d]
         scatter = np.einsum("kii->ki", scatter) if plan.diagonal else scatter
         return count, shift, np.ascontiguousarray(scatter)
 
@@ -255,16 +255,3 @@ def fragments(matrices: Array, diagonal: bool) -> Array:
     cut = matrices.reshape(k, blocks, 8, blocks, 2, 4).transpose(0, 1, 3, 2, 5, 4)  # k, b, t, g, q, half
     chosen = [(b, t) for b in range(blocks) for t in range(b + 1) if not diagonal or t == b]
     return np.ascontiguousarray(np.stack([cut[:, b, t] for b, t in chosen], axis=1).reshape(k, -1, 32, 2))
-
-
-def unpacked(found: Array, plan: MixtureLaunch) -> Array:
-    """Symmetric matrices (K, D, D) from tiles of 16 x 8."""
-    k, blocks = len(found), plan.blocks
-    tiled = found.reshape(k, plan.sets * plan.tiles_of_set, 2, 8, 8)
-    matrix = np.zeros((k, blocks, 8, blocks, 8))
-    for number, (a, b, c) in enumerate(plan.tiles):
-        for half, row in enumerate((a, b)):
-            if row >= 0:
-                matrix[:, row, :, c, :] = tiled[:, number, half]
-                matrix[:, c, :, row, :] = tiled[:, number, half].transpose(0, 2, 1)
-    return matrix.reshape(k, 8 * blocks, 8 * blocks)

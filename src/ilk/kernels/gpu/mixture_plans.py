@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import ClassVar
+
+import numpy as np
 
 from ilk.kernels.gpu.plans import SHARED_LIMIT, Build, numbers, up
+from ilk.kernels.pairs import Array
 
-MOST_BLOCKS = 16  # of 8 columns: tables of up to 128
+MOST_BLOCKS = 16  # of 8 columns: tables of up to 128; beyond, `wide_mixture_plans.py`
 MOST_TILES = 18  # of 16 x 8 sums in the registers of a thread: 144 of 255
 TILE_REGISTERS = 160  # for the tiles of all components of a warp
 FUSED_COMPONENTS = {
@@ -63,6 +67,8 @@ def _product(number: int, a: int, b: int, c: int) -> str:
 @dataclass(frozen=True)
 class MixtureLaunch:
     """Sizes for `columns` and `k` components of full or `diagonal` covariances, of float32 or float64 numbers."""
+
+    sum_blocks: ClassVar[int] = 1  # that gather sums on a multiprocessor
 
     columns: int
     k: int
@@ -121,6 +127,11 @@ class MixtureLaunch:
         return up(up(self.k, self.group), 4) if self.group % 4 else up(self.k, self.group)
 
     @property
+    def sum_tasks(self) -> int:
+        """Blocks that gather the sums of the same rows."""
+        return self.pitch // self.group
+
+    @property
     def width(self) -> int:
         """Numbers that are gathered for a component."""
         return self.sets * self.tiles_of_set * 128 + self.wide + 1
@@ -153,6 +164,17 @@ class MixtureLaunch:
         vector = f"[{self.blocks}]"
         head = f"double (&acc)[{self.tiles_of_set}][4], const double (&z){vector}, const double (&y){vector}, int set"
         return f"\nDEVICE void add_tiles({head}) {{\n" + "\nelse ".join(text) + "\n}\n"
+
+    def matrices(self, sums: Array) -> Array:
+        """Symmetric matrices (K, columns, columns), padded, from the sums of components."""
+        tiled = sums.reshape(len(sums), self.sets * self.tiles_of_set, 2, 8, 8)
+        matrix = np.zeros((len(sums), self.blocks, 8, self.blocks, 8))
+        for number, (a, b, c) in enumerate(self.tiles):
+            for half, row in enumerate((a, b)):
+                if row >= 0:
+                    matrix[:, row, :, c, :] = tiled[:, number, half]
+                    matrix[:, c, :, row, :] = tiled[:, number, half].transpose(0, 2, 1)
+        return matrix.reshape(len(sums), self.wide, self.wide)
 
     # --- scores
 
