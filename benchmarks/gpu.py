@@ -1,8 +1,10 @@
 """Passes on a GPU beside what else runs there: `python -m benchmarks.gpu`, or with names of `PARTS`.
 
 Needs an NVIDIA Hopper card and torch, which makes the tables. Two times a pass: of its kernels, by CUDA events around
-each, and of the whole call as a fit sees it (parameters in, sums out, arithmetic on the host); medians. The floor is
-the larger of reading the table once at the card's own copy rate and of the products at its own rate.
+each while the card still sleeps, so that it never waits for the host to launch the next one, and of the whole call as a
+fit sees it (parameters in, sums out, arithmetic on the host); medians. The floor is the larger of reading the table
+once at the card's own copy rate and of the products at its own rate. Beside it the same pass in torch, in flash-kmeans
+and in scikit-learn on the same tensors, where they are installed.
 """
 
 from __future__ import annotations
@@ -42,9 +44,14 @@ MIXTURES = [
     ("full EM f64", 4 * 10**7, 5, 100, "float64", False, None),
     ("full EM f64", 2 * 10**7, 16, 64, "float64", False, None),
     ("full EM f64", 5 * 10**6, 64, 16, "float64", False, None),
+    ("full EM f64", 10**6, 256, 8, "float64", False, None),
+    ("full EM f32", 2 * 10**5, 1000, 4, "float32", False, None),
     ("diagonal EM f64", 10**7, 32, 32, "float64", True, 3.0),
     ("diagonal EM f32", 10**7, 32, 32, "float32", True, 3.0),
 ]
+
+
+SLEEP = 4_000_000  # cycles: 2 ms, in which the host launches all kernels of a pass
 
 
 class Clock:
@@ -67,6 +74,7 @@ class Clock:
             clock.events.append((kernel.name, before, after))
 
         launch.Kernel.__call__ = timed  # type: ignore[method-assign]
+        self.torch.cuda._sleep(SLEEP)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -152,6 +160,66 @@ def torch_k_means(x: Any, centres: Any) -> tuple[float, float]:
     return (time.perf_counter() - begun) * 1e3, cost
 
 
+def flash_k_means(x: Any, centres: Any) -> tuple[float, float]:
+    """A pass of flash-kmeans from these centres: ms and cost; nan where it is not installed, or refuses."""
+    import torch
+
+    try:
+        from flash_kmeans import batch_kmeans_Euclid as fit
+    except ImportError:
+        return float("nan"), float("nan")
+    c = torch.as_tensor(centres, device="cuda", dtype=x.dtype)
+
+    def passes(count: int) -> tuple[float, Any]:
+        torch.cuda.synchronize()
+        begun = time.perf_counter()
+        label = fit(x[None], len(c), max_iters=count, tol=-1.0, init_centroids=c[None])[0][0]
+        torch.cuda.synchronize()
+        return (time.perf_counter() - begun) * 1e3, label
+
+    try:
+        label = passes(1)[1].long()
+        size = 1 << 24
+        pieces = zip(x.split(size), label.split(size), strict=True)
+        cost = sum(float(((part.double() - c.double()[own]) ** 2).sum()) for part, own in pieces)
+        return min((passes(11)[0] - passes(1)[0]) / 10 for _ in range(3)), cost
+    except Exception as why:  # of the peer, whatever it is
+        print("flash-kmeans:", type(why).__name__, str(why)[:120])
+        return float("nan"), float("nan")
+
+
+def sklearn_mixture(x: Any, mean: Any, whiten: Any) -> tuple[float, float]:
+    """A pass of scikit-learn's GaussianMixture over the tensor (array API): ms and mean log-likelihood."""
+    import warnings
+
+    import torch
+
+    try:
+        import sklearn
+        from sklearn.mixture import GaussianMixture
+
+        k, precision = len(mean), np.einsum("kji,kjl->kil", whiten, whiten)
+        starts = (np.full(k, 1 / k), mean, precision)
+        weights, means, precisions = (torch.as_tensor(s, device="cuda", dtype=x.dtype) for s in starts)
+
+        def passes(count: int) -> tuple[float, Any]:
+            given: Any = {"weights_init": weights, "means_init": means, "precisions_init": precisions}
+            model = GaussianMixture(k, tol=0.0, max_iter=count, init_params="random", **given)
+            torch.cuda.synchronize()
+            begun = time.perf_counter()
+            model.fit(x)
+            torch.cuda.synchronize()
+            return (time.perf_counter() - begun) * 1e3, model
+
+        with sklearn.config_context(array_api_dispatch=True), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            once, first = passes(1)
+            return (passes(4)[0] - once) / 3, float(first.lower_bound_)
+    except Exception as why:
+        print("scikit-learn:", type(why).__name__, str(why)[:120])
+        return float("nan"), float("nan")
+
+
 def one_kmeans(name: str, n: int, d: int, k: int, dtype: str, most: float | None) -> None:
     x, rows = blobs(n, d, k, dtype)
     table, encoding = table_of(x)
@@ -160,6 +228,7 @@ def one_kmeans(name: str, n: int, d: int, k: int, dtype: str, most: float | None
     found = measured(lambda: job.step(centres))
     floor = max(x.nbytes / READ, 2 * n * d * k / HALF if job.plan.kind == "large" else 0) * 1e3
     slower, theirs = torch_k_means(x, rows) if dtype != "float16" else (float("nan"), float("nan"))
+    flash, flashed = flash_k_means(x, rows) if dtype != "float64" else (float("nan"), float("nan"))
     status = job._memory["status"].fetch()
     told = f"{job.plan.kind}, listed {status[1:-1].sum() / n:.2%}, open {status[0]}"
     line(
@@ -168,7 +237,8 @@ def one_kmeans(name: str, n: int, d: int, k: int, dtype: str, most: float | None
         found,
         floor,
         most,
-        f"torch {slower:.0f} ms; cost {cost:.10g} torch {theirs:.10g}; {told}",
+        f"torch {slower:.0f} ms, flash-kmeans {flash:.2f} ms; cost {cost:.10g}, torch {theirs:.10g}, "
+        f"flash-kmeans {flashed:.10g}; {told}",
     )
 
 
@@ -183,11 +253,20 @@ def one_mixture(name: str, n: int, d: int, k: int, dtype: str, diagonal: bool, m
     job, mean = DeviceMixture(table, encoding, k, diagonal), rows * encoding.power
     lower = np.tril(np.random.default_rng(0).normal(size=(k, d, d))) / 50
     whiten = (np.ones((k, d)) if diagonal else np.eye(d) + lower) / encoding.power
-    found = measured(lambda: job.step(mean, whiten, np.full(k, -np.log(k))), 5)
+    logs = np.full(k, -np.log(k))
+    found = measured(lambda: job.step(mean, whiten, logs), 5)
+    beside = ""
+    if n * d * k <= 10**7 * 32**2 and not diagonal and dtype == "float64":
+        slope = np.abs(np.einsum("kii->ki", whiten) * encoding.power)
+        constant = np.log(slope).sum(axis=1) - d / 2 * np.log(2 * np.pi)
+        own = -job.step(mean, whiten, logs + constant)[3] / n
+        slower, theirs = sklearn_mixture(x, rows, whiten * encoding.power)
+        beside = f"scikit-learn {slower:.0f} ms; mean log-likelihood {own:.10g}, scikit-learn {theirs:.10g}"
     products = (
         8 * n * k * d if diagonal else 2 * n * k * d * (d + 8)
     )  # E and M, symmetric halves in blocks of 8
-    line(name, f"{n:.0e} x {d}, K {k}", found, max(products / DOUBLE, x.nbytes / READ) * 1e3, most)
+    floor = max(products / DOUBLE, x.nbytes / READ) * 1e3
+    line(name, f"{n:.0e} x {d}, K {k}", found, floor, most, beside)
 
 
 def mixtures() -> None:
@@ -263,6 +342,23 @@ def other_cards() -> None:
         launch._devices[0] = own
 
 
+def _copy_rate() -> float:
+    """GB/s of one long copy from page-locked memory to the card."""
+    import torch
+
+    host = torch.empty(1 << 30, dtype=torch.uint8, pin_memory=True)
+    there = torch.empty_like(host, device="cuda")
+    before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    times = []
+    for _ in range(3):
+        before.record()
+        there.copy_(host, non_blocking=True)
+        after.record()
+        torch.cuda.synchronize()
+        times.append(before.elapsed_time(after))
+    return host.nbytes / min(times) / 1e6
+
+
 def streaming() -> None:
     """A pass over rows in host memory, page-locked where they lie, and through buffers that threads fill."""
     n, d, k = 4 * 10**7, 32, 100
@@ -271,6 +367,7 @@ def streaming() -> None:
     del x
     encoding = CellEncoding(2.0**-5, np.zeros(d))
     given = encoding.power, encoding.centre, None, None, rows * encoding.power
+    print(f"copies of locked pages alone: {_copy_rate():.1f} GB/s", flush=True)
     for name, cells in (("locked pages", host), ("filled buffers", host.view(np.memmap))):
         begun = time.perf_counter()
         flowing = Flowing(launch.open_device(), cells, print)

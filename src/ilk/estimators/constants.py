@@ -10,6 +10,8 @@ from ilk.errors import DataError, warn
 from ilk.fitting.table_moments import TableMoments, table_moments
 from ilk.table.block import Array
 
+LEAST_VARIANCE = 1e-290  # beside columns 1e145 times as wide, or as far out, doubles hold no variance
+
 
 def full_matrices(matrices: Array, unit: Array, varies: Array) -> Array:
     """Matrices (K, d, d) in the user's units, zero for constant columns."""
@@ -25,7 +27,7 @@ def full_matrices(matrices: Array, unit: Array, varies: Array) -> Array:
 def set_constant_aside(rows: Rows) -> tuple[Rows, TableMoments, Array]:
     """The rows without constant columns, their moments, and the constants (NaN for a column that varies)."""
     moments = table_moments(rows)
-    varies = moments.variance > 0
+    varies = moments.variance > LEAST_VARIANCE
     constants = np.full(rows.n_columns, np.nan)
     if varies.all():
         return rows, moments, constants
@@ -37,6 +39,8 @@ def set_constant_aside(rows: Rows) -> tuple[Rows, TableMoments, Array]:
         )
     fixed = np.flatnonzero(~varies)
     constants[fixed] = rows.encoding.undo(moments.mean)[fixed]
-    warn("constant-column", f"columns {', '.join(map(str, fixed))} are constant and were left out.", depth=4)
+    beside = " beside the others" if moments.variance[fixed].any() else ""
+    columns = f"columns {', '.join(map(str, fixed))}"
+    warn("constant-column", f"{columns} are constant{beside} and were left out.", depth=4)
     kept = derive(rows, ColumnSubset(varies))
     return kept, table_moments(kept), constants

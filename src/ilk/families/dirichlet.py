@@ -30,6 +30,7 @@ from ilk.table.block import Array, Block
 
 STRENGTH = 0.01  # rows that the prior of a mean counts for; mclust's shrinkage
 SHAPE = 1.0  # of the prior of a precision, which counts for two rows; its mean is that of the table
+LEAST_RATE = 1e-240  # of a column small beside another: a model file holds no less
 PSEUDO_ROWS = 1.0  # that the prior of the levels counts for
 
 
@@ -121,7 +122,7 @@ class DirichletProcess(MixtureFamily[Posteriors]):
 
     @property
     def _prior_rate(self) -> Array:
-        return SHAPE * self.column_variances
+        return np.maximum(SHAPE * self.column_variances, LEAST_RATE)
 
     def _with_sticks(self, params: Posteriors, count: Array) -> Posteriors:
         """Sticks broken for the largest component first, the order in which the bound is highest."""

@@ -30,6 +30,7 @@ if kernels.COMPILED:
 
 COMPILED_COLUMNS = 40  # beyond, LAPACK's eigenvectors are faster than rotations
 LOG_2_PI = float(np.log(2 * np.pi))
+MOST_LOG_PRECISION = 700.0  # of a column small beside another: a double holds a little more
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ class Gaussian(MixtureFamily[Mixture]):
     def _cells(self, params: Mixture) -> tuple[Array, ...]:
         """Components along the columns as the product kernels take them, the noise as one more."""
         logs, mean, log_mixing = params.covariance.log_variance, params.mean, params.log_mixing
-        precision, log_norm = np.exp(-logs), -(logs + LOG_2_PI) / 2
+        precision, log_norm = np.exp(np.minimum(-logs, MOST_LOG_PRECISION)), -(logs + LOG_2_PI) / 2
         if self.noise is not None:
             mean = np.vstack([mean, self.noise.mean])
             precision = np.vstack([precision, np.square(self.noise.precision)])

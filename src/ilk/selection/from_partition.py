@@ -281,5 +281,6 @@ def gap_between(material: Material, labels: Array) -> float:
         lonely[mine] = reach[mine] > np.quantile(reach[mine], 1 - LONELY)
     yard = np.maximum(reach[:, None], reach)
     asked = (yard > 0) & ~same & ~lonely & ~lonely[:, None]
-    ratio = np.divide(matrix, yard, out=np.full_like(matrix, np.inf), where=asked)
+    with np.errstate(over="ignore"):  # so far apart that no double says it
+        ratio = np.divide(matrix, yard, out=np.full_like(matrix, np.inf), where=asked)
     return float(ratio.min())
