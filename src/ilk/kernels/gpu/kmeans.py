@@ -24,6 +24,7 @@ from ilk.kernels.pairs import round_pairs
 LEAST_SHARE = 2.0**-24  # of the squares: a cost below it is summed row by row
 ANY_UNITS = 256.0  # of sums of any numbers, in a number lifted to 64
 REST_SHARE = 64  # one cell in so many may have a rest; of tables with more, sums are made as of any numbers
+REST_ROOM = 1 << 16  # cells with a rest, by which their list grows
 MOST_HALF = 16384.0  # raw numbers up to which f16 holds -2 c
 
 
@@ -155,7 +156,9 @@ class DeviceKMeans(Workspace):
         count = int(found.fetch()[0])
         if count * REST_SHARE > self.n * self.plan.wide:
             return None
-        listed = self.device.empty((count, 3), np.int32)
+        # Parts of a larger table take turns: memory given back waits for all copies that are under way.
+        room = self.memory("rests", (plans.up(max(count, 1), REST_ROOM), 3), np.int32)
+        listed = room.rows(0, count)
         if count:
             find(self.table.grid, 256, *given, found.zero(), listed)
         return listed

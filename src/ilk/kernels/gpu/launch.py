@@ -8,7 +8,6 @@ kernel(grid, threads, array, 5, 1.5)                  # arrays, whole numbers (6
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import sys
 import threading
@@ -336,7 +335,7 @@ class Device:
 
     def kernel(self, name: str, text: str, macros: Mapping[str, object], shared: int = 0) -> Kernel:
         """A kernel compiled for this card, kept while the process lasts."""
-        key = name, hashlib.sha256(text.encode()).digest(), tuple(sorted(macros.items())), shared
+        key = name, text, tuple(sorted(macros.items())), shared
         if key not in self._kernels:
             if shared > self.shared_limit:
                 raise Unavailable(

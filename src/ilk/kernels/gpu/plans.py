@@ -96,8 +96,13 @@ class Build:
 
     def source(self) -> str:
         """The text that is compiled."""
-        made = (wgmma(self.products) if self.products else "") + self.text
-        return source(self.files[0]) + made + source(*self.files[1:])
+        return _source(self.files, self.products, self.text)
+
+
+@cache
+def _source(files: tuple[str, ...], products: int, text: str) -> str:
+    made = (wgmma(products) if products else "") + text
+    return source(files[0]) + made + source(*files[1:])
 
 
 @dataclass(frozen=True)
