@@ -19,6 +19,7 @@ def every_kernel(device: Device) -> None:
     for columns, k in ((2, 20), (16, 10), (20, 60), (32, 100), (64, 300), (200, 70)):
         x = k_means.blobs(ROWS, columns, k, np.float32)
         k_means.compare(device, x, x[:k])
+    k_means.test_rows_that_say_the_same_are_drawn_by_the_card_as_by_the_cpu(device)
     k_means.test_distances_of_seeds_have_the_bits_of_the_cpu(device, 7, 8, np.float32)
     x = np.random.default_rng(0).normal(size=(ROWS, 32)).astype(np.float32)  # about zero: cells with rests
     k_means.compare(device, x, x[:60])
@@ -32,6 +33,7 @@ def every_kernel(device: Device) -> None:
         (20, 5, True),
         (100, 3, False),
         (40, 30, True),
+        (150, 3, False),
     ):
         _, code, numbers, resident = mixtures.table_of(device, ROWS, columns, k, np.float32)
         mean, whiten, logs = mixtures.components(numbers, k, diagonal)
