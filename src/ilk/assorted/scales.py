@@ -148,7 +148,8 @@ class NumberColumns:
             here = np.flatnonzero(scale == one)
             mine = self[here]
             values = SCALES[one].place(x[:, here], mine)
-            placed[:, here] = (values - mine.centre[:, one]) / mine.spread[:, one]
+            with np.errstate(over="ignore"):  # of rows that do not count
+                placed[:, here] = (values - mine.centre[:, one]) / mine.spread[:, one]
         return placed
 
     def least_variance(self, scales: Sequence[int]) -> Array:

@@ -154,7 +154,8 @@ class Paper:
         member[label, np.arange(block.n_rows)] = block.weights
         numbers = block.numbers.astype(np.float64)
         known = (~np.isnan(numbers)).astype(np.float64)
-        cells = np.where(known > 0, numbers, 0.0)
+        counted = block.weights[:, None] > 0  # of others cells may be of any size
+        cells = np.where((known > 0) & counted, numbers, 0.0)
         heft = member @ known
         mean = np.divide(member @ cells, heft, out=np.zeros_like(heft), where=heft > 0)
         squares = np.stack([member[k] @ (known * np.square(cells - mean[k])) for k in range(n_groups)])

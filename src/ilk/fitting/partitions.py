@@ -106,7 +106,7 @@ class Partitioner:
     @cached_property
     def principal(self) -> Block:
         scores, deviation = self._axes
-        reached = np.cumsum(deviation**2) / np.sum(deviation**2)
+        reached = np.cumsum(deviation**2) / (np.sum(deviation**2) or 1.0)
         n_axes = 1 + int(np.searchsorted(reached, PRINCIPAL_SHARE))
         return self._block(scores[:, :n_axes], self.sample.weight)
 
