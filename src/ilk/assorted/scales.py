@@ -46,6 +46,7 @@ class NumberScale:
 
 
 STEEPEST = 300.0  # log of a slope whose square, times that of a step, is still a number
+FARTHEST = 1e100  # deviations that a row without weight may lie away: their squares are numbers
 SCALES = (
     NumberScale("plain"),
     NumberScale("low", 0.05),
@@ -148,8 +149,9 @@ class NumberColumns:
             here = np.flatnonzero(scale == one)
             mine = self[here]
             values = SCALES[one].place(x[:, here], mine)
-            with np.errstate(over="ignore"):  # of rows that do not count
-                placed[:, here] = (values - mine.centre[:, one]) / mine.spread[:, one]
+            with np.errstate(over="ignore"):
+                away = (values - mine.centre[:, one]) / mine.spread[:, one]
+            placed[:, here] = np.clip(away, -FARTHEST, FARTHEST, out=away)
         return placed
 
     def least_variance(self, scales: Sequence[int]) -> Array:
