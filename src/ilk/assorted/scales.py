@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ilk.table.block import Array
+from ilk.table.block import FARTHEST, Array
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,6 @@ class NumberScale:
 
 
 STEEPEST = 300.0  # log of a slope whose square, times that of a step, is still a number
-FARTHEST = 1e100  # deviations that a row without weight may lie away: their squares are numbers
 SCALES = (
     NumberScale("plain"),
     NumberScale("low", 0.05),

@@ -39,8 +39,8 @@ def set_constant_aside(rows: Rows) -> tuple[Rows, TableMoments, Array]:
         )
     fixed = np.flatnonzero(~varies)
     constants[fixed] = rows.encoding.undo(moments.mean)[fixed]
-    beside = " beside the others" if moments.variance[fixed].any() else ""
+    narrow = ", or 1e145 times as narrow as others," if moments.variance[fixed].any() else ""
     columns = f"columns {', '.join(map(str, fixed))}"
-    warn("constant-column", f"{columns} are constant{beside} and were left out.", depth=4)
+    warn("constant-column", f"{columns} are constant{narrow} and were left out.", depth=4)
     kept = derive(rows, ColumnSubset(varies))
     return kept, table_moments(kept), constants

@@ -99,7 +99,7 @@ class Grouping:
     interrupted: bool = False
     sizing: Sizing | None = None  # what the wish for sizes changed
     dissolved: tuple[int, int] | None = (
-        None  # groups that the dips alone leave, and how many of these dissolve
+        None  # groups that the dips alone leave, and how many of these dissolve, or may
     )
     signs: tuple[tuple[int, float], ...] = ()  # of each K, where the method chose by a sign of its own
     merged: Merged | None = None  # offered where a group is not stable
@@ -218,17 +218,18 @@ def _tested(made: Grouping, found: Search, wish: GroupingOptions, looked: _Looke
         return made
     merged = stable_merge(again, made.merge, made.grouped, made.thresholds.merge)
     free = wish.merge == "separation" and wish.asked is None
+    lost = [group for group, least in enumerate(again.at_least) if least < DISSOLVED]
     if (
         merged is None
         or not free
         or merged.n_groups < wish.least
-        or not _instead(again.stable, merged, looked)
+        or not lost
+        or merged.separation < looked.ground.thresholds.clear
     ):
         return replace(made, merged=merged)
     merge = made.merge.down_to(merged.n_groups)
     grouped, labels, size = _in_order(looked.rows, replace(made.grouped, group_of=merge.group_of))
     valleys = valley_matrix(looked.ground, members(grouped.group_of))
-    lost = [group for group, value in enumerate(again.stable) if value < DISSOLVED]
     doubts = doubts_of(looked.ground, merge, grouped, again)
     torn = torn_part(made.grouped, made.valleys, made.size, lost, grouped)
     return replace(
@@ -255,11 +256,6 @@ def _regrouped(made: Grouping, more: Model, looked: _Looked) -> float:
     merge = merge_pieces(ground, n_pieces, threshold=plan.threshold, least=plan.least, whole_path=False)
     other = Grouped(*more, merge.group_of, plan.soft)
     return ari(made.grouped.label(sample), other.label(sample))
-
-
-def _instead(stable: Sequence[float], merged: Merged, looked: _Looked) -> bool:
-    """Whether the merge takes the place of groups of which some dissolve: it is stable and clearly separated."""
-    return min(stable) < DISSOLVED and merged.separation >= looked.ground.thresholds.clear
 
 
 def stable_merge(again: Resampled, merge: Merge, grouped: Grouped, least: float) -> Merged | None:

@@ -107,6 +107,11 @@ class Resampled:
     stable: tuple[float, ...]
     errors: tuple[float, ...]  # standard errors of these
 
+    @property
+    def at_least(self) -> tuple[float, ...]:
+        """Stability of each group less its standard error: what is below a threshold may as well be there."""
+        return tuple(mean - error for mean, error in zip(self.stable, self.errors, strict=True))
+
     def merged_to(self, merged: Grouped) -> tuple[float, ...]:
         """Stability of coarser groups: the pieces of each resample are merged to as many."""
         n_groups, label = merged.n_groups, merged.label(self.sample)

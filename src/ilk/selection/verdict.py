@@ -323,10 +323,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _finer(dissolved: tuple[int, int]) -> str:
-    """The groups that the dips alone leave, where some of them dissolved and were merged."""
+    """The groups that the dips alone leave, where some of them dissolve, or may, and were merged."""
     n_groups, lost = dissolved
-    some = "one dissolves" if lost == 1 else f"{lost} dissolve"
-    return f"of {n_groups} groups that dips separate {some} in bootstrap resamples"
+    some = "one is" if lost == 1 else f"{lost} are"
+    return f"of {n_groups} groups that dips separate {some} not stable in bootstrap resamples, and merged"
 
 
 def _coarser(case: _Case) -> str:

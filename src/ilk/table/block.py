@@ -36,6 +36,7 @@ def stacked(parts: Sequence[Any]) -> Any:
 BLOCK_ROWS = 16384
 FEW_BLOCKS = 64  # up to here blocks are of equal size, and a multiple of four of them
 ROUND_ROWS = 64
+FARTHEST = 1e100  # that an encoded number of a row without weight may lie away: its square is a number
 
 
 def block_rows(n_rows: int, n_columns: int) -> int:
@@ -95,11 +96,13 @@ class Encoding:
         only for few rows of those."""
         raw = raw.toarray() if is_sparse(raw) else raw  # type: ignore[attr-defined]
         kind = raw.dtype.type
-        with np.errstate(over="ignore"):  # of rows that do not count
+        with np.errstate(over="ignore"):
             numbers = raw * kind(self.power)
             numbers -= self.centre.astype(kind)
             if self.factor is not None:
                 numbers *= self.factor.astype(kind)
+        if kind is np.float64:
+            np.clip(numbers, -FARTHEST, FARTHEST, out=numbers)
         return np.ascontiguousarray(numbers)
 
     def undo(self, numbers: Array) -> Array:

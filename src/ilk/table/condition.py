@@ -33,6 +33,7 @@ DOUBTFUL = 8.0
 FEW_STEPS = 64
 """Fewer representable steps than this between smallest and largest value: precision is exhausted."""
 LARGEST_POWER = {np.dtype(np.float64): 1022, np.dtype(np.float32): 126}
+FARTHEST_CONSTANT = 320  # as a power of two, encoded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,8 +209,9 @@ def power_for(facts: Survey) -> float:
     if widest == 0.0:
         return float(np.ldexp(1.0, max(-limit, min(-int(np.frexp(farthest)[1]), limit))))
     exponent = -(int(np.frexp(widest)[1]) + 1)
-    # A constant column may lie so far out that the power of the others would make it overflow.
-    room = limit - int(np.frexp(farthest)[1])
+    # A constant column may lie so far out that the power of the others would make it overflow, or leave what a model
+    # file holds.
+    room = min(limit, FARTHEST_CONSTANT) - int(np.frexp(farthest)[1])
     return float(np.ldexp(1.0, max(-limit, min(exponent, limit, room))))
 
 
@@ -264,7 +266,10 @@ class Spread:
         width = facts.width * (2 * encoding.power)
         exponent = -np.frexp(np.where(width > 0, width, 1.0))[1]
         unit = np.ldexp(1.0, np.minimum(exponent, np.finfo(np.float64).maxexp - 1))
-        return cls(encoding, facts.mean * encoding.power - encoding.centre, unit)
+        low, high = (np.asarray(ends, dtype=np.float64) for ends in (facts.low, facts.high))
+        # The last digit of a mean may lie outside, and the power may be larger than a double has digits.
+        mean = np.where(high >= low, np.clip(facts.mean, low, np.maximum(low, high)), facts.mean)
+        return cls(encoding, mean * encoding.power - encoding.centre, unit)
 
     def sums(self, block: Array, weight: Array | None) -> Array:
         """Sums of offsets and of their squares (2, columns) over some rows."""
