@@ -247,8 +247,12 @@ def test_a_run_that_was_stopped_goes_on_in_its_folder(killed_fit, monkeypatch):
         if next(count, None) is None:
             os.kill(os.getpid(), signal.SIGINT)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
     monkeypatch.setattr(RecordFile, "add", stopping)
-    done = killed_fit("--resume")
+    try:
+        done = killed_fit("--resume")
+    finally:
+        signal.signal(signal.SIGINT, before)
     monkeypatch.setattr(RecordFile, "add", real)
     assert done.exit_code == 130
     assert "the same command with --resume" in done.stderr
