@@ -247,7 +247,9 @@ def test_a_run_that_was_stopped_goes_on_in_its_folder(killed_fit, monkeypatch):
         if next(count, None) is None:
             os.kill(os.getpid(), signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+    before = signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # ignored where tests run in the background
     monkeypatch.setattr(RecordFile, "add", stopping)
     try:
         done = killed_fit("--resume")

@@ -58,9 +58,19 @@ class Tried:
         self.escaped[f"{call}: {told}"] = times + 1, first
 
     def attempt(self, name: str, data: bytes, rows: Table, path: Path) -> None:
-        """Load the file and ask everything of it; only an IlkError may come out."""
-        path.write_bytes(data)
+        """Load the file and ask everything of it; only an IlkError may come out, soon. What takes long is tried again:
+        on a busy machine threads that wait for each other use the processor, too."""
         self.count += 1
+        spent = self._attempted(name, data, rows, path)
+        if spent > MOST_SECONDS:
+            spent = min(spent, Tried(saved=self.saved)._attempted(name, data, rows, path))
+        self.slowest = max(self.slowest, spent)
+        if spent > MOST_SECONDS:
+            self.note(f"{name} slow", f"{spent:.1f} s", data)
+
+    def _attempted(self, name: str, data: bytes, rows: Table, path: Path) -> float:
+        """Seconds of the processor that the file and all that is asked of it took."""
+        path.write_bytes(data)
         _forget_peak()
         began, before = _used()
         try:
@@ -79,12 +89,10 @@ class Tried:
                 except (Exception, TooSlow) as error:
                     self.note(f"{name} {call}", error, data)
         ended, peak = _used()
-        self.slowest = max(self.slowest, ended - began)
-        if ended - began > MOST_SECONDS:
-            self.note(f"{name} slow", f"{ended - began:.1f} s", data)
         self.grew = max(self.grew, peak - before)
         if peak - before > MOST_BYTES:
             self.note(f"{name} memory", "too much", data)
+        return ended - began
 
     @staticmethod
     def asked(model, rows, path):

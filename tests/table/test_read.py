@@ -705,3 +705,14 @@ def test_arrow_cells_stored_in_seldom_ways():
     runs = pa.RunEndEncodedArray.from_arrays([2, 3], [1.5, None])
     half = pa.array([np.float16(1.5), np.float16("nan"), None])
     assert rows(read(pa.table({"runs": runs, "half": half}))) == [(1.5, 1.5), (1.5, None), (None, None)]
+
+
+@pytest.mark.badinput("D20")
+@pytest.mark.parametrize("text", [str, np.str_])
+@pytest.mark.parametrize("blank", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT])
+@pytest.mark.parametrize("odd", ["é", "a\ud800"])
+def test_texts_are_read_alike_whatever_cells_stand_beside_them(text, blank, odd):
+    cells = [text("a"), text(odd), blank, text("b"), blank]
+    spelled = odd.encode("utf-8", "backslashreplace").decode()
+    assert read({"c": cells}).columns[0].to_pylist() == ["a", spelled, None, "b", None]
+    assert read({"c": [blank] * 3 + [1.5]}).columns[0].to_pylist() == [None, None, None, 1.5]
