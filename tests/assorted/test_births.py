@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ilk.assorted import fit as assorted
-from ilk.assorted.births import LEG, TRIAL_FIT, births_of, hopeless, while_hopeful
+from ilk.assorted.births import births_of
 from ilk.assorted.columns import assort
 from ilk.assorted.fit import SearchOptions, fit_assorted
 from ilk.assorted.growth import GrowthSearch
 from ilk.assorted.problem import AssortedProblem, ModelOptions
-from ilk.assorted.state import FitState, from_labels, labels_of, step_of
+from ilk.assorted.state import from_labels, labels_of, step_of
 from ilk.engines.memory import MemoryRows
-from ilk.fitting.loop import PASS_LIMIT, TOLERANCE, Record
 from ilk.table.condition import encoding_of, survey
 
 
@@ -68,47 +65,3 @@ def test_a_cluster_too_rare_for_the_sample_is_found_among_all_rows(rows, monkeyp
     assert len(np.unique(rare)) == 1
     assert (label == rare[0]).sum() == 24
     assert len(found.params) in {candidate.k for candidate in found.candidates}
-
-
-class Falling:
-    """Runs whose cost goes to an end, nearer by a share with each pass; passes are counted."""
-
-    def __init__(self, share: float, ends: list[float]) -> None:
-        self.share, self.ends, self.passes = share, ends, [0] * len(ends)
-
-    def __call__(self, starts, stop):
-        found = []
-        for place in starts:
-            first = self.passes[place]
-            self.passes[place] += stop.max_passes
-            trace = [
-                Record(i + 1, self.ends[place] + 100 * self.share ** (first + i), 2)
-                for i in range(stop.max_passes)
-            ]
-            ended = self.passes[place] >= 40
-            found.append(
-                FitState(None, place, trace[-1].cost, TOLERANCE if ended else PASS_LIMIT, tuple(trace))
-            )
-        return found
-
-
-def test_of_births_only_those_that_may_pay_are_run_out():
-    run = Falling(0.7, [500.0, 900.0])
-    low, high = while_hopeful(run, [0, 1], below=800.0)
-    assert (low.reason, high.reason) == (TOLERANCE, PASS_LIMIT)
-    assert run.passes == [40, LEG]
-    assert low.cost == pytest.approx(500.0, abs=1e-3)
-
-
-def test_a_birth_has_no_more_passes_than_a_trial_fit():
-    run = Falling(0.999, [0.0])
-    run.passes = [-1000]  # far from its end
-    while_hopeful(run, [0], below=1e9)
-    assert run.passes == [TRIAL_FIT.max_passes - 1000]
-
-
-@given(st.floats(0.05, 0.95), st.floats(-1e3, 1e3), st.integers(3, 6))
-def test_a_run_of_even_falls_that_ends_below_is_never_given_up(share, end, n_passes):
-    costs = [end + 100 * share**i for i in range(n_passes)]
-    assert not hopeless(costs, below=end + 1e-6)
-    assert hopeless(costs, below=end - 100 * share ** (n_passes - 1) - 1e-4)

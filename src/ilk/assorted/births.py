@@ -7,24 +7,18 @@ all rows and takes it if the cost J falls.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ilk.assorted.embedding import EmbeddedRows
 from ilk.assorted.problem import AssortedProblem
-from ilk.assorted.state import FitState, visit_assign
+from ilk.assorted.state import visit_assign
 from ilk.families.base import GrowingFamily, Sums
-from ilk.fitting.loop import PASS_LIMIT, Stop
 from ilk.fitting.restarts import memberships_of
 from ilk.fitting.trim import find_cuts
 from ilk.table.block import Array, Block
-
-TRIAL_FIT = Stop(tolerance=1e-6, max_passes=100)
-LEG = 5  # passes of a birth among all rows before it is asked whether it may pay
-LEEWAY = 2.0  # times what a run would still gain at the rate of its last passes
 
 
 def births_of(scene: AssortedProblem, params: Any, shares: tuple[float, ...]) -> list[Any]:
@@ -37,37 +31,6 @@ def births_of(scene: AssortedProblem, params: Any, shares: tuple[float, ...]) ->
         sums = scene.rows.reduce(_visit_birth, _Birth(scene.family, params, family, blank, limit))
         proposals.append(family.update(blank, sums.values))
     return proposals
-
-
-def while_hopeful(
-    run: Callable[[Sequence[Any], Stop], list[FitState]], starts: Sequence[Any], below: float
-) -> list[FitState]:
-    """Trial fits of births, some passes at a time; one whose falls say that it ends above a cost goes no further."""
-    leg = replace(TRIAL_FIT, max_passes=LEG)
-    found, going = run(starts, leg), [*range(len(starts))]
-    for _ in range(TRIAL_FIT.max_passes // LEG - 1):
-        going = [place for place in going if found[place].reason == PASS_LIMIT]
-        going = [p for p in going if not hopeless([record.cost for record in found[p].trace], below)]
-        if not going:
-            break
-        for place, state in zip(going, run([found[p].params for p in going], leg), strict=True):
-            found[place] = state
-    return found
-
-
-def hopeless(costs: Sequence[float], below: float) -> bool:
-    """Whether a run is likely to end above a cost: each pass gains a share of what the one before gained, and twice the
-    sum of what that leaves is not enough.
-
-    >>> hopeless([90.0, 60.0, 50.0, 47.0], below=44.0), hopeless([90.0, 60.0, 50.0, 47.0], below=45.0)
-    (True, False)
-    """
-    if len(costs) < 3:
-        return False
-    before, last = costs[-3] - costs[-2], costs[-2] - costs[-1]
-    if not 0 <= last < before:
-        return False
-    return costs[-1] - LEEWAY * last * last / (before - last) > below
 
 
 def born_labels(

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ilk.assorted.births import TRIAL_FIT
 from ilk.assorted.embedding import HALVES, KINDS
-from ilk.assorted.growth import GrowthSearch
+from ilk.assorted.growth import TRIAL_FIT, GrowthSearch
 from ilk.assorted.problem import AssortedProblem
 from ilk.assorted.state import FitState, from_labels, labels_of, step_of
 from ilk.fitting.loop import Record

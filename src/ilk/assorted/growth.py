@@ -9,12 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ilk.assorted.births import TRIAL_FIT, births_of, born_labels, while_hopeful
+from ilk.assorted.births import births_of, born_labels
 from ilk.assorted.compiled_run import run_all_starts
 from ilk.assorted.embedding import HALVES, EmbeddedRows
 from ilk.assorted.first_params import first_params
@@ -47,8 +46,9 @@ LONG_WARM_UP = 20  # passes with every cell chosen; a vague start needs them
 SHORT_FIT = Stop(tolerance=1e-5, max_passes=15)
 N_POLISHED = 3
 LOCAL_FIT = Stop(tolerance=1e-5, max_passes=40)
+TRIAL_FIT = Stop(tolerance=1e-6, max_passes=100)
 FINAL_FIT = Stop(tolerance=1e-7, max_passes=300)
-WARM_UP = 2
+MOVE_WARM_UP = 2
 SPLITS_TRIED, MERGES_TRIED = 3, 2
 SPLIT_MERGE_ROUNDS, SPLIT_MERGE_SPLITS = 3, 2
 EXCHANGES = 2  # of a split and a merge, when no move lowers J
@@ -58,6 +58,7 @@ BIRTH_SHARES = (0.05, 0.15)
 LEAST_SPLIT = 4.0  # rows; smaller clusters are not split
 SETTLE_ROUNDS = 5
 DIRECT_CLUSTERS = (2, 3, 4, 5)  # sought at once in wide tables: three groups may pay where two do not
+# and in compressed ones, whose rows are parted at once
 SPARSE_CLUSTERS = (2, 3, 4, 5, 8, 12, 16, 24, 32, 48, 64)
 DIRECT_ROWS = 8  # for each of them
 
@@ -148,9 +149,8 @@ class GrowthSearch:
     def born(self, state: FitState) -> FitState:
         """Births among all rows of a table whose search was on a sample, as long as J falls."""
         while state.k < self.most and not self.stopped:
-            starts = self._readied(state.scene, births_of(state.scene, state.params, BIRTH_SHARES), WARM_UP)
-            found = while_hopeful(partial(self.run_all, state.scene), starts, state.cost)
-            better = self._accepted(state, found)
+            proposals = births_of(state.scene, state.params, BIRTH_SHARES)
+            better = self._accepted(state, self.fits(state.scene, proposals))
             if better is None:
                 break
             state = better
@@ -357,17 +357,16 @@ class GrowthSearch:
 
         return recall("race", scene.rows, (scene.family, k, self.seed), work)
 
-    def fits(self, scene: AssortedProblem, starts: Sequence[Any], warm_up: int = WARM_UP) -> list[FitState]:
+    def fits(
+        self, scene: AssortedProblem, proposals: Sequence[Any], warm_up: int = MOVE_WARM_UP
+    ) -> list[FitState]:
         """Trial fits of what moves propose, after a few passes with every cell chosen."""
-        if not starts or self.stopped:
+        if not proposals or self.stopped:
             return []
-        return self.run_all(scene, self._readied(scene, starts, warm_up), TRIAL_FIT)
-
-    def _readied(self, scene: AssortedProblem, starts: Sequence[Any], warm_up: int) -> list[Any]:
-        """What moves propose, after a few passes with every cell chosen."""
-        if not warm_up or scene.family.wide:
-            return list(starts)
-        return [self._switched(scene, params) for params in self._warmed(scene, starts, warm_up - 1)]
+        if warm_up and not scene.family.wide:
+            warmed = self._warmed(scene, proposals, warm_up - 1)
+            proposals = [self._switched(scene, params) for params in warmed]
+        return self.run_all(scene, proposals, TRIAL_FIT)
 
     def _warmed(self, scene: AssortedProblem, starts: Sequence[Any], n_passes: int) -> list[Any]:
         """Some passes with every cell chosen."""
