@@ -6,13 +6,12 @@ likelihood, too, prefers more than one group (mixtures only).
 
     no clear groups   one group explains the table, or no density dip separates its components
     weak              separation < 0.40, or icl_k = 1, or a group dissolves (stability < 0.50, or within its
-                      standard error of that),
-                      or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
+                      standard error of that), or not (separation >= 0.55 or (n >= 300 and mean stability >= 0.65)),
                       or mean stability < 0.75 where columns are more than a fifth of the rows,
                       or more groups than these are stable too, or a group that dissolved lies as near to another
                       group as to that which it was merged with, or the groups overlap: the expected adjusted Rand
                       index of the labels is below 0.8, or below 0.9 where anything keeps them from "solid"
-    not tested        not weak as far as known, and stability was not measured (interrupt, budget)
+    not tested        not weak as far as known, and stability was not measured, or only one group was tried
     solid             separation >= 0.55, least stability >= 0.75 beyond its standard error, no finer groups that
                       dissolved, no component that may be of two groups, expected adjusted Rand index >= 0.95
     fair              otherwise
@@ -141,14 +140,18 @@ class _Case:
     def stable(self) -> tuple[float, ...]:
         return self.grouping.stable or ()
 
+    @property
+    def compared(self) -> bool:
+        """Whether more than one group was tried: few rows, a short time or `k=1` may have kept it from that."""
+        return {c.k for c in self.found.candidates if c.bic is not None} != {1}
+
 
 def judge(found: Search, grouping: Grouping, letters: Sequence[str], columns: Sequence[str]) -> Verdict:
     """The verdict on groups marked by `letters`, found in numeric `columns`."""
     case = _Case(found, grouping, letters, columns, icl_k(found))
     if grouping.n_groups == 1:
-        word: Word = "no clear groups"
-        reasons = [_one_cloud(case)]
-        sentence = _no_groups(case)
+        word: Word = "no clear groups" if case.compared else "not tested"
+        reasons, sentence = [_one_cloud(case)], _no_groups(case)
     else:
         fair = _fair_reasons(case)
         weak = _weak_reasons(case) + overlap(grouping.doubts, RIGHT_IN_DOUBT if fair else RIGHT)
@@ -199,11 +202,9 @@ def _at_least(stability: float) -> str:
 def _one_cloud(case: _Case) -> Reason:
     """Why there is one group: BIC itself prefers one, or no density dip separates its components."""
     if case.grouping.segmented:
-        level = case.grouping.merge.path[-1]
-        figures = separation_figures(level.valley, case.grouping.thresholds.merge)
+        figures = separation_figures(case.grouping.merge.path[-1].valley, case.grouping.thresholds.merge)
         return Reason("not-separated", f"no density dip between the components {figures}")
-    tried = {c.k for c in case.found.candidates if c.bic is not None}
-    if tried == {1}:
+    if not case.compared:
         return Reason("one-group", "no other number of groups was tried")
     chosen = case.found.chosen.bic
     more = [c.bic for c in case.found.candidates if c.k > 1 and c.bic is not None]
@@ -215,9 +216,8 @@ def _one_cloud(case: _Case) -> Reason:
 def _no_groups(case: _Case) -> str:
     if not case.grouping.segmented:
         return _one_cloud(case).text
-    skewed = [
-        name for name, value in zip(case.columns, case.grouping.skewness, strict=False) if abs(value) > SKEWED
-    ]
+    known = zip(case.columns, case.grouping.skewness, strict=False)
+    skewed = [name for name, value in known if abs(value) > SKEWED]
     why = f" (skewed: {', '.join(skewed[:MOST_NAMED])})" if skewed else ""
     return (
         f"the table looks like a single group{why}. {case.grouping.pieces} segments are given "
