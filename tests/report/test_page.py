@@ -257,6 +257,15 @@ def test_segments_of_one_cloud_are_told_as_such(wine):
         assert text in words, text
 
 
+def test_one_group_beside_which_nothing_was_tried_is_not_told_as_found():
+    found = ilk.cluster({"x": [0.0, 1.0, 2.0, 9.0, 10.0, 11.0] * 5}, k=1)
+    words = " ".join(read(page(found.summary())).words)
+    assert "Not tested" in words
+    assert "30 rows as one group" in words
+    assert "no other number of groups was tried" in words.lower()
+    assert "No clear groups in" not in words
+
+
 def hostile_result():
     texts = strings()
     draws = np.random.default_rng(0)

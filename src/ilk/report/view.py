@@ -67,6 +67,11 @@ class View:
         """Whether there are groups at all; if not, what is shown are arbitrary segments."""
         return int(self.summary["chosen"]["k"]) > 1
 
+    @property
+    def tested(self) -> bool:
+        """Whether there is a verdict: stability was measured, and another number of groups was tried."""
+        return str(self.verdict["word"]) != "not tested"
+
     def colour_rules(self) -> str:
         """Rules that give groups the colours that somebody chose, as the style has them for light and dark."""
         chosen = self.summary.get("colours") or {}

@@ -29,7 +29,8 @@ def overview(summary: Summary, surface: Surface) -> str:
     """All groups, a name and a rule each."""
     lines: list[str] = []
     if summary["chosen"]["k"] < 2:
-        lines += line("groups", [("no clear groups: the table looks like a single group", "")], surface)
+        verdict = summary["verdict"]
+        lines += line("groups", [(f"{verdict['word']}: {verdict['sentence']}", "")], surface)
     for group in summary["groups"] if summary["chosen"]["k"] > 1 else ():
         text = f"{plural(group['rows'], 'row')}, {share_text(group['share'])}: {shown(group['name'], 120)}"
         lines += line(group["letter"], [(text, "")], surface, "bold")

@@ -29,7 +29,7 @@ def render(view: View) -> Html:
 def pill(view: View) -> Html:
     """The verdict: three dots and words."""
     said = str(view.verdict["word"]).capitalize()
-    text = "No clear groups" if not view.clear else f"{said}: {_carried_by(view)}"
+    text = f"{said}: {_carried_by(view)}" if view.clear else said
     return tag(
         "p",
         tag("span", DOTS[view.tier], class_="dots", aria_hidden="true"),
@@ -73,7 +73,7 @@ def _carried_by(view: View) -> str:
 def headline(view: View) -> str:
     rows = plural(view.summary["table"]["rows"], "row")
     if not view.clear:
-        return f"No clear groups in {rows}"
+        return f"No clear groups in {rows}" if view.tested else f"{rows} as one group"
     return f"{word(view.k).capitalize()} groups in {rows}"
 
 

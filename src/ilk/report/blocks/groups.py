@@ -25,7 +25,7 @@ def render(view: View) -> Html:
             "The groups, one by one",
             tag(
                 "p",
-                "The table looks like a single group. What was tried is in block 5.",
+                "There is a single group. What was tried is in block 5.",
                 class_="sub",
             ),
         )

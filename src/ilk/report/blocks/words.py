@@ -17,7 +17,7 @@ WORDS = {
     "mean prob.": "Mean probability, over the rows of a group, that they belong to it.",
     "verdict": "Solid, fair or weak, from separation, stability and ICL, each compared with its threshold; weak "
     "too where a group dissolves (stability below 0.50). No clear groups: nothing separates the rows. Not tested: "
-    "stability was not measured.",
+    "stability was not measured, or no other number of groups was tried.",
     "BIC, ICL": "Criteria that weigh fit against the number of parameters; lower is better. ICL also penalises "
     "overlap between components.",
     "silhouette": "How much nearer a row is to its own group than to the next, from -1 to 1.",
