@@ -134,9 +134,10 @@ class StudentMixture(NumericMixture):
         self.scales_ = full_matrices(params.covariance.matrices(), unit, varies)
         wide = np.divide(self.dof_, self.dof_ - 2, out=np.full_like(self.dof_, np.inf), where=self.dof_ > 2)
         apart = self.scales_ != 0
-        self.covariances_ = np.multiply(
-            self.scales_, wide[:, None, None], where=apart, out=np.zeros_like(self.scales_)
-        )
+        with np.errstate(over="ignore"):  # of numbers about 1e154 no double holds a variance
+            self.covariances_ = np.multiply(
+                self.scales_, wide[:, None, None], where=apart, out=np.zeros_like(self.scales_)
+            )
 
 
 @documented

@@ -183,6 +183,8 @@ def expected_agreement(costs: Array, weight: Array) -> float:
     >>> expected_agreement(np.array([[0.0, 50.0], [50.0, 0.0]]), np.ones(2))
     1.0
     """
+    counted = weight > 0  # of other rows costs may be of any size
+    costs, weight = costs[counted], weight[counted]
     membership = np.exp(costs.min(axis=1, keepdims=True) - costs)
     membership /= membership.sum(axis=1, keepdims=True)
     label, shared = costs.argmin(axis=1), np.zeros((costs.shape[1],) * 2)
