@@ -124,3 +124,16 @@ def test_the_printed_discrepancy_is_the_cross_entropy():
     family = Bernoulli(mean)
     assert family.cost(Centroids(mean[None], np.ones(1)), block_of(X))[:, 0] == pytest.approx(printed)
     assert printed.sum() == pytest.approx(entropy_objective(X, np.zeros(40)))
+
+
+def test_a_row_without_gaps_costs_the_same_bits_beside_rows_with_gaps():
+    draws = np.random.default_rng(0)
+    X = (draws.random((200, 7)) < 0.3).astype(float)
+    gaps = np.vstack([X, np.full((1, 7), np.nan)])
+    encoding = Encoding(1.0, np.zeros(7))
+    family = Bernoulli(np.full(7, 0.3))
+    centres = family.start(X[:3])
+    alone = family.cost(centres, Block(X, encoding, complete=True))
+    beside = family.cost(centres, Block(gaps, encoding, complete=False))
+    assert np.array_equal(beside[:200], alone)
+    np.testing.assert_allclose(beside[200], 0, atol=1e-14)

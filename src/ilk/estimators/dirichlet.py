@@ -20,6 +20,7 @@ from ilk.estimators.texts import documented
 from ilk.families.mixture import shares_of
 from ilk.fitting.dirichlet import fit_process, make_process
 from ilk.fitting.loop import Stop
+from ilk.paradigms.gaussian_process import no_valid_model
 from ilk.paradigms.order import by_size
 from ilk.random import seed_of
 from ilk.table.block import Array, Block
@@ -338,12 +339,8 @@ class DirichletProcessGaussian(ClusterMixin, BayesianGaussianMixture):
             # The mixin's would call `fit`, which calls this.
             found = BayesianGaussianMixture.fit_predict(self, X, y)
         except ValueError as error:
-            if "infs or NaNs" in str(error) or "ill-defined empirical covariance" in str(error):
-                raise DataError(
-                    "no-valid-model",
-                    "squares of these numbers are beyond all doubles, or vanish",
-                    do="Scale the columns",
-                ) from None
+            if (refusal := no_valid_model(error)) is not None:
+                raise refusal from None
             if "n_samples >= n_components" not in str(error):
                 raise
             raise DataError(

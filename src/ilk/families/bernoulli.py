@@ -49,8 +49,8 @@ class Bernoulli(Centroid):
     def cost(self, params: Centroids, block: Block) -> Array:
         of_zero = np.log1p(-params.centre)
         ones, seen = ones_of(block), block.observed
-        base = of_zero.sum(axis=1) if seen is None else seen.astype(np.float64) @ of_zero.T
-        return np.asarray(-(ones @ (np.log(params.centre) - of_zero).T + base))
+        cost = -(_products(ones, np.log(params.centre) - of_zero) + of_zero.sum(axis=1))
+        return np.asarray(cost if seen is None else cost + _products((~seen).astype(np.float64), of_zero))
 
     def assign(self, params: Centroids, block: Block) -> tuple[Array, Array]:
         return cheapest(self.cost(params, block))
@@ -95,6 +95,11 @@ class Bernoulli(Centroid):
         ones, zeros = self.smoothing * self.pooled, self.smoothing * (1 - self.pooled)
         apart = xlogy(ones, self.pooled) + xlog1py(zeros, -self.pooled)
         return np.asarray(apart - xlogy(ones, mean) - xlog1py(zeros, -mean))
+
+
+def _products(rows: Array, columns: Array) -> Array:
+    """`rows @ columns.T`, of each row the same bits whatever rows stand beside it, which BLAS does not promise."""
+    return np.asarray(np.einsum("nd,kd->nk", rows, columns))
 
 
 def ones_of(block: Block) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import digamma
 from sklearn.mixture import BayesianGaussianMixture
 
+from ilk.errors import DataError
 from ilk.table.block import Array
 
 STATES = 2**32  # seeds that scikit-learn takes
@@ -30,6 +31,14 @@ class Gaussians:
     n_passes: int
 
 
+def no_valid_model(error: ValueError) -> DataError | None:
+    """What scikit-learn says of covariances that are none, as a refusal; None for another error."""
+    if "infs or NaNs" not in str(error) and "ill-defined empirical covariance" not in str(error):
+        return None
+    said = "squares of these numbers are beyond all doubles, or vanish"
+    return DataError("no-valid-model", said, do="Scale the columns")
+
+
 def dirichlet_gaussians(points: Array, most: int, seed: int) -> Gaussians:
     """At most so many components with full covariances."""
     most = min(most, len(points))
@@ -41,7 +50,10 @@ def dirichlet_gaussians(points: Array, most: int, seed: int) -> Gaussians:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it tells `converged_` too
-        labels = np.asarray(model.fit_predict(points), dtype=np.int32)
+        try:
+            labels = np.asarray(model.fit_predict(points), dtype=np.int32)
+        except ValueError as error:
+            raise no_valid_model(error) or error from None
     stick, rest = model.weight_concentration_
     total = digamma(stick + rest)
     log_share = digamma(stick) - total + np.concatenate([[0.0], np.cumsum(digamma(rest) - total)[:-1]])

@@ -44,7 +44,7 @@ def typical_cuts(matrix: Array, n_neighbors: int, min_size: int, seed: int) -> l
         return [Partition(COLDEST, np.zeros(n_rows, dtype=np.int32), 1)]
     length = matrix[first, second]
     scale = float(length.mean()) or 1.0
-    strength = np.exp(-(length**2) / (2 * scale**2)) * n_rows / (2 * len(first))
+    strength = np.exp(-np.square(length / scale) / 2) * n_rows / (2 * len(first))
     ladder = np.geomspace(COLDEST, HOTTEST, N_TEMPERATURES)
     made = []
     for number, temperature in enumerate(ladder):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ilk.engines.base import Rows
 from ilk.engines.memory import MemoryRows
-from ilk.errors import Option, UsageError
+from ilk.errors import DataError, Option, UsageError
 from ilk.fitting.deadline import Deadline
 from ilk.fitting.fit import Fit, StartRecord
 from ilk.fitting.interrupt import exposed, keep
@@ -256,9 +256,12 @@ def _returns(
             break
         draws = stream(seed, "resample", number)
         drawn = np.unique(draws.choice(looked, len(looked)))
-        again = part(
-            material.take(drawn), k if paradigm.k == "fixed" else None, max(k, 9), seed + number
-        ).labels
+        try:
+            again = part(
+                material.take(drawn), k if paradigm.k == "fixed" else None, max(k, 9), seed + number
+            ).labels
+        except DataError:  # rows of which the method finds no groups are one
+            again = np.zeros(len(drawn), dtype=np.int32)
         both = contingency(labels[drawn], again)
         there = np.array([int(name) for name in both.cluster_names])
         total[there] += jaccard_per_cluster(both)

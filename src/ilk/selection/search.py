@@ -342,7 +342,9 @@ def laplace_loglik(cost: float, sizes: Any, n_columns: int) -> float:
     cells = float(counts.sum()) * n_columns
     if cost == 0:
         return math.inf
-    return float((counts * np.log(counts / counts.sum())).sum()) - cells * (math.log(2 * cost / cells) + 1)
+    scale = cost / cells  # where it is below all doubles its logarithm is not
+    log_scale = math.log(2 * scale) if scale > 0 else math.log(2) + math.log(cost) - math.log(cells)
+    return float((counts * np.log(counts / counts.sum())).sum()) - cells * (log_scale + 1)
 
 
 LIKELIHOODS: dict[str, Callable[[float, Any, int], float]] = {
