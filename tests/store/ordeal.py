@@ -130,10 +130,7 @@ def _told(error: BaseException) -> str:
 
 
 def _used() -> tuple[float, int]:
-    """Seconds of the processor, and the most memory held, since `_forget_peak` where the system can forget it.
-
-    `time.process_time` asks every thread on some systems: three calls took longer than most files.
-    """
+    """Seconds of the processor, and the most memory held, since `_forget_peak` where the system can forget it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
